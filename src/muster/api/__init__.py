@@ -1,0 +1,1 @@
+"""The HTTP surface: served by the follower. It parses, asks and renders; it decides nothing."""

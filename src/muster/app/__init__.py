@@ -1,0 +1,1 @@
+"""The composition root: the only place that knows which store, engine and clock are in use."""

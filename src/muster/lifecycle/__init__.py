@@ -1,0 +1,1 @@
+"""Transition tables: the only source of what may follow what."""

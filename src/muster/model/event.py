@@ -1,0 +1,94 @@
+"""Events: what the outside reports or asks. Each carries its cause, so that `muster story` can tell who began what.
+
+`first` and `count` name a range of a job's tasks (the ranks of a gang, the tasks of an array), so that ten thousand
+ends are one event.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from muster.model.job import Quota
+from muster.model.record import Record
+from muster.model.spec import Spec
+from muster.units import Resources
+
+
+class Submit(Record, frozen=True, tag="submit"):
+    """Somebody wants a job run. `key` makes a repeat harmless: one job per (tenant, key)."""
+
+    spec: Spec
+    key: str = ""
+    cause: str = ""
+
+
+class Cancel(Record, frozen=True, tag="cancel"):
+    """Somebody wants a job ended."""
+
+    job: int
+    cause: str = ""
+
+
+class SetTenant(Record, frozen=True, tag="set_tenant"):
+    """An admin names a tenant and what it may hold at once."""
+
+    name: str
+    quota: Quota
+    cause: str = ""
+
+
+class Held(Record, frozen=True):
+    """What a node reports of one range of tasks that it still knows."""
+
+    job: int
+    epoch: int
+    first: int
+    count: int
+
+
+class NodeSeen(Record, frozen=True, tag="node_seen"):
+    """A node reports itself, its capacity and all it holds: after a join, a restart or a reconnect."""
+
+    name: str
+    capacity: Resources
+    held: tuple[Held, ...] = ()
+    cause: str = ""
+
+
+class NodeSilent(Record, frozen=True, tag="node_silent"):
+    """Nothing was heard of a node for too long. Its work goes on, for all anybody knows."""
+
+    name: str
+    cause: str = ""
+
+
+class NodeGone(Record, frozen=True, tag="node_gone"):
+    """A node is fenced: its authority vouches that nothing runs there any more."""
+
+    name: str
+    cause: str = ""
+
+
+class Started(Record, frozen=True, tag="started"):
+    """Tasks of a run are up."""
+
+    job: int
+    epoch: int
+    first: int = 0
+    count: int = 1
+    cause: str = ""
+
+
+class Exited(Record, frozen=True, tag="exited"):
+    """Tasks of a run have ended, all with the same code. `note` is the engine's own word (e.g. `command not found`)."""
+
+    job: int
+    epoch: int
+    code: int
+    first: int = 0
+    count: int = 1
+    note: str = ""
+    cause: str = ""
+
+
+Event: TypeAlias = Submit | Cancel | SetTenant | NodeSeen | NodeSilent | NodeGone | Started | Exited

@@ -1,0 +1,181 @@
+"""Facts: what Muster decided to be true. The journal is their list and the world is their fold.
+
+Tags carry the kind's version (`accepted.1`); an older version is lifted by `muster.wire.upcast`. What happens in
+volume is columnar: one `Placed` places every gang of a cycle, one `TasksEnded` ends a range of an array.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from muster.model.job import NodePhase, Quota
+from muster.model.phase import TaskPhase, Why
+from muster.model.record import Record
+from muster.model.spec import Spec
+from muster.units import Resources
+
+
+class TenantSet(Record, frozen=True, tag="tenant_set.1"):
+    """A tenant exists and may hold this much."""
+
+    name: str
+    quota: Quota
+    cause: str = ""
+
+
+class NodeJoined(Record, frozen=True, tag="node_joined.1"):
+    """A node has this slot for ever. A known name joins again with its old slot."""
+
+    slot: int
+    name: str
+    capacity: Resources
+    cause: str = ""
+
+
+class NodePhased(Record, frozen=True, tag="node_phased.1"):
+    """A node's phase changed."""
+
+    slot: int
+    phase: NodePhase
+    cause: str = ""
+
+
+class Accepted(Record, frozen=True, tag="accepted.1"):
+    """A job is ours to run: from here on it is never lost."""
+
+    job: int
+    spec: Spec
+    key: str = ""
+    cause: str = ""
+
+
+class Placed(Record, frozen=True, tag="placed.1"):
+    """Gangs got their places: gang i has `widths[i]` leases, laid end to end in the three lease columns."""
+
+    jobs: list[int]
+    epochs: list[int]
+    widths: list[int]
+    slots: list[int]
+    tasks: list[int]
+    devices: list[int]
+    cause: str = ""
+
+
+class Began(Record, frozen=True, tag="began.1"):
+    """Ranks of a gang are up; the gang runs once all of them are."""
+
+    job: int
+    first: int
+    count: int
+    cause: str = ""
+
+
+class RanksOver(Record, frozen=True, tag="ranks_over.1"):
+    """Some ranks of a gang have ended while others have not."""
+
+    job: int
+    first: int
+    count: int
+    cause: str = ""
+
+
+class StopAsked(Record, frozen=True, tag="stop_asked.1"):
+    """A gang's run is to stop; it keeps its leases until the engine confirms."""
+
+    job: int
+    why: Why
+    code: int = 0
+    cause: str = ""
+
+
+class Ended(Record, frozen=True, tag="ended.1"):
+    """A job is over and holds nothing. `phase` is one of the terminal ones."""
+
+    job: int
+    phase: TaskPhase
+    why: Why = Why.EXIT
+    code: int = 0
+    cause: str = ""
+
+
+class Requeued(Record, frozen=True, tag="requeued.1"):
+    """A gang's run is over without an end of the job: it waits again, in its old place in the line."""
+
+    job: int
+    why: Why
+    code: int = 0
+    cause: str = ""
+
+
+class TasksPlaced(Record, frozen=True, tag="tasks_placed.1"):
+    """Tasks of an array, from `first` on, got places: `counts[i]` of them on `slots[i]`, with those devices."""
+
+    job: int
+    first: int
+    slots: list[int]
+    counts: list[int]
+    devices: list[int]
+    cause: str = ""
+
+
+class TasksMoved(Record, frozen=True, tag="tasks_moved.1"):
+    """Tasks of an array changed phase and still hold their places (running, stopping)."""
+
+    job: int
+    first: int
+    count: int
+    phase: TaskPhase
+    cause: str = ""
+
+
+class TasksEnded(Record, frozen=True, tag="tasks_ended.1"):
+    """Tasks of an array gave their places back: over for good, or QUEUED again."""
+
+    job: int
+    first: int
+    count: int
+    phase: TaskPhase
+    why: Why = Why.EXIT
+    code: int = 0
+    cause: str = ""
+
+
+class ArrayCancelled(Record, frozen=True, tag="array_cancelled.1"):
+    """An array is to end: tasks that wait are cancelled by this fact, those that hold places are told to stop."""
+
+    job: int
+    cause: str = ""
+
+
+class Retired(Record, frozen=True, tag="retired.1"):
+    """Jobs that ended a while ago leave the world; the journal keeps their story."""
+
+    jobs: list[int]
+    cause: str = ""
+
+
+Fact: TypeAlias = (
+    TenantSet
+    | NodeJoined
+    | NodePhased
+    | Accepted
+    | Placed
+    | Began
+    | RanksOver
+    | StopAsked
+    | Ended
+    | Requeued
+    | TasksPlaced
+    | TasksMoved
+    | TasksEnded
+    | ArrayCancelled
+    | Retired
+)
+
+
+def jobs_of(fact: Fact) -> list[int]:
+    """The jobs whose story this fact belongs to."""
+    if isinstance(fact, (Placed, Retired)):
+        return fact.jobs
+    job = getattr(fact, "job", None)
+    return [] if job is None else [job]

@@ -1,0 +1,45 @@
+"""Instructions: what Muster asks an engine to do. Each is idempotent and fenced by the run's epoch.
+
+An engine that sees the same instruction twice does it once; one that knows a newer epoch ignores an older one.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from muster.model.record import Record
+from muster.model.spec import Spec
+
+
+class Start(Record, frozen=True, tag="start"):
+    """Start tasks from `first` on: `counts[i]` of them on node `nodes[i]`, sharing `devices[i]` lowest bits first."""
+
+    job: int
+    epoch: int
+    spec: Spec
+    first: int
+    nodes: list[str]
+    counts: list[int]
+    devices: list[int]
+
+
+class Stop(Record, frozen=True, tag="stop"):
+    """End tasks of a run: a polite signal, and after the grace the whole tree. Confirmed by `Exited`."""
+
+    job: int
+    epoch: int
+    first: int
+    count: int
+    grace_ms: int
+
+
+class Forget(Record, frozen=True, tag="forget"):
+    """The end of these tasks is durable here: the engine may drop what it keeps of them, but not their logs."""
+
+    job: int
+    epoch: int
+    first: int
+    count: int
+
+
+Instruction: TypeAlias = Start | Stop | Forget

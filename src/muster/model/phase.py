@@ -1,0 +1,110 @@
+"""The phases of a gang, each a frozen record with its payload, and their small integers for columns.
+
+A job of one gang carries its phase in its record. An array's job is `Spread`: its tasks have phases of their own, one
+byte each in a column. Which phase may follow which stands in `muster.lifecycle.gang` and nowhere else.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TypeAlias
+
+from muster.model.record import Record
+
+
+class Lease(Record, frozen=True):
+    """A run's hold on one node: how many of its tasks sit there, and on which devices (a bit per device)."""
+
+    slot: int
+    tasks: int
+    devices: int = 0
+
+
+class Run(Record, frozen=True):
+    """One try of a gang. The epoch rises with every try and fences whatever an older try still says."""
+
+    epoch: int
+    leases: tuple[Lease, ...]
+
+
+class Why(enum.StrEnum):
+    """Why a run is being stopped, or did not succeed."""
+
+    EXIT = "exit"
+    CANCEL = "cancel"
+    LIMIT = "limit"
+    LOST = "lost"
+
+
+class Queued(Record, frozen=True, tag="queued"):
+    """Accepted and waiting for room."""
+
+    since: int
+
+
+class Starting(Record, frozen=True, tag="starting"):
+    """Placed; the engine has been told."""
+
+    since: int
+    run: Run
+
+
+class Running(Record, frozen=True, tag="running"):
+    """Every task is up."""
+
+    since: int
+    run: Run
+
+
+class Stopping(Record, frozen=True, tag="stopping"):
+    """Told to stop; holds its devices until the engine confirms."""
+
+    since: int
+    run: Run
+    why: Why
+    code: int = 0
+
+
+class Spread(Record, frozen=True, tag="spread"):
+    """An array: each task has a phase of its own."""
+
+    since: int
+    cancelled: bool = False
+
+
+class Succeeded(Record, frozen=True, tag="succeeded"):
+    """Over: every task exited with 0."""
+
+    since: int
+
+
+class Failed(Record, frozen=True, tag="failed"):
+    """Over: a task exited with another code, ran past its limit, or was lost too often."""
+
+    since: int
+    why: Why
+    code: int
+
+
+class Cancelled(Record, frozen=True, tag="cancelled"):
+    """Over: somebody asked for it."""
+
+    since: int
+
+
+Phase: TypeAlias = Queued | Starting | Running | Stopping | Spread | Succeeded | Failed | Cancelled
+Active: TypeAlias = Starting | Running | Stopping
+ACTIVE = (Starting, Running, Stopping)
+TERMINAL = (Succeeded, Failed, Cancelled)
+
+
+class TaskPhase(enum.IntEnum):
+    """The same phases as small integers, for columns of tasks."""
+
+    QUEUED = 0
+    STARTING = 1
+    RUNNING = 2
+    STOPPING = 3
+    SUCCEEDED = 4
+    FAILED = 5
+    CANCELLED = 6

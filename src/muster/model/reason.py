@@ -1,0 +1,74 @@
+"""Reasons are typed data: a stable code, what it is about, and the numbers. Words are made at the surface only.
+
+A refusal answers one request and a waiting reason explains one queued job; both are Reasons, so that the command
+line, the API and the SDK say the same thing. `docs/reference/codes.md` documents every code.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+from muster.model.record import Record
+
+
+class Code(enum.StrEnum):
+    """Stable codes: never renumbered, never reused."""
+
+    BAD_SPEC = "M101"
+    BAD_AMOUNT = "M102"
+    BAD_NAME = "M103"
+    TOO_LARGE = "M104"
+    ASKS_NOTHING = "M105"
+    NEVER_FITS = "M110"
+    NEVER_WITHIN_QUOTA = "M111"
+    UNKNOWN_TENANT = "M112"
+    UNKNOWN_JOB = "M120"
+    ALREADY_OVER = "M121"
+    STALE_EPOCH = "M122"
+    UNEXPECTED = "M123"
+    UNKNOWN_NODE = "M124"
+    TIME_WENT_BACK = "M130"
+    KEY_REUSED = "M131"
+    NO_ROOM = "M201"
+    OVER_QUOTA = "M202"
+    NOT_WAITING = "M203"
+    JOURNAL_NEWER = "M301"
+    JOURNAL_DAMAGED = "M302"
+    ALREADY_SERVED = "M303"
+    PORT_TAKEN = "M304"
+    HOME_UNUSABLE = "M305"
+    STORE_REFUSED = "M306"
+    NO_LEADER = "M307"
+    UNAUTHORISED = "M308"
+    NO_SERVER = "M309"
+    OVERLOADED = "M310"
+    NOT_FOUND = "M311"
+    BAD_BUNDLE = "M312"
+    ENGINE_FAILED = "M320"
+    INVARIANT = "M900"
+
+
+class Reason(Record, frozen=True):
+    """Why something was refused or waits: `needed` and `available` are in the unit that `subject` names."""
+
+    code: Code
+    subject: str = ""
+    needed: int = 0
+    available: int = 0
+    detail: str = ""
+
+
+class Refused(Record, frozen=True):
+    """The answer to an event that changed nothing."""
+
+    reason: Reason
+
+
+class Done(Record, frozen=True):
+    """The answer to an event that was taken: the job it is about, or 0."""
+
+    job: int = 0
+
+
+DONE: Final = Done()

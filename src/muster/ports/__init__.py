@@ -1,0 +1,7 @@
+"""Protocols between the pure core and the outside. An adapter implements one; only `app` chooses which."""
+
+from muster.ports.clock import Clock
+from muster.ports.engine import Engine, Report
+from muster.ports.store import Commit, Journal, Store
+
+__all__ = ["Clock", "Commit", "Engine", "Journal", "Report", "Store"]

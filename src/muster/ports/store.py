@@ -1,0 +1,80 @@
+"""Store: the durable journal, its snapshots and its recorder. Journal: the part of it that only reads.
+
+The contract, checked for every store by `muster.testing.store_conformance`:
+
+- `append` is one durable transaction: after it returns every commit in it survives a crash; if it raises, none is
+  there. Sequence numbers follow each other without gaps.
+- Nothing is interpreted: blobs come back byte for byte as they were given.
+- One writer: opening a second one on the same place raises ConflictError (M303) and changes nothing. Any number of
+  readers, in any process, see committed entries only.
+- A file of a newer version, or a damaged one, raises StoreError (M301, M302) on open and is left untouched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from muster.model.record import Record
+
+
+class Commit(Record, frozen=True):
+    """One batch as the store keeps it.
+
+    `entry` and `inputs` are encoded by `muster.wire.codec`; `jobs` are those whose story the entry belongs to; `keys`
+    are (tenant, key, job) of submits that carried an idempotency key.
+    """
+
+    seq: int
+    entry: bytes
+    inputs: bytes
+    jobs: tuple[int, ...] = ()
+    keys: tuple[tuple[str, str, int], ...] = ()
+
+
+class Journal(Protocol):
+    """The reading side: what a follower holds."""
+
+    def last_seq(self) -> int:
+        """The newest committed entry's number; 0 when there is none."""
+        ...
+
+    def find_snapshot(self) -> tuple[int, bytes] | None:
+        """The newest snapshot with the number of the entry it includes, if there is one."""
+        ...
+
+    def read_entries(self, after: int, limit: int = 1000) -> list[bytes]:
+        """Up to `limit` entries with numbers above `after`, in order."""
+        ...
+
+    def read_inputs(self, after: int) -> Iterator[bytes]:
+        """The recorder's batches with numbers above `after`, in order, as far back as it still has them."""
+        ...
+
+    def read_story(self, job: int) -> list[bytes]:
+        """Every entry that a job's story belongs to, in order."""
+        ...
+
+    def find_job(self, tenant: str, key: str) -> int | None:
+        """The job that was accepted for (tenant, key), also long after it left the world."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file or the connection."""
+        ...
+
+
+class Store(Journal, Protocol):
+    """The writing side: what the one leader holds."""
+
+    def append(self, commits: Sequence[Commit]) -> None:
+        """Make a group of batches durable in one transaction, or raise StoreError (M306) and keep none of them."""
+        ...
+
+    def save_snapshot(self, seq: int, data: bytes) -> None:
+        """Keep a snapshot of the world after entry `seq`; older snapshots may go."""
+        ...
+
+    def trim_inputs(self, keep: int) -> None:
+        """Bound the recorder: keep the newest `keep` batches and whatever the newest snapshot needs."""
+        ...

@@ -1,0 +1,1 @@
+"""Adapters that keep the journal. None interprets what it keeps."""

@@ -1,0 +1,1 @@
+"""The public test kit: scenes, conformance suites, checkers."""

@@ -1,0 +1,130 @@
+"""Amounts are integers with one stated ceiling, and `Resources` is the vector of them.
+
+CPU is counted in thousandths of a core and memory in bytes, so that nothing is ever rounded. An amount above
+AMOUNT_MAX raises instead of saturating: a quota that silently sticks at its ceiling is a quota nobody enforces.
+UNLIMITED is a limit, never an amount: it cannot be added to anything.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, TypeAlias
+
+import msgspec
+
+AMOUNT_MAX: Final = 2**62
+Limit: TypeAlias = int | None
+UNLIMITED: Final = None
+
+
+class AmountError(ValueError):
+    """An amount is malformed or out of range."""
+
+
+def check_amount(value: int, what: str = "amount", least: int = 0) -> int:
+    """Return `value` if least <= value <= AMOUNT_MAX, else raise."""
+    if not least <= value <= AMOUNT_MAX:
+        raise AmountError(f"{what} is {value}; it must be between {least} and 2^62")
+    return value
+
+
+class Resources(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """What a task asks for, a node has, or a tenant may hold at once."""
+
+    gpus: int = 0
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+
+    def plus(self, other: Resources) -> Resources:
+        """The sum, checked."""
+        return _checked(
+            self.gpus + other.gpus, self.cpu_milli + other.cpu_milli, self.memory_bytes + other.memory_bytes
+        )
+
+    def minus(self, other: Resources) -> Resources:
+        """The difference, checked: it raises rather than going below zero."""
+        return _checked(
+            self.gpus - other.gpus, self.cpu_milli - other.cpu_milli, self.memory_bytes - other.memory_bytes
+        )
+
+    def times(self, count: int) -> Resources:
+        """`count` of these, checked."""
+        return _checked(self.gpus * count, self.cpu_milli * count, self.memory_bytes * count)
+
+
+def _checked(gpus: int, cpu_milli: int, memory_bytes: int) -> Resources:
+    if not (0 <= gpus <= AMOUNT_MAX and 0 <= cpu_milli <= AMOUNT_MAX and 0 <= memory_bytes <= AMOUNT_MAX):
+        raise AmountError(f"resources out of range: gpus={gpus} cpu_milli={cpu_milli} memory_bytes={memory_bytes}")
+    return Resources(gpus, cpu_milli, memory_bytes)
+
+
+ZERO: Final = Resources()
+
+_COUNT: Final = re.compile(r"\d{1,19}")
+_CPUS: Final = re.compile(r"(?P<whole>\d{1,16})(?:\.(?P<part>\d{1,3}))?|(?P<milli>\d{1,19})m")
+_BYTES: Final = re.compile(r"(?P<number>\d{1,19})\s*(?P<unit>[KMGTP]i?)?B?")
+_BYTE_UNITS: Final = {
+    "": 1,
+    "K": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+    "P": 10**15,
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+    "Pi": 2**50,
+}
+
+
+def parse_count(text: str, what: str = "count") -> int:
+    """`8` -> 8."""
+    if not _COUNT.fullmatch(text):
+        raise AmountError(f"{what} {text!r} is not a whole number such as 8")
+    return check_amount(int(text), what)
+
+
+def parse_cpus(text: str) -> int:
+    """`2`, `0.5` or `500m` -> thousandths of a core."""
+    match = _CPUS.fullmatch(text)
+    if match is None:
+        raise AmountError(f"cpus {text!r} is not a number of cores such as 2, 0.5 or 500m")
+    if match["milli"]:
+        return check_amount(int(match["milli"]), "cpus")
+    return check_amount(int(match["whole"]) * 1000 + int((match["part"] or "").ljust(3, "0")), "cpus")
+
+
+def parse_bytes(text: str) -> int:
+    """`64Gi`, `500M` or `1024` -> bytes."""
+    match = _BYTES.fullmatch(text)
+    if match is None:
+        raise AmountError(f"size {text!r} is not a number of bytes such as 64Gi, 500M or 1024")
+    return check_amount(int(match["number"]) * _BYTE_UNITS[match["unit"] or ""], "size")
+
+
+def show_cpus(cpu_milli: int) -> str:
+    """Thousandths of a core -> `2` or `0.5`."""
+    whole, part = divmod(cpu_milli, 1000)
+    return f"{whole}.{part:03d}".rstrip("0") if part else str(whole)
+
+
+def show_bytes(size: int) -> str:
+    """Bytes -> the largest binary unit that divides it exactly, else one decimal."""
+    for unit in ("Pi", "Ti", "Gi", "Mi", "Ki"):
+        scale = _BYTE_UNITS[unit]
+        if size >= scale:
+            return f"{size // scale}{unit}" if size % scale == 0 else f"{size * 10 // scale / 10}{unit}"
+    return f"{size}B"
+
+
+def show_resources(amount: Resources) -> str:
+    """`8 GPUs, 64 CPUs, 512Gi`; what is zero is left out."""
+    parts = []
+    if amount.gpus:
+        parts.append(f"{amount.gpus} GPU{'s' if amount.gpus != 1 else ''}")
+    if amount.cpu_milli:
+        parts.append(f"{show_cpus(amount.cpu_milli)} CPU{'s' if amount.cpu_milli != 1000 else ''}")
+    if amount.memory_bytes:
+        parts.append(show_bytes(amount.memory_bytes))
+    return ", ".join(parts) or "nothing"

@@ -1,0 +1,48 @@
+"""Time is integer milliseconds since the epoch; a duration is integer milliseconds.
+
+The only place that parses or prints either. Nothing here reads a clock.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Final
+
+from muster.units.amounts import AmountError, check_amount
+
+SECOND_MS: Final = 1000
+MINUTE_MS: Final = 60 * SECOND_MS
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
+
+_UNITS: Final = {"d": DAY_MS, "h": HOUR_MS, "m": MINUTE_MS, "s": SECOND_MS, "ms": 1}
+_PART: Final = re.compile(r"(\d{1,16})(ms|d|h|m|s)")
+_DURATION: Final = re.compile(r"(?:\d{1,16}(?:ms|d|h|m|s))+")
+
+
+def parse_duration(text: str) -> int:
+    """`90s`, `1h30m` or `2d` -> milliseconds."""
+    if not _DURATION.fullmatch(text):
+        raise AmountError(f"duration {text!r} is not a time such as 90s, 1h30m or 2d")
+    return check_amount(sum(int(number) * _UNITS[unit] for number, unit in _PART.findall(text)), "duration")
+
+
+def show_duration(span_ms: int) -> str:
+    """Milliseconds -> at most two units: `1h 30m`, `4.2s`, `300ms`."""
+    if span_ms < SECOND_MS:
+        return f"{span_ms}ms"
+    if span_ms < MINUTE_MS:
+        return f"{span_ms // 100 / 10:g}s"
+    parts = []
+    for unit in ("d", "h", "m", "s"):
+        count, span_ms = divmod(span_ms, _UNITS[unit])
+        if count:
+            parts.append(f"{count}{unit}")
+    return " ".join(parts[:2])
+
+
+def show_instant(at_ms: int) -> str:
+    """Milliseconds since the epoch -> `2026-11-15 14:05:09.120Z`."""
+    at = datetime.datetime.fromtimestamp(at_ms // 1000, datetime.UTC)
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at_ms % 1000:03d}Z"

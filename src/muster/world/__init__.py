@@ -1,0 +1,1 @@
+"""The one in-memory state and the fold that builds it. It holds no policy."""
