@@ -1,0 +1,122 @@
+"""What the engine and its supervisor say to each other: msgpack records, each behind its length.
+
+Both ends run the same version of this code (the engine starts the supervisor), and a supervisor that outlives an
+upgrade is read by position, so fields may only be appended. Nothing here knows a socket.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from muster.model.errors import EngineError
+from muster.model.event import Exited, Held, Started
+from muster.model.instruction import Instruction
+from muster.model.reason import Code, Reason
+from muster.model.record import Record
+
+FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
+EVENTS_PER_FRAME_MAX: Final = 4096
+_LENGTH: Final = struct.Struct(">I")
+
+TaskEvent: TypeAlias = Started | Exited
+
+
+class Hello(Record, frozen=True, tag="hello"):
+    """The engine begins: it speaks for this node, and wants the inventory."""
+
+    node: str
+
+
+class Order(Record, frozen=True, tag="order"):
+    """One instruction, numbered upwards so that it can be acknowledged."""
+
+    number: int
+    instruction: Instruction
+
+
+class Shutdown(Record, frozen=True, tag="shutdown"):
+    """The supervisor is to leave. What runs goes on running."""
+
+
+class Inventory(Record, frozen=True, tag="inventory"):
+    """Answer to Hello: everything that the supervisor still knows."""
+
+    held: list[Held]
+
+
+class Ack(Record, frozen=True, tag="ack"):
+    """Every order up to this number is recorded; it always precedes the events that those orders caused."""
+
+    number: int
+
+
+class Happened(Record, frozen=True, tag="happened"):
+    """Tasks started or ended."""
+
+    events: list[TaskEvent]
+
+
+Asked: TypeAlias = Hello | Order | Shutdown
+Told: TypeAlias = Inventory | Ack | Happened
+Frame = TypeVar("Frame", Asked, Told)
+
+_encoder: Final = msgspec.msgpack.Encoder()
+
+
+def encode_frame(frame: Asked | Told) -> bytes:
+    """The bytes of one frame, its length in front."""
+    body = _encoder.encode(frame)
+    _check_size(len(body))
+    return _LENGTH.pack(len(body)) + body
+
+
+class Inbox(Generic[Frame]):
+    """Bytes in, frames out. What cannot be read raises EngineError: the connection is of no more use."""
+
+    def __init__(self, decoder: msgspec.msgpack.Decoder[Frame]) -> None:
+        self._decoder = decoder
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Every frame that is complete with `data`."""
+        self._buffer += data
+        at = 0
+        while (end := self._end_of_frame(at)) is not None:
+            body = bytes(self._buffer[at + _LENGTH.size : end])
+            at = end
+            yield self._decode(body)
+        del self._buffer[:at]
+
+    def _end_of_frame(self, at: int) -> int | None:
+        if len(self._buffer) - at < _LENGTH.size:
+            return None
+        (size,) = _LENGTH.unpack_from(self._buffer, at)
+        _check_size(size)
+        end: int = at + _LENGTH.size + size
+        return end if end <= len(self._buffer) else None
+
+    def _decode(self, body: bytes) -> Frame:
+        try:
+            return self._decoder.decode(body)
+        except msgspec.MsgspecError as error:
+            raise EngineError(Reason(Code.ENGINE_FAILED, "frame", detail=str(error)), transient=True) from error
+
+
+def asked_inbox() -> Inbox[Asked]:
+    """What a supervisor reads."""
+    return Inbox(msgspec.msgpack.Decoder(Asked))
+
+
+def told_inbox() -> Inbox[Told]:
+    """What an engine reads."""
+    return Inbox(msgspec.msgpack.Decoder(Told))
+
+
+def _check_size(size: int) -> None:
+    if size > FRAME_BYTES_MAX:
+        reason = Reason(Code.ENGINE_FAILED, "frame", needed=size, available=FRAME_BYTES_MAX)
+        raise EngineError(reason, transient=True)

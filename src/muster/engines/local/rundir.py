@@ -1,0 +1,112 @@
+"""The directory of one try of one task: everything about it that must outlive the supervisor.
+
+launch   what will be executed; the directory counts from the moment this exists
+lock     flocked as long as the shim lives: taken before the spawn, inherited by the shim and by nobody else
+stat     the shim's own /proc line, written before the command can run
+fault    `workdir` or `exec`: why the command could not be run
+stop     somebody asked for an end, with this grace in milliseconds
+exit     the code, and a note if it was the supervisor who wrote it; terminal
+
+Nothing is fsynced: a crash of the machine ends every run anyway, and then whatever has no `exit` is lost by its boot.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from muster.engines.local.launch import Launch
+from muster.engines.local.processes import Process, parse_stat
+from muster.engines.local.ranges import End
+
+GONE_PREFIX: Final = ".gone."
+_launch_decoder: Final = msgspec.msgpack.Decoder(Launch)
+
+
+class RunDirectory:
+    """Reads and writes the files of one run. It decides nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def record(self, launch: Launch) -> None:
+        """Make the run known; a crash on the way leaves a directory without `launch`, which means nothing."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        self._write("launch", msgspec.msgpack.encode(launch))
+
+    def find_launch(self) -> Launch | None:
+        """What was recorded, if anything."""
+        data = self._find("launch")
+        return None if data is None else _launch_decoder.decode(data)
+
+    def find_end(self) -> End | None:
+        """How the run ended, if that is written down. The shim's line counts only with its newline."""
+        data = self._find("exit")
+        if data is None or not data.endswith(b"\n"):
+            return None
+        code, _, note = data.decode().rstrip("\n").partition(" ")
+        return End(int(code), note)
+
+    def write_end(self, end: End) -> None:
+        """Write down an end that the shim could not; also of a run that is not known (a tombstone)."""
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        self._write("exit", f"{end.code} {end.note.replace(chr(10), ' ')}\n".encode())
+
+    def find_fault(self) -> str:
+        """`workdir`, `exec` or nothing."""
+        return (self._find("fault") or b"").decode().strip()
+
+    def write_stop(self, grace_ms: int) -> None:
+        """Remember that this run is to end, also for the next supervisor."""
+        self._write("stop", f"{grace_ms}\n".encode())
+
+    def find_stop(self) -> int | None:
+        """The grace of a Stop in milliseconds, if one was asked for."""
+        data = self._find("stop")
+        return None if data is None else int(data)
+
+    def find_shim(self) -> Process | None:
+        """Who the shim said it was. Worth nothing unless the lock is held."""
+        data = self._find("stat")
+        return parse_stat(data) if data is not None and data.endswith(b"\n") else None
+
+    def find_lock(self) -> int | None:
+        """A descriptor that holds the run's lock, or None if the shim holds it."""
+        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        return handle
+
+    def is_locked(self) -> bool:
+        """Whether the shim lives."""
+        handle = self.find_lock()
+        if handle is not None:
+            os.close(handle)
+        return handle is None
+
+    def remove(self) -> None:
+        """Forget the run. Renamed first: half a directory could be read as a run that was never started."""
+        gone = self.path.with_name(GONE_PREFIX + self.path.name)
+        self.path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def _find(self, name: str) -> bytes | None:
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def _write(self, name: str, data: bytes) -> None:
+        new = self.path / f"{name}.new"
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        new.rename(self.path / name)

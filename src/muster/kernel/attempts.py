@@ -1,0 +1,161 @@
+"""What engines report of tasks: they started, they exited. Every word of an older epoch is refused.
+
+A refused report is answered with `Forget` where nobody will ever want it, so that no engine repeats it for ever.
+"""
+
+from __future__ import annotations
+
+from muster.kernel.turn import Turn, refuse
+from muster.lifecycle.gang import can_move, sources_of
+from muster.model import event, fact
+from muster.model.job import Job
+from muster.model.phase import ACTIVE, TERMINAL, Spread, Stopping, TaskPhase, Why
+from muster.model.reason import Code, Done, Refused
+from muster.world.tasks import HOLDING, Tasks, spans_of
+
+_OVER = TaskPhase.SUCCEEDED
+
+
+def on_started(turn: Turn, item: event.Started) -> Done | Refused:
+    """Tasks are up. Saying so twice is harmless."""
+    job = turn.world.jobs.get(item.job)
+    fault = _find_fault(job, item)
+    if job is None or fault is not None:
+        return fault or refuse(Code.UNKNOWN_JOB, "job", item.job)
+    if job.spec.array:
+        tasks = turn.world.arrays[job.id]
+        for first, count in _live_spans(tasks, item, sources_of(TaskPhase.RUNNING)):
+            turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.RUNNING, item.cause))
+    elif can_move(job.phase, TaskPhase.RUNNING):
+        turn.emit(fact.Began(job.id, item.first, item.count, item.cause))
+    return Done(job.id)
+
+
+def on_exited(turn: Turn, item: event.Exited) -> Done | Refused:
+    """Tasks are over: what that means for the gang is decided here."""
+    job = turn.world.jobs.get(item.job)
+    fault = _find_fault(job, item)
+    if job is None or fault is not None:
+        turn.forget(item.job, item.epoch, item.first, item.count)
+        return fault or refuse(Code.UNKNOWN_JOB, "job", item.job)
+    if job.spec.array:
+        _end_tasks(turn, job, item)
+    else:
+        _end_ranks(turn, job, item)
+    turn.forget(item.job, item.epoch, item.first, item.count)
+    return Done(job.id)
+
+
+def lose(turn: Turn, number: int, first: int, count: int, cause: str) -> None:
+    """Tasks are gone with their node. They wait again in their old place; the rest of a gang is stopped first."""
+    job = turn.world.jobs[number]
+    if isinstance(job.phase, Spread):
+        after = TaskPhase.CANCELLED if job.phase.cancelled else TaskPhase.QUEUED
+        turn.emit(fact.TasksEnded(number, first, count, after, Why.LOST, cause=cause))
+        _close_array(turn, job, cause)
+    elif not isinstance(job.phase, ACTIVE):
+        return
+    elif _mark_over(turn, job, first, count, cause):
+        _finish(turn, job, Why.LOST, 0, cause)
+    elif not isinstance(job.phase, Stopping):
+        turn.emit(fact.StopAsked(number, Why.LOST, cause=cause))
+        turn.stop(job, job.epoch, 0, job.spec.gang)
+
+
+def _find_fault(job: Job | None, item: event.Started | event.Exited) -> Refused | None:
+    if job is None:
+        return refuse(Code.UNKNOWN_JOB, "job", item.job)
+    if item.first < 0 or item.count < 1 or item.first + item.count > job.spec.tasks:
+        return refuse(Code.BAD_AMOUNT, "tasks", item.first + item.count, job.spec.tasks)
+    if isinstance(job.phase, TERMINAL):
+        return refuse(Code.ALREADY_OVER, "job", item.job)
+    if not job.spec.array and (item.epoch != job.epoch or not isinstance(job.phase, ACTIVE)):
+        return refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
+    return None
+
+
+def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
+    """A gang fails with its first failed rank: the others are told to stop, and it ends when all have."""
+    cause = item.cause if not item.note else f"{item.cause}: {item.note}"
+    if _mark_over(turn, job, item.first, item.count, cause):
+        _finish(turn, job, Why.EXIT, item.code, cause)
+    elif item.code and not isinstance(job.phase, Stopping):
+        turn.emit(fact.StopAsked(job.id, Why.EXIT, item.code, cause))
+        turn.stop(job, job.epoch, 0, job.spec.gang)
+
+
+def _mark_over(turn: Turn, job: Job, first: int, count: int, cause: str) -> bool:
+    """Note that ranks are over; True if none is left."""
+    ranks = turn.world.ranks.get(job.id)
+    if ranks is None or count == len(ranks):
+        return True
+    if ranks.count(_OVER, first, first + count) < count:
+        if ranks.count(_OVER) + count - ranks.count(_OVER, first, first + count) == len(ranks):
+            return True
+        turn.emit(fact.RanksOver(job.id, first, count, cause))
+    return False
+
+
+def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
+    """A run is over: what the job becomes depends on why it was stopped, if it was."""
+    if isinstance(job.phase, Stopping):
+        why, code = job.phase.why, job.phase.code or code
+    if why == Why.CANCEL:
+        turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, code, cause))
+    elif why == Why.LOST or (why == Why.EXIT and code and job.failures < job.spec.retries):
+        turn.emit(fact.Requeued(job.id, why, code, cause))
+    elif why == Why.EXIT and not code:
+        turn.emit(fact.Ended(job.id, TaskPhase.SUCCEEDED, why, code, cause))
+    else:
+        turn.emit(fact.Ended(job.id, TaskPhase.FAILED, why, code, cause))
+
+
+def _end_tasks(turn: Turn, job: Job, item: event.Exited) -> None:
+    """Each task of an array ends by itself; the array ends with its last one."""
+    tasks = turn.world.arrays[job.id]
+    cause = item.cause if not item.note else f"{item.cause}: {item.note}"
+    for first, count in list(_live_spans(tasks, item, HOLDING)):
+        for begin, width, after in _verdicts(job, tasks, first, count, item.code):
+            why = Why.CANCEL if after == TaskPhase.CANCELLED else Why.EXIT
+            turn.emit(fact.TasksEnded(job.id, begin, width, after, why, item.code, cause))
+    _close_array(turn, job, cause)
+
+
+def _verdicts(job: Job, tasks: Tasks, first: int, count: int, code: int) -> list[tuple[int, int, TaskPhase]]:
+    """What becomes of each run of tasks that exited with `code`."""
+    if isinstance(job.phase, Spread) and job.phase.cancelled:
+        return [(first, count, TaskPhase.CANCELLED)]
+    if not code:
+        return [(first, count, TaskPhase.SUCCEEDED)]
+    if not job.spec.retries:
+        return [(first, count, TaskPhase.FAILED)]
+    return [
+        (task, 1, TaskPhase.QUEUED if tasks.failures[task] < job.spec.retries else TaskPhase.FAILED)
+        for task in range(first, first + count)
+    ]
+
+
+def _close_array(turn: Turn, job: Job, cause: str) -> None:
+    counts = turn.world.arrays[job.id].counts
+    if any(counts[phase] for phase in (TaskPhase.QUEUED, *HOLDING)):
+        return
+    if counts[TaskPhase.FAILED]:
+        turn.emit(fact.Ended(job.id, TaskPhase.FAILED, Why.EXIT, counts[TaskPhase.FAILED], cause))
+    elif counts[TaskPhase.CANCELLED]:
+        turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, Why.CANCEL, cause=cause))
+    else:
+        turn.emit(fact.Ended(job.id, TaskPhase.SUCCEEDED, cause=cause))
+
+
+def _live_spans(
+    tasks: Tasks, item: event.Started | event.Exited, wanted: tuple[TaskPhase, ...]
+) -> list[tuple[int, int]]:
+    """The runs inside a report's range whose phase is wanted and whose epoch is the report's."""
+    found: list[tuple[int, int]] = []
+    for first, count in spans_of(tasks.phase, wanted, item.first, item.first + item.count):
+        while count:
+            width = tasks.same_epoch(first, count)
+            if tasks.epoch[first] == item.epoch:
+                found.append((first, width))
+            first, count = first + width, count - width
+    return found

@@ -1,0 +1,79 @@
+"""The one door: `handle(batch, now)` takes events and gives facts, answers, instructions and the next wake-up.
+
+It is pure: no clock, no randomness, no I/O, and the same world and batch give the same outcome. The body that calls it
+journals the facts, and only then releases the answers and instructions. If the journal refuses, this world is ahead of
+the truth and must be thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from muster.kernel.reactors import REACTORS
+from muster.kernel.timers import earliest, fire_timers
+from muster.kernel.turn import Turn
+from muster.model import fact
+from muster.model.errors import RejectedError
+from muster.model.event import Event
+from muster.model.instruction import Instruction
+from muster.model.phase import Starting
+from muster.model.reason import Code, Done, Reason, Refused
+from muster.scheduler.cycle import is_due, run_cycle
+from muster.world.world import World
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What a batch led to: one answer per event. Without facts there is no entry, and `seq` is the last one's."""
+
+    seq: int
+    at: int
+    facts: list[fact.Fact]
+    answers: list[Done | Refused]
+    instructions: list[Instruction]
+    wake_at: int | None
+
+
+class Kernel:
+    """The door to one world."""
+
+    __slots__ = ("_latest", "world")
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._latest = world.now
+
+    def handle(self, batch: Sequence[Event], now: int) -> Outcome:
+        """Take a batch: timers first, then each event in order, then at most one cycle."""
+        if now < self._latest:
+            raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
+        self._latest = now
+        world = self.world
+        turn = Turn(world, now)
+        fire_timers(turn)
+        answers = [REACTORS[type(event)](turn, event) for event in batch]
+        if is_due(world):
+            self._cycle(turn)
+        if turn.facts:
+            world.seq += 1
+            world.now = now
+        return Outcome(world.seq, now, turn.facts, answers, turn.instructions, self._wake_at(now))
+
+    def _cycle(self, turn: Turn) -> None:
+        world = turn.world
+        for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}"):
+            turn.facts.append(item)
+            if isinstance(item, fact.Placed):
+                self._start_gangs(turn, item.jobs)
+            elif isinstance(item, fact.TasksPlaced):
+                turn.start_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
+
+    def _start_gangs(self, turn: Turn, jobs: list[int]) -> None:
+        for number in jobs:
+            job = turn.world.jobs[number]
+            if isinstance(job.phase, Starting):
+                turn.start(job, job.phase.run)
+
+    def _wake_at(self, now: int) -> int | None:
+        return now if is_due(self.world) else earliest(self.world)

@@ -1,0 +1,119 @@
+"""What engines report of nodes: seen, silent, gone. Here Muster's view and the node's are made one.
+
+Silence kills nothing. A node that reports itself says all that it holds: what should run there and is not held was
+lost, what is held and not wanted is fenced, and what may not have been heard is said again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from muster.kernel.attempts import lose
+from muster.kernel.turn import Turn, refuse
+from muster.lifecycle.node import can_move
+from muster.model import event, fact
+from muster.model.instruction import Stop
+from muster.model.job import NodePhase
+from muster.model.phase import Starting, TaskPhase
+from muster.model.reason import DONE, Code, Done, Refused
+from muster.model.spec import is_name
+from muster.units import AMOUNT_MAX
+from muster.world.fleet import DEVICES_MAX
+from muster.world.seats import Seat, seats_on
+
+
+def on_node_seen(turn: Turn, item: event.NodeSeen) -> Done | Refused:
+    """A node is there: it joins or comes back, and what it holds is compared with what it should."""
+    fault = _find_fault(item)
+    if fault is not None:
+        return fault
+    slot = _admit(turn, item)
+    seats = seats_on(turn.world, slot)
+    for seat in seats:
+        if seat.phase == TaskPhase.RUNNING:
+            for first, count in _missing(seat, item.held):
+                lose(turn, seat.job, first, count, f"node {item.name} no longer holds it")
+        else:
+            _say_again(turn, slot, seat)
+    for held in item.held:
+        if not any(seat.job == held.job and seat.epoch == held.epoch for seat in seats):
+            turn.instructions.append(Stop(held.job, held.epoch, held.first, held.count, 0))
+    _fit_capacity(turn, slot, item)
+    return DONE
+
+
+def on_node_silent(turn: Turn, item: event.NodeSilent) -> Done | Refused:
+    """A node is not heard of: nothing new goes there, and what runs there is left alone."""
+    return _move(turn, item.name, NodePhase.UNKNOWN, item.cause)
+
+
+def on_node_gone(turn: Turn, item: event.NodeGone) -> Done | Refused:
+    """A node is fenced: what it held is lost and waits again."""
+    answer = _move(turn, item.name, NodePhase.GONE, item.cause)
+    if isinstance(answer, Done):
+        for seat in seats_on(turn.world, turn.world.fleet.slot_of[item.name]):
+            lose(turn, seat.job, seat.first, seat.count, f"node {item.name} gone")
+    return answer
+
+
+def _find_fault(item: event.NodeSeen) -> Refused | None:
+    if not is_name(item.name):
+        return refuse(Code.BAD_NAME, "node", len(item.name), 128, item.name[:40])
+    for field, most in (("gpus", DEVICES_MAX), ("cpu_milli", AMOUNT_MAX), ("memory_bytes", AMOUNT_MAX)):
+        amount = getattr(item.capacity, field)
+        if not 0 <= amount <= most:
+            return refuse(Code.BAD_AMOUNT, f"capacity.{field}", amount, most)
+    return None
+
+
+def _admit(turn: Turn, item: event.NodeSeen) -> int:
+    fleet = turn.world.fleet
+    slot = fleet.slot_of.get(item.name)
+    if slot is None:
+        slot = len(fleet)
+        turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause))
+    elif can_move(NodePhase(fleet.phase[slot]), NodePhase.UP):
+        turn.emit(fact.NodePhased(slot, NodePhase.UP, item.cause))
+    return slot
+
+
+def _fit_capacity(turn: Turn, slot: int, item: event.NodeSeen) -> None:
+    """A changed capacity is taken over once nothing runs there; until then the old one stands."""
+    fleet = turn.world.fleet
+    if fleet.capacity(slot) != item.capacity and fleet.is_idle(slot):
+        turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause))
+
+
+def _move(turn: Turn, name: str, to: NodePhase, cause: str) -> Done | Refused:
+    fleet = turn.world.fleet
+    slot = fleet.slot_of.get(name)
+    if slot is None:
+        return refuse(Code.UNKNOWN_NODE, "node", detail=name[:128])
+    if can_move(NodePhase(fleet.phase[slot]), to):
+        turn.emit(fact.NodePhased(slot, to, cause))
+    return DONE
+
+
+def _missing(seat: Seat, held: tuple[event.Held, ...]) -> Iterator[tuple[int, int]]:
+    """The runs of a seat's tasks that no report covers."""
+    first, end = seat.first, seat.first + seat.count
+    mine = sorted((other.first, other.count) for other in held if (other.job, other.epoch) == (seat.job, seat.epoch))
+    for begin, count in mine:
+        if begin > first:
+            yield first, min(begin, end) - first
+        first = max(first, begin + count)
+        if first >= end:
+            return
+    yield first, end - first
+
+
+def _say_again(turn: Turn, slot: int, seat: Seat) -> None:
+    """A start or a stop that the node may not have heard."""
+    job = turn.world.jobs[seat.job]
+    if seat.phase == TaskPhase.STOPPING:
+        turn.stop(job, seat.epoch, seat.first, seat.count)
+    elif isinstance(job.phase, Starting):
+        turn.start(job, job.phase.run)
+    else:
+        devices = turn.world.arrays[job.id].held_devices(seat.first, seat.count)
+        turn.start_tasks(job, seat.first, [slot], [seat.count], [devices])

@@ -1,0 +1,24 @@
+"""The table of reactors: one function per kind of event, `(turn, event) -> answer`. A refusal changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from muster.kernel.attempts import on_exited, on_started
+from muster.kernel.nodes import on_node_gone, on_node_seen, on_node_silent
+from muster.kernel.requests import on_cancel, on_set_tenant, on_submit
+from muster.kernel.turn import Turn
+from muster.model import event
+from muster.model.reason import Done, Refused
+
+REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
+    event.Submit: on_submit,
+    event.Cancel: on_cancel,
+    event.SetTenant: on_set_tenant,
+    event.NodeSeen: on_node_seen,
+    event.NodeSilent: on_node_silent,
+    event.NodeGone: on_node_gone,
+    event.Started: on_started,
+    event.Exited: on_exited,
+}

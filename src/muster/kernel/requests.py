@@ -1,0 +1,85 @@
+"""What people ask for: submit, cancel, and naming a tenant."""
+
+from __future__ import annotations
+
+from muster.kernel.turn import Turn, refuse
+from muster.model import event, fact
+from muster.model.job import Job, Quota
+from muster.model.phase import ACTIVE, TERMINAL, Queued, TaskPhase, Why
+from muster.model.reason import DONE, Code, Done, Refused
+from muster.model.spec import KEY_CHARS_MAX, Spec, find_fault, is_name
+from muster.scheduler.reasons import never_fits
+from muster.units import AMOUNT_MAX
+from muster.world.tasks import HOLDING, spans_of
+
+
+def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
+    """Accept a job, give back the one that the same key made, or say why it can never run."""
+    spec = item.spec
+    fault = find_fault(spec)
+    if fault is not None:
+        return Refused(fault)
+    if item.key:
+        known = _find_known(turn, spec, item.key)
+        if known is not None:
+            return known
+    reason = never_fits(turn.world, spec.ask, spec.gang, spec.tenant)
+    if reason is not None:
+        return Refused(reason)
+    job = turn.world.next_job
+    turn.emit(fact.Accepted(job, spec, item.key, item.cause))
+    return Done(job)
+
+
+def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:
+    """End a job: at once if it waits, by telling the engine if it holds a place."""
+    job = turn.world.jobs.get(item.job)
+    if job is None:
+        return refuse(Code.UNKNOWN_JOB, "job", item.job)
+    if isinstance(job.phase, TERMINAL):
+        return refuse(Code.ALREADY_OVER, "job", item.job)
+    if job.spec.array:
+        _cancel_array(turn, job, item.cause)
+    elif isinstance(job.phase, Queued):
+        turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, Why.CANCEL, cause=item.cause))
+    elif isinstance(job.phase, ACTIVE):
+        turn.emit(fact.StopAsked(job.id, Why.CANCEL, cause=item.cause))
+        turn.stop(job, job.epoch, 0, job.spec.gang)
+    return Done(job.id)
+
+
+def on_set_tenant(turn: Turn, item: event.SetTenant) -> Done | Refused:
+    """Name a tenant, or change what it may hold. What it holds already is not taken away."""
+    if not is_name(item.name):
+        return refuse(Code.BAD_NAME, "tenant", len(item.name), 128, item.name[:40])
+    for field in Quota.__struct_fields__:
+        limit = getattr(item.quota, field)
+        if limit is not None and not 0 <= limit <= AMOUNT_MAX:
+            return refuse(Code.BAD_AMOUNT, f"quota.{field}", limit, AMOUNT_MAX)
+    if turn.world.tenants.get(item.name) != item.quota:
+        turn.emit(fact.TenantSet(item.name, item.quota, item.cause))
+    return DONE
+
+
+def _find_known(turn: Turn, spec: Spec, key: str) -> Done | Refused | None:
+    if len(key) > KEY_CHARS_MAX:
+        return refuse(Code.TOO_LARGE, "key", len(key), KEY_CHARS_MAX)
+    known = turn.world.keys.get((spec.tenant, key))
+    if known is None:
+        return None
+    if turn.world.jobs[known].spec != spec:
+        return refuse(Code.KEY_REUSED, "key", known, detail=key)
+    return Done(known)
+
+
+def _cancel_array(turn: Turn, job: Job, cause: str) -> None:
+    tasks = turn.world.arrays[job.id]
+    turn.emit(fact.ArrayCancelled(job.id, cause))
+    for first, count in list(spans_of(tasks.phase, HOLDING, 0, len(tasks))):
+        turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.STOPPING, cause))
+        while count:
+            width = tasks.same_epoch(first, count)
+            turn.stop(job, tasks.epoch[first], first, width)
+            first, count = first + width, count - width
+    if not tasks.live:
+        turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, Why.CANCEL, cause=cause))

@@ -1,0 +1,35 @@
+"""What time alone brings about: a run past its limit is told to stop, and a job long over retires to history."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from muster.kernel.turn import Turn
+from muster.lifecycle.gang import RETAIN_MS
+from muster.model import fact
+from muster.model.phase import Why
+from muster.world.world import World
+
+RETIRED_AT_ONCE: Final = 1000
+
+
+def fire_timers(turn: Turn) -> None:
+    """Do all that is due at this turn's time, within the limit of one batch."""
+    world = turn.world
+    while (due := world.timers.find_limit(world.jobs)) is not None and due[0] <= turn.now:
+        job = world.jobs[due[1]]
+        turn.emit(fact.StopAsked(job.id, Why.LIMIT, cause="time limit"))
+        turn.stop(job, job.epoch, 0, job.spec.gang)
+    old = world.timers.ended_before(world.jobs, turn.now - RETAIN_MS, RETIRED_AT_ONCE)
+    if old:
+        turn.emit(fact.Retired(old, cause="retention"))
+
+
+def earliest(world: World) -> int | None:
+    """When time alone will next bring something about."""
+    limit = world.timers.find_limit(world.jobs)
+    ended = world.timers.find_ended(world.jobs)
+    instants = [limit[0]] if limit else []
+    if ended:
+        instants.append(ended[0] + RETAIN_MS)
+    return min(instants, default=None)

@@ -1,0 +1,55 @@
+"""A turn: one batch on its way through the door. Reactors get it, read the world, emit facts and give instructions."""
+
+from __future__ import annotations
+
+from muster.model.fact import Fact
+from muster.model.instruction import Forget, Instruction, Start, Stop
+from muster.model.job import Job
+from muster.model.phase import Run
+from muster.model.reason import Code, Reason, Refused
+from muster.world.apply import APPLY
+from muster.world.world import World
+
+
+class Turn:
+    """What has been decided so far in this batch; a fact is applied as it is emitted, so later events see it."""
+
+    __slots__ = ("facts", "instructions", "now", "world")
+
+    def __init__(self, world: World, now: int) -> None:
+        self.world = world
+        self.now = now
+        self.facts: list[Fact] = []
+        self.instructions: list[Instruction] = []
+
+    def emit(self, fact: Fact) -> None:
+        """Make a fact true and remember it for the journal."""
+        APPLY[type(fact)](self.world, fact, self.now)
+        self.facts.append(fact)
+
+    def start(self, job: Job, run: Run) -> None:
+        """Tell the engine to start a gang."""
+        names = self.world.fleet.names
+        nodes = [names[lease.slot] for lease in run.leases]
+        counts = [lease.tasks for lease in run.leases]
+        devices = [lease.devices for lease in run.leases]
+        self.instructions.append(Start(job.id, run.epoch, job.spec, 0, nodes, counts, devices))
+
+    def start_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:
+        """Tell the engine to start tasks of an array."""
+        nodes = [self.world.fleet.names[slot] for slot in slots]
+        epoch = self.world.arrays[job.id].epoch[first]
+        self.instructions.append(Start(job.id, epoch, job.spec, first, nodes, counts, devices))
+
+    def stop(self, job: Job, epoch: int, first: int, count: int) -> None:
+        """Tell the engine to stop tasks."""
+        self.instructions.append(Stop(job.id, epoch, first, count, job.spec.grace_ms))
+
+    def forget(self, job: int, epoch: int, first: int, count: int) -> None:
+        """Tell the engine that it may forget tasks."""
+        self.instructions.append(Forget(job, epoch, first, count))
+
+
+def refuse(code: Code, subject: str = "", needed: int = 0, available: int = 0, detail: str = "") -> Refused:
+    """A refusal as a value."""
+    return Refused(Reason(code, subject, needed, available, detail))

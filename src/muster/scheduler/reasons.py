@@ -1,0 +1,99 @@
+"""Reasons for waiting, with numbers. Computed on read from the world as it is, by the same arithmetic as the cycle.
+
+Nothing is stored: a follower answers `why` from its own world, and the answer cannot be stale by more than its lag.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from muster.model.job import Job, Quota
+from muster.model.phase import Queued, TaskPhase
+from muster.model.reason import Code, Reason
+from muster.scheduler.fit import count_capacity, count_room
+from muster.units import Limit, Resources
+from muster.world.world import World, fits_quota
+
+AHEAD_SHOWN: Final = 5
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Why a job waits: the dominant reason, its place in the line, and the first few who are ahead."""
+
+    reason: Reason
+    position: int
+    ahead: list[int]
+    ahead_total: Resources
+
+
+def explain(world: World, job: Job) -> Waiting | None:
+    """Why a job, or part of an array, waits; None if nothing of it does."""
+    if not _is_waiting(world, job):
+        return None
+    ahead: list[int] = []
+    total = Resources()
+    position = 1
+    for number in world.queue.waiting():
+        if number >= job.id:
+            break
+        position += 1
+        other = world.jobs[number].spec
+        total = total.plus(other.ask.times(other.gang))
+        if len(ahead) < AHEAD_SHOWN:
+            ahead.append(number)
+    return Waiting(_dominant_reason(world, job), position, ahead, total)
+
+
+def quota_room(world: World, job: Job) -> int:
+    """How many more tasks of a job its tenant's quota lets start now, at most as many as the job has."""
+    quota, used, ask = world.quota_of(job.spec.tenant), world.ledger.used(job.spec.tenant), job.spec.ask
+    rooms = [job.spec.tasks]
+    for limit, held, each in _lines(quota, used, ask):
+        if limit is not None and each:
+            rooms.append(max(0, limit - held) // each)
+    return min(rooms)
+
+
+def never_fits(world: World, job_ask: Resources, gang: int, tenant: str) -> Reason | None:
+    """Why no moment can ever come at which such a gang starts: the fleet is too small, or the quota is."""
+    room = count_capacity(world.fleet, job_ask)
+    if room < gang:
+        return Reason(Code.NEVER_FITS, "tasks", needed=gang, available=room)
+    quota = world.quota_of(tenant)
+    if not fits_quota(quota, Resources(), job_ask, gang):
+        return _quota_reason(Code.NEVER_WITHIN_QUOTA, world, tenant, job_ask.times(gang), Resources())
+    return None
+
+
+def _dominant_reason(world: World, job: Job) -> Reason:
+    """Quota before room: what the tenant itself could change comes first."""
+    spec = job.spec
+    used = world.ledger.used(spec.tenant)
+    if not fits_quota(world.quota_of(spec.tenant), used, spec.ask, spec.gang):
+        return _quota_reason(Code.OVER_QUOTA, world, spec.tenant, spec.ask.times(spec.gang), used)
+    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=count_room(world.fleet, spec.ask))
+
+
+def _quota_reason(code: Code, world: World, tenant: str, more: Resources, used: Resources) -> Reason:
+    quota = world.quota_of(tenant)
+    names = ("gpus", "cpu_milli", "memory_bytes")
+    for name, (limit, held, each) in zip(names, _lines(quota, used, more), strict=True):
+        if limit is not None and each and held + each > limit:
+            return Reason(code, name, needed=each, available=max(0, limit - held), detail=tenant)
+    raise AssertionError("asked for the reason of a quota that fits")
+
+
+def _lines(quota: Quota, used: Resources, ask: Resources) -> tuple[tuple[Limit, int, int], ...]:
+    return (
+        (quota.gpus, used.gpus, ask.gpus),
+        (quota.cpu_milli, used.cpu_milli, ask.cpu_milli),
+        (quota.memory_bytes, used.memory_bytes, ask.memory_bytes),
+    )
+
+
+def _is_waiting(world: World, job: Job) -> bool:
+    if job.spec.array:
+        return bool(world.arrays[job.id].counts[TaskPhase.QUEUED])
+    return isinstance(job.phase, Queued)

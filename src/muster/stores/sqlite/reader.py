@@ -1,0 +1,97 @@
+"""The reading side: one read-only connection that sees committed entries only, while the writer goes on writing.
+
+Any thread may call it and any number of processes may hold one. Each call is one statement, hence one consistent
+sight; none stays open between calls, so a slow reader never keeps the write-ahead log from being folded back. It must
+never know what a blob means.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any, Final
+
+from muster.model.errors import StoreError
+from muster.model.reason import Code, Reason
+from muster.stores.sqlite.schema import blame, check_identity, checksum, connect
+
+_PAGE: Final = 256
+
+
+class SqliteJournal:
+    """A Journal on a file that a SqliteStore writes, in this process or in another."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._turn = threading.Lock()
+        self._reading = _open_reading(path)
+
+    def last_seq(self) -> int:
+        return int(self._read("SELECT coalesce(max(seq), 0) FROM entries")[0][0])
+
+    def find_snapshot(self) -> tuple[int, bytes] | None:
+        rows = self._read("SELECT seq, data, crc FROM snapshots ORDER BY seq DESC LIMIT 1")
+        return next(zip((row[0] for row in rows), self._intact("snapshot", rows), strict=True), None)
+
+    def read_entries(self, after: int, limit: int = 1000) -> list[bytes]:
+        after = max(after, 0)
+        rows = self._read("SELECT seq, data, crc FROM entries WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+        self._check_follow("entry", after, rows)
+        return self._intact("entry", rows)
+
+    def read_inputs(self, after: int) -> Iterator[bytes]:
+        while rows := self._read("SELECT seq, data, crc FROM inputs WHERE seq > ? ORDER BY seq LIMIT ?", after, _PAGE):
+            # From page to page the writer may have trimmed; inside one page nothing can be missing.
+            self._check_follow("inputs", rows[0][0] - 1, rows)
+            yield from self._intact("inputs", rows)
+            after = rows[-1][0]
+
+    def read_story(self, job: int) -> list[bytes]:
+        # The left join keeps a row whose entry is missing, so that it is found and not passed over.
+        told = "SELECT seq, data, crc FROM story LEFT JOIN entries USING (seq) WHERE job = ? ORDER BY seq"
+        return self._intact("entry", self._read(told, job))
+
+    def find_job(self, tenant: str, key: str) -> int | None:
+        rows = self._read("SELECT job FROM keys WHERE tenant = ? AND key = ?", tenant, key)
+        return int(rows[0][0]) if rows else None
+
+    def close(self) -> None:
+        with self._turn:
+            self._reading.close()
+
+    def _read(self, statement: str, *values: int | str) -> list[tuple[Any, ...]]:
+        try:
+            with self._turn:
+                return self._reading.execute(statement, values).fetchall()
+        except (OverflowError, UnicodeEncodeError):
+            return []  # what SQLite cannot express was never stored
+        except sqlite3.Error as error:
+            raise blame(self._path, error) from error
+
+    def _intact(self, what: str, rows: Iterable[tuple[Any, ...]]) -> list[bytes]:
+        for seq, data, crc in rows:
+            if not isinstance(data, bytes) or checksum(seq, data) != crc:
+                raise self._damage(f"{what} {seq}", "its checksum does not match")
+        return [data for _, data, _ in rows]
+
+    def _check_follow(self, what: str, after: int, rows: Iterable[tuple[Any, ...]]) -> None:
+        for due, (seq, _, _) in enumerate(rows, after + 1):
+            if seq != due:
+                raise self._damage(f"{what} {due}", "it is missing")
+
+    def _damage(self, subject: str, detail: str) -> StoreError:
+        return StoreError(Reason(Code.JOURNAL_DAMAGED, subject, detail=f"{detail} in {self._path}"))
+
+
+def _open_reading(path: Path) -> sqlite3.Connection:
+    with ExitStack() as undo:
+        try:
+            db = undo.enter_context(closing(connect(path, "ro")))
+            check_identity(path, db)
+        except sqlite3.Error as error:
+            raise blame(path, error) from error
+        undo.pop_all()
+        return db

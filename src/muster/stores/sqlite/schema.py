@@ -1,0 +1,116 @@
+"""The file itself: its tables, its identity, how it comes to be, and what its errors mean.
+
+A journal appears under its name complete, by a rename; so a file that is there and is not a whole journal, down to an
+empty one, is damage and never "new". Its tables-version and its application id are looked at through a
+read-only connection, so that a file which is not ours to write is left as it was.
+
+Opening never checks the whole file (`PRAGMA quick_check`): that costs what the journal holds, and it would be paid by
+every restart after a crash, when people wait. SQLite itself finds a bad header and a truncated file on the first read
+and vouches for its write-ahead log by checksums. The rest is found when it is read: each row has a checksum that covers
+its number, and entries must follow each other. A start reads all that it depends on, so it depends on no damaged row.
+
+To change the tables: append a migration, never edit one.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import zlib
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from muster.model.errors import StoreError
+from muster.model.reason import Code, Reason
+
+APPLICATION_ID: Final = 0x4D535452  # "MSTR"
+
+# Migration N is item N - 1: its statements lift a file from tables-version N - 1 to N, in one transaction.
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        f"PRAGMA application_id = {APPLICATION_ID}",
+        "CREATE TABLE entries (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL)",
+        "CREATE TABLE inputs (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL)",
+        "CREATE TABLE snapshots (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, crc INTEGER NOT NULL)",
+        "CREATE TABLE story (job INTEGER, seq INTEGER, PRIMARY KEY (job, seq)) WITHOUT ROWID",
+        "CREATE TABLE keys (tenant TEXT, key TEXT, job INTEGER NOT NULL, PRIMARY KEY (tenant, key)) WITHOUT ROWID",
+    ),
+)
+VERSION: Final = len(MIGRATIONS)
+
+# What is wrong with the place or the disk; whatever else an error of SQLite says is wrong with the file.
+_BLAME: Final = {
+    sqlite3.SQLITE_CANTOPEN: Code.HOME_UNUSABLE,
+    sqlite3.SQLITE_PERM: Code.HOME_UNUSABLE,
+    sqlite3.SQLITE_READONLY: Code.HOME_UNUSABLE,
+    sqlite3.SQLITE_FULL: Code.STORE_REFUSED,
+    sqlite3.SQLITE_IOERR: Code.STORE_REFUSED,
+    sqlite3.SQLITE_BUSY: Code.STORE_REFUSED,
+    sqlite3.SQLITE_LOCKED: Code.STORE_REFUSED,
+    sqlite3.SQLITE_NOMEM: Code.STORE_REFUSED,
+    sqlite3.SQLITE_MISUSE: Code.STORE_REFUSED,
+}
+
+
+def checksum(seq: int, data: bytes) -> int:
+    """A row's checksum: it covers the number too, so that a sound blob in the wrong row is found."""
+    return zlib.crc32(data, seq & 0xFFFF_FFFF)
+
+
+def blame(path: Path, error: sqlite3.Error) -> StoreError:
+    """What an error of SQLite on open or on read means: the place, the disk, or the file."""
+    primary = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
+    return StoreError(Reason(_BLAME.get(primary, Code.JOURNAL_DAMAGED), str(path), detail=str(error)))
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time; `mode` is SQLite's: ro, rw or rwc."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    db.text_factory = bytes  # a damaged type must reach the checksum and not a decoder
+    db.execute("PRAGMA cell_size_check = ON")  # a damaged page is refused when it is loaded, not followed
+    return db
+
+
+def create_file(path: Path) -> None:
+    """Make an empty journal appear under its name, complete and durable. Only the one writer may call this."""
+    draft = path.with_name(f"{path.name}.new")
+    for stale in path.parent.glob(f"{draft.name}*"):
+        stale.unlink()
+    with closing(connect(draft, "rwc")) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        migrate(db)
+    draft.rename(path)
+    _sync_directory(path.parent)
+
+
+def check_identity(path: Path, db: sqlite3.Connection) -> None:
+    """Raise unless the file is a journal of ours that this program can read. Changes nothing."""
+    if _pragma(db, "application_id") != APPLICATION_ID or not (version := _pragma(db, "user_version")):
+        raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail="the file is not a journal"))
+    if version > VERSION:
+        raise StoreError(Reason(Code.JOURNAL_NEWER, str(path), needed=version, available=VERSION))
+    db.execute("SELECT 1 FROM entries LIMIT 1")
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Lift the tables to this program's version. With nothing to lift it still proves that the file can be written."""
+    db.execute("BEGIN IMMEDIATE")
+    for number in range(_pragma(db, "user_version") + 1, VERSION + 1):
+        for statement in MIGRATIONS[number - 1]:
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {number}")
+    db.execute("COMMIT")
+
+
+def _pragma(db: sqlite3.Connection, name: str) -> int:
+    return int(db.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _sync_directory(path: Path) -> None:
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,192 @@
+"""apply: the only mutator. One small function per kind of fact, in one table; the world is the fold of them.
+
+It holds no policy and makes no choice: a fact that cannot be applied is a bug of ours (InvariantError), not a refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from muster.model import fact
+from muster.model.errors import InvariantError
+from muster.model.job import Job
+from muster.model.phase import (
+    ACTIVE,
+    Cancelled,
+    Failed,
+    Lease,
+    Phase,
+    Queued,
+    Run,
+    Running,
+    Spread,
+    Stopping,
+    Succeeded,
+    TaskPhase,
+    Why,
+)
+from muster.world.tasks import Tasks
+from muster.world.world import World
+
+replace = msgspec.structs.replace
+
+
+def apply(world: World, item: fact.Fact, at: int) -> None:
+    """Make one fact true."""
+    APPLY[type(item)](world, item, at)
+
+
+def apply_entry(world: World, seq: int, at: int, facts: Iterable[fact.Fact]) -> None:
+    """Fold one journal entry; entries come in order and without gaps."""
+    if seq != world.seq + 1 or at < world.now:
+        raise InvariantError("entries follow each other", f"entry {seq} at {at} after {world.seq} at {world.now}")
+    for item in facts:
+        APPLY[type(item)](world, item, at)
+    world.seq = seq
+    world.now = at
+
+
+def unroll(placed: fact.Placed) -> Iterable[tuple[int, Run]]:
+    """The columns of a `Placed`, gang by gang."""
+    begin = 0
+    for job, epoch, width in zip(placed.jobs, placed.epochs, placed.widths, strict=True):
+        end = begin + width
+        columns = (placed.slots[begin:end], placed.tasks[begin:end], placed.devices[begin:end])
+        yield job, Run(epoch, tuple(map(Lease, *columns)))
+        begin = end
+
+
+def _tenant_set(world: World, item: fact.TenantSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.tenants[item.name] = item.quota
+    world.wake_tenant(item.name)
+
+
+def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.fleet.join(item.slot, item.name, item.capacity)
+    world.queue.wake_all()
+
+
+def _node_phased(world: World, item: fact.NodePhased, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.fleet.set_phase(item.slot, item.phase)
+    world.queue.wake_all()
+
+
+def _accepted(world: World, item: fact.Accepted, at: int) -> None:
+    spec = item.spec
+    phase: Phase = Spread(at) if spec.array else Queued(at)
+    job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key)
+    if spec.array:
+        world.arrays[item.job] = Tasks(spec.array)
+    if item.key:
+        world.keys[(spec.tenant, item.key)] = item.job
+    world.next_job = item.job + 1
+    world.accepted += 1
+    world.queue.add(job)
+
+
+def _placed(world: World, item: fact.Placed, at: int) -> None:
+    for job, run in unroll(item):
+        world.hold(world.jobs[job], run, at)
+
+
+def _began(world: World, item: fact.Began, at: int) -> None:
+    job = world.jobs[item.job]
+    ranks = world.ranks.get(item.job)
+    if ranks is not None:
+        end = item.first + item.count
+        window = ranks[item.first : end]
+        ranks[item.first : end] = window.replace(bytes([TaskPhase.STARTING]), bytes([TaskPhase.RUNNING]))
+        if ranks.find(TaskPhase.STARTING) >= 0:
+            return
+    world.set_job_phase(job, Running(at, _run_of(job)))
+
+
+def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    ranks = world.ranks[item.job]
+    ranks[item.first : item.first + item.count] = bytes([TaskPhase.SUCCEEDED]) * item.count
+
+
+def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
+    job = world.jobs[item.job]
+    world.set_job_phase(job, Stopping(at, _run_of(job), item.why, item.code))
+
+
+def _ended(world: World, item: fact.Ended, at: int) -> None:
+    job = world.jobs[item.job]
+    after = replace(job, phase=_terminal_phase(item, at))
+    if job.spec.array:
+        world.put(after)
+    else:
+        world.release(job, after)
+
+
+def _requeued(world: World, item: fact.Requeued, at: int) -> None:
+    job = world.jobs[item.job]
+    failures = job.failures + (item.why == Why.EXIT)
+    world.release(job, replace(job, phase=Queued(at), failures=failures))
+
+
+def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.hold_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
+
+
+def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.arrays[item.job].set_phase(item.first, item.count, item.phase)
+
+
+def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.release_tasks(world.jobs[item.job], item.first, item.count, item.phase)
+    if item.phase == TaskPhase.QUEUED and item.why == Why.EXIT:
+        failures = world.arrays[item.job].failures
+        for task in range(item.first, item.first + item.count):
+            failures[task] += 1
+
+
+def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
+    job, tasks = world.jobs[item.job], world.arrays[item.job]
+    if tasks.counts[TaskPhase.QUEUED]:
+        world.queue.remove(job)
+    while (run := tasks.find_queued(len(tasks))) is not None:
+        tasks.set_phase(*run, TaskPhase.CANCELLED)
+    world.set_job_phase(job, Spread(at, cancelled=True))
+
+
+def _retired(world: World, item: fact.Retired, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    for number in item.jobs:
+        world.forget(world.jobs[number])
+
+
+def _run_of(job: Job) -> Run:
+    if isinstance(job.phase, ACTIVE):
+        return job.phase.run
+    raise InvariantError("only what holds a place can run", f"job {job.id} is {type(job.phase).__name__}")
+
+
+def _terminal_phase(item: fact.Ended, at: int) -> Phase:
+    if item.phase == TaskPhase.SUCCEEDED:
+        return Succeeded(at)
+    if item.phase == TaskPhase.CANCELLED:
+        return Cancelled(at)
+    return Failed(at, item.why, item.code)
+
+
+APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
+    fact.TenantSet: _tenant_set,
+    fact.NodeJoined: _node_joined,
+    fact.NodePhased: _node_phased,
+    fact.Accepted: _accepted,
+    fact.Placed: _placed,
+    fact.Began: _began,
+    fact.RanksOver: _ranks_over,
+    fact.StopAsked: _stop_asked,
+    fact.Ended: _ended,
+    fact.Requeued: _requeued,
+    fact.TasksPlaced: _tasks_placed,
+    fact.TasksMoved: _tasks_moved,
+    fact.TasksEnded: _tasks_ended,
+    fact.ArrayCancelled: _array_cancelled,
+    fact.Retired: _retired,
+}

@@ -1,0 +1,79 @@
+"""Draft: try placements on the living world, then keep them or take every one back exactly.
+
+It uses the same primitives as `apply` (`hold` and `hold_tasks`) and remembers the inverse of each. `commit` keeps the
+edits and gives the facts that say so; leaving without a commit undoes them, newest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from muster.model import fact
+from muster.model.job import Job
+from muster.model.phase import Lease, Run, TaskPhase
+from muster.world.world import World
+
+
+class Draft:
+    """A context manager over one world; at most one is open at a time."""
+
+    __slots__ = ("_at", "_devices", "_epochs", "_jobs", "_slots", "_spread", "_tasks", "_undo", "_widths", "_world")
+
+    def __init__(self, world: World, at: int) -> None:
+        self._world = world
+        self._at = at
+        self._undo: list[Callable[[], None]] = []
+        self._jobs: list[int] = []
+        self._epochs: list[int] = []
+        self._widths: list[int] = []
+        self._slots: list[int] = []
+        self._tasks: list[int] = []
+        self._devices: list[int] = []
+        self._spread: list[fact.TasksPlaced] = []
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._undo:
+            self._undo.pop()()
+
+    def place(self, job: Job, leases: list[Lease]) -> None:
+        """Place a gang."""
+        run = Run(job.epoch + 1, tuple(leases))
+        self._world.hold(job, run, self._at)
+        self._undo.append(lambda: self._world.release(self._world.jobs[job.id], job))
+        self._jobs.append(job.id)
+        self._epochs.append(run.epoch)
+        self._widths.append(len(leases))
+        for lease in leases:
+            self._slots.append(lease.slot)
+            self._tasks.append(lease.tasks)
+            self._devices.append(lease.devices)
+
+    def place_tasks(self, job: Job, first: int, leases: list[Lease], cause: str) -> None:
+        """Place tasks of an array, from `first` on."""
+        columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
+        self._world.hold_tasks(job, first, *columns)
+        count = sum(columns[1])
+        self._undo.append(lambda: self._unplace_tasks(job, first, count))
+        self._spread.append(fact.TasksPlaced(job.id, first, *columns, cause))
+
+    def commit(self, cause: str) -> list[fact.Fact]:
+        """Keep what was placed, and say it in facts."""
+        self._undo.clear()
+        facts: list[fact.Fact] = []
+        if self._jobs:
+            columns = (self._jobs, self._epochs, self._widths, self._slots, self._tasks, self._devices)
+            facts.append(fact.Placed(*columns, cause))
+        facts.extend(self._spread)
+        return facts
+
+    def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
+        tasks = self._world.arrays[job.id]
+        self._world.release_tasks(job, first, count, TaskPhase.QUEUED)
+        for task in range(first, first + count):
+            tasks.epoch[task] -= 1

@@ -1,0 +1,179 @@
+"""Snapshots: the world's content, by name and with a version; never its indexes, its memory layout or its history.
+
+What can be derived is left out and derived again: free columns and the ledger by holding every lease anew, the queue
+and the timers from the jobs' phases. So a restore is also a proof that they follow from the content. The digest is the
+hash of these bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from typing import Final
+
+import msgspec
+
+from muster.model.errors import StoreError
+from muster.model.job import Job, NodePhase, Quota
+from muster.model.phase import ACTIVE, Queued, TaskPhase
+from muster.model.reason import Code, Reason
+from muster.units import Resources
+from muster.world.tasks import HOLDING, Tasks, spans_of
+from muster.world.world import World
+
+FORMAT: Final = 1
+
+
+class NodeColumns(msgspec.Struct, frozen=True):
+    """Nodes by slot; integers are little-endian int64."""
+
+    names: list[str]
+    phase: bytes
+    gpus: bytes
+    cpu_milli: bytes
+    memory_bytes: bytes
+
+
+class TaskColumns(msgspec.Struct, frozen=True):
+    """An array's tasks by index."""
+
+    phase: bytes
+    failures: bytes
+    epoch: bytes
+    slot: bytes
+    devices: bytes
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The content of a world."""
+
+    format: int
+    seq: int
+    now: int
+    next_job: int
+    accepted: int
+    retired: int
+    tenants: dict[str, Quota]
+    nodes: NodeColumns
+    jobs: list[Job]
+    arrays: dict[int, TaskColumns]
+    ranks: dict[int, bytes]
+
+
+_encoder: Final = msgspec.msgpack.Encoder(order="sorted")
+_decoder: Final = msgspec.msgpack.Decoder(Snapshot)
+
+
+def snapshot(world: World) -> bytes:
+    """The world's content as bytes: equal worlds give equal bytes."""
+    fleet = world.fleet
+    return _encoder.encode(
+        Snapshot(
+            format=FORMAT,
+            seq=world.seq,
+            now=world.now,
+            next_job=world.next_job,
+            accepted=world.accepted,
+            retired=world.retired,
+            tenants=world.tenants,
+            nodes=NodeColumns(
+                fleet.names,
+                fleet.phase.tobytes(),
+                fleet.cap_gpus.tobytes(),
+                fleet.cap_cpu.tobytes(),
+                fleet.cap_memory.tobytes(),
+            ),
+            jobs=[world.jobs[number] for number in sorted(world.jobs)],
+            arrays={number: _task_columns(tasks) for number, tasks in sorted(world.arrays.items())},
+            ranks={number: bytes(ranks) for number, ranks in sorted(world.ranks.items())},
+        )
+    )
+
+
+def digest(world: World) -> str:
+    """A short name for the world's content."""
+    return hashlib.blake2b(snapshot(world), digest_size=16).hexdigest()
+
+
+def restore(data: bytes) -> World:
+    """The world that `snapshot` described; bytes that cannot be read raise StoreError."""
+    content = _decode(data)
+    world = World()
+    world.seq, world.now = content.seq, content.now
+    world.next_job, world.accepted, world.retired = content.next_job, content.accepted, content.retired
+    world.tenants = content.tenants
+    _restore_nodes(world, content.nodes)
+    for job in content.jobs:
+        _restore_job(world, job, content)
+    phases = array("q", content.nodes.phase)
+    for slot, phase in enumerate(phases):
+        if phase != NodePhase.UP:
+            world.fleet.set_phase(slot, NodePhase(phase))
+    return world
+
+
+def _decode(data: bytes) -> Snapshot:
+    try:
+        return _decoder.decode(data)
+    except msgspec.MsgspecError as error:
+        found = _find_format(data)
+        if found is not None and found > FORMAT:
+            raise StoreError(Reason(Code.JOURNAL_NEWER, "snapshot", needed=found, available=FORMAT)) from error
+        raise StoreError(Reason(Code.JOURNAL_DAMAGED, "snapshot", detail=str(error))) from error
+
+
+def _find_format(data: bytes) -> int | None:
+    try:
+        raw = msgspec.msgpack.decode(data)
+    except msgspec.MsgspecError:
+        return None
+    found = raw.get("format") if isinstance(raw, dict) else None
+    return found if isinstance(found, int) else None
+
+
+def _restore_nodes(world: World, nodes: NodeColumns) -> None:
+    columns = (array("q", nodes.gpus), array("q", nodes.cpu_milli), array("q", nodes.memory_bytes))
+    for slot, name in enumerate(nodes.names):
+        world.fleet.join(slot, name, Resources(*(column[slot] for column in columns)))
+
+
+def _restore_job(world: World, job: Job, content: Snapshot) -> None:
+    world.put(job)
+    if job.key:
+        world.keys[(job.spec.tenant, job.key)] = job.id
+    if job.spec.array:
+        _restore_tasks(world, job, content.arrays[job.id])
+    elif isinstance(job.phase, Queued):
+        world.queue.add(job)
+    elif isinstance(job.phase, ACTIVE):
+        for lease in job.phase.run.leases:
+            world.fleet.occupy(lease.slot, job.id, job.spec.ask, lease.tasks, lease.devices)
+        world.ledger.charge(job.spec.tenant, job.spec.ask, job.spec.gang)
+        if job.id in content.ranks:
+            world.ranks[job.id] = bytearray(content.ranks[job.id])
+
+
+def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
+    tasks = world.arrays[job.id] = Tasks(0)
+    tasks.phase = bytearray(columns.phase)
+    tasks.failures = bytearray(columns.failures)
+    tasks.epoch = array("i", columns.epoch)
+    tasks.slot = array("i", columns.slot)
+    tasks.devices = array("q", columns.devices)
+    tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
+    for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
+        for slot, begin, width in tasks.seats(first, count):
+            world.fleet.occupy(slot, job.id, job.spec.ask, width, tasks.held_devices(begin, width))
+        world.ledger.charge(job.spec.tenant, job.spec.ask, count)
+    if tasks.counts[TaskPhase.QUEUED]:
+        world.queue.add(job)
+
+
+def _task_columns(tasks: Tasks) -> TaskColumns:
+    return TaskColumns(
+        bytes(tasks.phase),
+        bytes(tasks.failures),
+        tasks.epoch.tobytes(),
+        tasks.slot.tobytes(),
+        tasks.devices.tobytes(),
+    )

@@ -1,0 +1,69 @@
+"""Timers: heaps over instants that the world's records already imply, so that nothing here is a second truth.
+
+`limits` holds (deadline, job, epoch) of gangs with a time limit; `ended` holds (ended at, job) of jobs that are over.
+An entry that its job has outlived is dropped when it comes to the top.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from muster.model.job import Job
+from muster.model.phase import TERMINAL, Running
+
+
+class Timers:
+    """The earliest limit and the earliest end, checked against the jobs themselves."""
+
+    __slots__ = ("_ended", "_limits")
+
+    def __init__(self) -> None:
+        self._limits: list[tuple[int, int, int]] = []
+        self._ended: list[tuple[int, int]] = []
+
+    def watch(self, job: Job) -> None:
+        """Note what a job's new phase implies."""
+        phase = job.phase
+        if isinstance(phase, Running):
+            if job.spec.limit_ms is not None:
+                heapq.heappush(self._limits, (phase.since + job.spec.limit_ms, job.id, job.epoch))
+        elif isinstance(phase, TERMINAL):
+            heapq.heappush(self._ended, (phase.since, job.id))
+
+    def find_limit(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
+        """The earliest (deadline, job) of a run that is still running."""
+        while self._limits:
+            deadline, number, epoch = self._limits[0]
+            job = jobs.get(number)
+            if job is not None and job.epoch == epoch and isinstance(job.phase, Running):
+                return deadline, number
+            heapq.heappop(self._limits)
+        return None
+
+    def find_ended(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
+        """The earliest (ended at, job) of a job that is over and still in the world."""
+        while self._ended:
+            if self._ended[0][1] in jobs:
+                return self._ended[0]
+            heapq.heappop(self._ended)
+        return None
+
+    def ended_before(self, jobs: dict[int, Job], instant: int, most: int) -> list[int]:
+        """Up to `most` jobs that ended at or before `instant`, in order of end and id."""
+        found: list[int] = []
+        while len(found) < most:
+            first = self.find_ended(jobs)
+            if first is None or first[0] > instant:
+                break
+            found.append(heapq.heappop(self._ended)[1])
+        for number in found:
+            phase = jobs[number].phase
+            heapq.heappush(self._ended, (phase.since, number))
+        return found
+
+    def fork(self) -> Timers:
+        """An independent copy."""
+        twin = Timers()
+        twin._limits = self._limits.copy()
+        twin._ended = self._ended.copy()
+        return twin
