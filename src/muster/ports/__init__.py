@@ -2,6 +2,7 @@
 
 from muster.ports.clock import Clock
 from muster.ports.engine import Engine, Report
+from muster.ports.logs import Logs
 from muster.ports.store import Commit, Journal, Store
 
-__all__ = ["Clock", "Commit", "Engine", "Journal", "Report", "Store"]
+__all__ = ["Clock", "Commit", "Engine", "Journal", "Logs", "Report", "Store"]

@@ -1,0 +1,83 @@
+"""Home: where an embedded server keeps its files, and what a client must know to reach it.
+
+The only place that names files under `MUSTER_HOME` (default `~/.muster`). The directory is 0700 and the token 0600.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from muster.model.errors import StoreError
+from muster.model.reason import Code, Reason
+
+VARIABLE: Final = "MUSTER_HOME"
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where the follower listens."""
+
+    host: str
+    port: int
+
+
+class Home:
+    """The layout of one home directory."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or Path(os.environ.get(VARIABLE) or Path.home() / ".muster")
+        self.token_file = self.root / "token"
+        self.address_file = self.root / "address.json"
+        self.journal_file = self.root / "journal.db"
+        self.leader_socket = self.root / "leader.sock"
+        self.engine_root = self.root / "engine"
+
+    def process_file(self, role: str) -> Path:
+        """Where a role (leader, follower) notes its process."""
+        return self.root / f"{role}.json"
+
+    def log_file(self, role: str) -> Path:
+        """Where a role logs."""
+        return self.root / f"{role}.log"
+
+    def prepare(self) -> None:
+        """Make the directory and the token; what exists is kept."""
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make_token()
+        except OSError as error:
+            reason = Reason(Code.HOME_UNUSABLE, str(self.root), detail=error.strerror or str(error))
+            raise StoreError(reason) from error
+
+    def read_token(self) -> str:
+        """The token; empty if there is none."""
+        try:
+            return self.token_file.read_text().strip()
+        except OSError:
+            return ""
+
+    def find_address(self) -> Address | None:
+        """Where the follower said it listens."""
+        try:
+            return msgspec.json.decode(self.address_file.read_bytes(), type=Address)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def write_address(self, address: Address) -> None:
+        """Say where the follower listens."""
+        fresh = self.address_file.with_suffix(".new")
+        fresh.write_bytes(msgspec.json.encode(address))
+        fresh.replace(self.address_file)
+
+    def _make_token(self) -> None:
+        if self.read_token():
+            return
+        fresh = self.token_file.with_suffix(f".{os.getpid()}")
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+        fresh.replace(self.token_file)

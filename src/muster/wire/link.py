@@ -1,0 +1,55 @@
+"""What a follower and the leader say to each other over their socket: length-prefixed msgpack frames.
+
+A follower asks with an event and a number of its own; the leader answers with that number once the outcome is durable.
+The leader also says how far the journal is committed; the follower then reads the entries from the store itself, so
+that the journal stays the only truth.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import msgspec
+
+from muster.model.event import Cancel, SetTenant, Submit
+from muster.model.reason import Done, Refused
+from muster.model.record import Record
+
+FRAME_MAX: Final = 32 * 1024 * 1024
+HEADER_BYTES: Final = 4
+
+Request: TypeAlias = Submit | Cancel | SetTenant
+
+
+class Ask(Record, frozen=True, tag="ask"):
+    """A follower passes a request on."""
+
+    number: int
+    request: Request
+
+
+class Answer(Record, frozen=True, tag="answer"):
+    """The leader's answer, with the number of the newest entry that it rests on."""
+
+    number: int
+    seq: int
+    reply: Done | Refused
+
+
+class Committed(Record, frozen=True, tag="committed"):
+    """The journal is durable up to this entry."""
+
+    seq: int
+
+
+ToFollower: TypeAlias = Answer | Committed
+
+_encoder: Final = msgspec.msgpack.Encoder()
+ask_decoder: Final = msgspec.msgpack.Decoder(Ask)
+reply_decoder: Final = msgspec.msgpack.Decoder(Answer | Committed)
+
+
+def frame(message: Ask | ToFollower) -> bytes:
+    """One message with its length in front."""
+    body = _encoder.encode(message)
+    return len(body).to_bytes(HEADER_BYTES, "big") + body

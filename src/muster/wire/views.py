@@ -1,0 +1,154 @@
+"""The API's JSON: what a reader sees of jobs, nodes and tenants. Flat, named, and built on read from the world.
+
+Field names end in their unit. Nothing is shown but what was asked for: a listing carries no commands or environments.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from muster.model.spec import Spec
+from muster.units import Resources
+
+
+class View(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The base of what the API sends: objects by name; what has its default is left out."""
+
+
+class Place(View, frozen=True):
+    """A run's hold on one node."""
+
+    node: str
+    tasks: int
+    devices: list[int] = []
+
+
+class TaskCounts(View, frozen=True):
+    """How many tasks of an array are in each phase."""
+
+    queued: int = 0
+    starting: int = 0
+    running: int = 0
+    stopping: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    cancelled: int = 0
+
+
+class JobView(View, frozen=True):
+    """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled)."""
+
+    id: int
+    name: str
+    tenant: str
+    phase: str
+    tasks: int
+    ask: Resources
+    accepted_at_ms: int
+    since_ms: int
+    epoch: int = 0
+    failures: int = 0
+    why: str = ""
+    exit_code: int | None = None
+    places: list[Place] = []
+    counts: TaskCounts | None = None
+    spec: Spec | None = None
+    is_over: bool = False
+
+
+class JobPage(View, frozen=True):
+    """One page of jobs; `next_after` continues the listing, if there is more."""
+
+    jobs: list[JobView]
+    next_after: int | None = None
+    seq: int = 0
+
+
+class Submitted(View, frozen=True):
+    """The answer to a submit: the job, and the entry to read at least."""
+
+    job: int
+    seq: int
+
+
+class Ahead(View, frozen=True):
+    """Somebody who waits before you."""
+
+    job: int
+    tenant: str
+    tasks: int
+    ask: Resources
+
+
+class WhyView(View, frozen=True):
+    """Why a job waits, in words and in numbers."""
+
+    job: int
+    phase: str
+    code: str = ""
+    words: str = ""
+    fix: str = ""
+    needed: int = 0
+    available: int = 0
+    position: int = 0
+    ahead: list[Ahead] = []
+    ahead_total: Resources = Resources()
+
+
+class StoryLine(View, frozen=True):
+    """One step in a job's life."""
+
+    seq: int
+    at_ms: int
+    what: str
+    cause: str = ""
+
+
+class Story(View, frozen=True):
+    """A job's life, oldest first."""
+
+    job: int
+    lines: list[StoryLine]
+
+
+class NodeView(View, frozen=True):
+    """A node and what is free on it."""
+
+    name: str
+    phase: str
+    capacity: Resources
+    free: Resources
+    jobs: int = 0
+
+
+class TenantView(View, frozen=True):
+    """A tenant, what it may hold (None is unlimited) and what it holds."""
+
+    name: str
+    gpus: int | None
+    cpu_milli: int | None
+    memory_bytes: int | None
+    used: Resources
+
+
+class Health(View, frozen=True):
+    """Whether the server is fit to answer: `leader` is whether writes get through."""
+
+    status: str
+    leader: bool
+    seq: int
+    lag_ms: int = 0
+    version: str = ""
+
+
+class Problem(View, frozen=True):
+    """RFC 9457: an error as a document, with a stable code and one fix."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    fix: str = ""
+    needed: int = 0
+    available: int = 0

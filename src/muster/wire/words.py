@@ -1,0 +1,95 @@
+"""Reasons in words: the one wording that the command line, the API and the SDK share.
+
+Each code has a sentence and one fix, as templates over the Reason's own numbers. A test keeps the table total.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from muster.model.reason import Code, Reason
+from muster.units import show_bytes, show_cpus
+
+
+class Words(NamedTuple):
+    """What happened, and the one thing to do about it."""
+
+    what: str
+    fix: str
+
+
+_TABLE: Final[dict[Code, Words]] = {
+    Code.BAD_SPEC: Words("{subject}: {detail}", "correct the field and send it again"),
+    Code.BAD_AMOUNT: Words("{subject} is {needed}, out of range ({detail})", "give a whole number within the range"),
+    Code.BAD_NAME: Words(
+        "{subject} {detail!r} is not a name",
+        "use up to 128 letters, digits and . _ @ / -, starting with a letter or digit",
+    ),
+    Code.TOO_LARGE: Words("{subject} has {needed}, the most is {available}", "make it smaller, or put it in a file"),
+    Code.ASKS_NOTHING: Words("the job asks for nothing", "ask for at least one of gpus, cpus or memory"),
+    Code.NEVER_FITS: Words(
+        "never fits: {needed} tasks must run at once, the whole fleet could hold {available}",
+        "ask for fewer tasks or less per task, or add nodes",
+    ),
+    Code.NEVER_WITHIN_QUOTA: Words(
+        "never fits: it needs {amount} of {subject}, tenant {detail} may hold {limit}",
+        "ask for less, or have the tenant's quota raised",
+    ),
+    Code.UNKNOWN_TENANT: Words("there is no tenant {detail!r}", "check the name, or have an admin create it"),
+    Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
+    Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
+    Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),
+    Code.UNEXPECTED: Words("{subject}: {detail}", "nothing: it is ignored"),
+    Code.UNKNOWN_NODE: Words("there is no node {detail!r}", "check the name with `muster nodes`"),
+    Code.TIME_WENT_BACK: Words("time went back from {needed} to {available}", "check the clock of this machine"),
+    Code.KEY_REUSED: Words(
+        "the key {detail!r} already made job {needed}, from another spec", "use a new key for a different job"
+    ),
+    Code.NO_ROOM: Words(
+        "waiting for room: {needed} tasks must start together, {available} would fit now",
+        "wait, or ask for fewer tasks or less per task",
+    ),
+    Code.OVER_QUOTA: Words(
+        "waiting for quota: it needs {amount} of {subject}, tenant {detail} has {limit} left",
+        "wait for the tenant's other jobs, or have its quota raised",
+    ),
+    Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
+    Code.JOURNAL_NEWER: Words(
+        "the {subject} was written by a newer Muster ({detail})", "upgrade this Muster; the file was not touched"
+    ),
+    Code.JOURNAL_DAMAGED: Words("the {subject} is damaged: {detail}", "restore a backup; the file was not touched"),
+    Code.ALREADY_SERVED: Words(
+        "another server holds {detail}", "use the one that runs (`muster ls`), or stop it with `muster down`"
+    ),
+    Code.PORT_TAKEN: Words("port {needed} is taken", "free it, or choose another with `muster up --port`"),
+    Code.HOME_UNUSABLE: Words("cannot use {subject}: {detail}", "set MUSTER_HOME to a directory that you may write to"),
+    Code.STORE_REFUSED: Words(
+        "the store refused to write: {detail}", "free disk space, then `muster up`; nothing acknowledged was lost"
+    ),
+    Code.NO_LEADER: Words("the leader is away, so nothing can be changed now", "try again; if it stays, `muster up`"),
+    Code.UNAUTHORISED: Words("no valid token came with the request", "use the token in the server's home directory"),
+    Code.NO_SERVER: Words("no server answers at {detail}", "start one with `muster up`"),
+    Code.OVERLOADED: Words("the server has {needed} requests waiting", "try again in a moment"),
+    Code.NOT_FOUND: Words("{subject} not found", "check the address"),
+    Code.BAD_BUNDLE: Words("cannot read the bundle: {detail}", "record it anew"),
+    Code.ENGINE_FAILED: Words("the engine failed: {detail}", "see the server's log"),
+    Code.INVARIANT: Words("a law of Muster was broken: {subject}: {detail}", "report it with the recorded bundle"),
+}
+
+_SHOW: Final = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}
+_NAMES: Final = {"cpu_milli": "CPUs", "memory_bytes": "memory", "gpus": "GPUs"}
+
+
+def put_in_words(reason: Reason) -> Words:
+    """The sentence and the fix for a reason."""
+    show = _SHOW.get(reason.subject, str)
+    fields = {
+        "subject": _NAMES.get(reason.subject, reason.subject),
+        "needed": reason.needed,
+        "available": reason.available,
+        "detail": reason.detail,
+        "amount": show(reason.needed),
+        "limit": show(reason.available),
+    }
+    what, fix = _TABLE[reason.code]
+    return Words(what.format(**fields), fix.format(**fields))
