@@ -7,7 +7,7 @@ upgrade is read by position, so fields may only be appended. Nothing here knows 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -62,9 +62,11 @@ class Happened(Record, frozen=True, tag="happened"):
 
 Asked: TypeAlias = Hello | Order | Shutdown
 Told: TypeAlias = Inventory | Ack | Happened
-Frame = TypeVar("Frame", Asked, Told)
+Frame = TypeVar("Frame")
 
 _encoder: Final = msgspec.msgpack.Encoder()
+_asked_decoder: Final[msgspec.msgpack.Decoder[Asked]] = msgspec.msgpack.Decoder(Asked)
+_told_decoder: Final[msgspec.msgpack.Decoder[Told]] = msgspec.msgpack.Decoder(Told)
 
 
 def encode_frame(frame: Asked | Told) -> bytes:
@@ -77,8 +79,8 @@ def encode_frame(frame: Asked | Told) -> bytes:
 class Inbox(Generic[Frame]):
     """Bytes in, frames out. What cannot be read raises EngineError: the connection is of no more use."""
 
-    def __init__(self, decoder: msgspec.msgpack.Decoder[Frame]) -> None:
-        self._decoder = decoder
+    def __init__(self, decode: Callable[[bytes], Frame]) -> None:
+        self._decode_body = decode
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -101,19 +103,19 @@ class Inbox(Generic[Frame]):
 
     def _decode(self, body: bytes) -> Frame:
         try:
-            return self._decoder.decode(body)
+            return self._decode_body(body)
         except msgspec.MsgspecError as error:
             raise EngineError(Reason(Code.ENGINE_FAILED, "frame", detail=str(error)), transient=True) from error
 
 
 def asked_inbox() -> Inbox[Asked]:
     """What a supervisor reads."""
-    return Inbox(msgspec.msgpack.Decoder(Asked))
+    return Inbox(_asked_decoder.decode)
 
 
 def told_inbox() -> Inbox[Told]:
     """What an engine reads."""
-    return Inbox(msgspec.msgpack.Decoder(Told))
+    return Inbox(_told_decoder.decode)
 
 
 def _check_size(size: int) -> None:

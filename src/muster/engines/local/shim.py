@@ -37,6 +37,7 @@ else
   _muster_code=126
 fi
 echo "$_muster_code" > "$_muster_run/exit"
+exit "$_muster_code"
 """
 
 # Python ignores SIGPIPE and a shell cannot undo what it was born ignoring, so every task starts with defaults.

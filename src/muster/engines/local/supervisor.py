@@ -63,11 +63,12 @@ class Shim:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Run:
-    """One try of one task. Not begun: it waits for its launch; with a shim: it lives; with an end: it is over."""
+    """One try of one task. It waits for its launch, or has a shim and lives, or has an end and is over."""
 
     key: Key
     place: RunDirectory
     launch: Launch | None = None
+    waits: bool = False
     begun: bool = False
     shim: Shim | None = None
     kill_at: float | None = None
@@ -141,7 +142,7 @@ class Supervisor:
             self._end(run, End(CANNOT_RUN, f"cannot record the run: {error.strerror}"))
             return
         failpoint("supervisor.after_record")
-        self._waiting.append(run)
+        self._line_up(run)
 
     def _stop(self, stop: Stop) -> None:
         asked = []
@@ -152,8 +153,7 @@ class Supervisor:
                 self._end(run, End(TERMINATED, "stopped before it was started"))
             elif run.end is not None:
                 self._ended.append((key, run.end))
-            elif not run.begun and run in self._waiting:
-                self._waiting.remove(run)
+            elif run.waits:  # it stays in line, and is passed over
                 self._end(run, End(TERMINATED, "stopped before it was started"))
             else:
                 asked.append(run)
@@ -210,7 +210,10 @@ class Supervisor:
         for _ in range(LAUNCHES_PER_TURN_MAX):
             if not self._can_launch():
                 break
-            self._launch(self._waiting.popleft())
+            run = self._waiting.popleft()
+            run.waits = False
+            if run.end is None:
+                self._launch(run)
 
     def _can_launch(self) -> bool:
         return bool(self._waiting) and self._live < self._live_max
@@ -221,10 +224,15 @@ class Supervisor:
         for run in runs:
             if run.shim is None:
                 self._adopt(run)
+                self._clear_up_orphans([run])
             elif run.shim.ended:
                 self._clear_up(run, run.shim, members.get(run.shim.pid, []))
             elif run.kill_at is not None and run.kill_at <= time.monotonic():
                 self._kill(run, run.shim, members.get(run.shim.pid, []))
+
+    def _line_up(self, run: Run) -> None:
+        run.waits = True
+        self._waiting.append(run)
 
     def _launch(self, run: Run) -> None:
         assert run.launch is not None, run.key  # noqa: S101 - only recorded runs wait
@@ -286,7 +294,8 @@ class Supervisor:
         end = run.place.find_end()
         if end is None:
             code = os.waitstatus_to_exitcode(status)
-            self._end(run, End(128 - code if code < 0 else code or KILLED, "its shim was killed"))
+            note = "its shim was killed" if code < 0 else "its shim could not write its end"
+            self._end(run, End(128 - code if code < 0 else code, note))
         else:
             self._tell_end(run, _explain(end, run))
 
@@ -315,6 +324,7 @@ class Supervisor:
                 self._find_out(key, RunDirectory(path))
             elif path.name.startswith(GONE_PREFIX):
                 shutil.rmtree(path, ignore_errors=True)
+        self._clear_up_orphans(self._runs.values())
 
     def _find_out(self, key: Key, place: RunDirectory) -> None:
         try:
@@ -332,7 +342,6 @@ class Supervisor:
             self._adopt(run)
         else:
             run.end = _explain(end, run)
-            self._clear_up_orphans(run)
 
     def _adopt(self, run: Run) -> None:
         """Whose lock is held lives; whose lock is free does not, and `stat` tells whether it ever did."""
@@ -351,6 +360,7 @@ class Supervisor:
         self._watch(run, shim)
         grace_ms = run.place.find_stop()
         if grace_ms is not None:
+            run.kill_at = None  # a grace counts from the polite signal, which only follows now
             self._ask_to_end([run], grace_ms)
 
     def _adopt_ended(self, run: Run) -> None:
@@ -364,17 +374,18 @@ class Supervisor:
         elif run.place.find_stop() is not None or run.kill_at is not None:
             self._end(run, End(TERMINATED, "stopped before it was started"))
         else:
-            self._waiting.append(run)
-        if run.begun:
-            self._clear_up_orphans(run)
+            self._line_up(run)
 
-    def _clear_up_orphans(self, run: Run) -> None:
-        """End what an ended run left while nobody watched; only processes that carry its marks."""
-        process = run.place.find_shim()
-        if process is None or run.launch is None or run.launch.boot != self._boot:
-            return
-        for pid in find_members({process.session})[process.session]:
-            signal_member(pid, process.session, signal.SIGKILL, run.launch.marks())
+    def _clear_up_orphans(self, runs: Iterable[Run]) -> None:
+        """End what runs left behind that ended while nobody watched; only processes that carry their marks."""
+        launches = {}
+        for run in runs:
+            process = run.place.find_shim() if run.end is not None else None
+            if process is not None and run.launch is not None and run.launch.boot == self._boot:
+                launches[process.session] = run.launch
+        for session, members in find_members(launches).items():
+            for pid in members:
+                signal_member(pid, session, signal.SIGKILL, launches[session].marks())
 
     # Small things.
 
@@ -401,7 +412,9 @@ def _needs_walk(run: Run, shim: Shim) -> bool:
 
 
 def _has_ended(pidfd: int) -> bool:
-    return bool(select.select([pidfd], [], [], 0)[0])
+    poll = select.poll()  # not select(), which knows no descriptor above 1023
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _find_shim(place: RunDirectory) -> Shim | None:
@@ -443,8 +456,3 @@ def _raise_file_limit() -> tuple[int, int]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     ceiling = 1_000_000 if hard == resource.RLIM_INFINITY else hard
     return soft, ceiling - FDS_RESERVED
-
-
-def live_runs(events: Iterable[object]) -> list[Run]:
-    """Those of a selector's data that are runs."""
-    return [data for data in events if isinstance(data, Run)]

@@ -1,0 +1,458 @@
+"""The local engine with real processes and real SIGKILLs: nothing starts twice, no end is lost, no stranger is hurt."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from muster.engines.local.engine import LocalEngine, shut_down
+from muster.engines.local.frames import FRAME_BYTES_MAX
+from muster.engines.local.launch import Launch
+from muster.engines.local.layout import Key, find_key, log_path
+from muster.engines.local.processes import find_members, find_process, read_boot_id, signal_member
+from muster.engines.local.rundir import RunDirectory
+from muster.engines.local.supervisor import Supervisor
+from muster.model.event import NodeSeen
+from muster.model.instruction import Start, Stop
+from muster.model.spec import Spec
+from muster.testing.engine_conformance import PATIENCE_S, Bench, find_exits
+from muster.units import MINUTE_MS, Resources
+
+COUNTED = 'echo run >> "trace.$MUSTER_TASK.$MUSTER_EPOCH"; exit $((MUSTER_TASK % 3))'
+
+
+class Scene:
+    """A root, a place for traces, and the processes that a test starts."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "engine"
+        self.scratch = home / "scratch"
+        self.scratch.mkdir()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._bench: Bench | None = None
+
+    def bench(self) -> Bench:
+        """The engine, opened at the first call."""
+        if self._bench is None:
+            capacity = Resources(cpu_milli=4000)
+            self._bench = Bench(lambda: LocalEngine(self.root, "here", capacity), "here", self.scratch)
+        return self._bench
+
+    def supervise(self, **environment: str) -> subprocess.Popen[bytes]:
+        """A supervisor as a child of the test; ready when this returns."""
+        command = [sys.executable, "-m", "muster.engines.local", str(self.root)]
+        process = self.spawn(command, env={**os.environ, **environment})
+        wait_until(lambda: self.find_supervisor() == process.pid or process.poll() is not None, "a supervisor")
+        return process
+
+    def spawn(self, command: list[str], **options: object) -> subprocess.Popen[bytes]:
+        """Any process that must not outlive the test."""
+        process = subprocess.Popen(command, start_new_session=True, **options)  # type: ignore[call-overload]
+        self._processes.append(process)
+        return process  # type: ignore[no-any-return]
+
+    def find_supervisor(self) -> int | None:
+        """The pid of whoever listens at this root, from the kernel."""
+        if not (self.root / "supervisor.sock").exists():
+            return None
+        directory = os.open(self.root, os.O_PATH)
+        try:
+            with socket.socket(socket.AF_UNIX) as link:
+                link.connect(f"/proc/self/fd/{directory}/supervisor.sock")
+                credentials = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+                return int(struct.unpack("3i", credentials)[0])
+        except OSError:
+            return None
+        finally:
+            os.close(directory)
+
+    def kill_supervisor(self) -> bool:
+        """SIGKILL the supervisor of this root and no other process; whether there was one."""
+        pid = self.find_supervisor()
+        if pid is None:
+            return False
+        try:
+            handle = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return False
+        try:
+            if str(self.root).encode() not in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                return False
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+        except (ProcessLookupError, FileNotFoundError):
+            return False
+        else:
+            wait_until(lambda: not is_alive(pid), "the supervisor's end")
+            return True
+        finally:
+            os.close(handle)
+
+    def place(self, key: Key) -> RunDirectory:
+        """The directory of a run."""
+        return RunDirectory(self.root / "runs" / key.name)
+
+    def record(self, key: Key, script: str, boot: str | None = None) -> RunDirectory:
+        """A run as a supervisor records it before it starts it."""
+        (self.root / "runs").mkdir(parents=True, exist_ok=True)
+        command = ("/bin/sh", "-c", script)
+        env = {"PATH": os.environ["PATH"], "MUSTER_JOB": str(key.job), "MUSTER_TASK": str(key.task)}
+        env["MUSTER_EPOCH"] = str(key.epoch)
+        place = self.place(key)
+        place.record(Launch(*key, command, env, str(self.scratch), boot or read_boot_id()))
+        return place
+
+    def clear(self) -> None:
+        """End everything: politely through the engine, and whatever is left by its session."""
+        try:
+            self._stop_all()
+        finally:
+            if self._bench is not None:
+                self._bench.engine.close()
+            shut_down(self.root)
+            self._kill_leftovers()
+            for process in self._processes:
+                process.kill()
+                process.wait()
+
+    def _stop_all(self) -> None:
+        runs = self.root / "runs"
+        keys = [key for path in (runs.iterdir() if runs.exists() else ()) if (key := find_key(path.name))]
+        bench = self.bench() if keys else None
+        for key in keys if bench else ():
+            assert bench is not None
+            bench.engine.carry_out([Stop(key.job, key.epoch, key.task, 1, 0)])
+        for key in keys if bench else ():
+            assert bench is not None
+            bench.wait_exited(*key)
+
+    def _kill_leftovers(self) -> None:
+        for path in (self.root / "runs").glob("*.*.*"):
+            place = RunDirectory(path)
+            shim = place.find_shim()
+            if shim is not None and place.is_locked():
+                for pid in (*find_members({shim.pid})[shim.pid], shim.pid):
+                    signal_member(pid, shim.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    scene = Scene(tmp_path)
+    try:
+        yield scene
+    finally:
+        scene.clear()
+
+
+def wait_until(holds: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.005)
+
+
+def is_alive(pid: int) -> bool:
+    process = find_process(pid)
+    return process is not None and process.state not in (b"Z", b"X")
+
+
+def check_each_ran_once(bench: Bench, tasks: int, epoch: int = 1) -> None:
+    for task in range(tasks):
+        assert bench.wait_exited(epoch=epoch, task=task).code == task % 3
+    traces = {path.name: path.read_text() for path in bench.scratch.glob("trace.*")}
+    assert traces == {f"trace.{task}.{epoch}": "run\n" for task in range(tasks)}
+
+
+@pytest.mark.parametrize("turn", [1, 4])
+@pytest.mark.parametrize("point", ["supervisor.after_record", "supervisor.after_spawn", "supervisor.after_exit"])
+def test_killed_at_a_failpoint(scene: Scene, point: str, turn: int) -> None:
+    supervisor = scene.supervise(MUSTER_FAILPOINT=f"{point}:{turn}")
+    bench = scene.bench()
+    bench.start(bench.shell(COUNTED, array=6))
+    check_each_ran_once(bench, 6)
+    assert supervisor.wait() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_killed_at_random_moments(scene: Scene, seed: int) -> None:
+    dice = random.Random(seed)
+    bench = scene.bench()
+    bench.wait_seen()
+    pause = "sleep 0.0$((MUSTER_TASK * 7 % 10)); "
+    killed = 0
+    for first in range(0, 30, 6):
+        spec = bench.shell(pause + COUNTED, array=30)
+        bench.engine.carry_out([Start(1, 1, spec, first, ["here"], [6], [0])])
+        time.sleep(dice.random() * 0.08)  # the moment is the dice's; nothing waits for it
+        killed += scene.kill_supervisor()
+    check_each_ran_once(bench, 30)
+    assert killed > 0
+
+
+def test_running_work_is_adopted(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(bench.shell("echo up >> up; while [ ! -e go ]; do sleep 0.01; done; exit 6"))
+    bench.wait_for_line("up")
+    assert scene.kill_supervisor()
+    bench.recorder.wait_for(lambda events: sum(isinstance(event, NodeSeen) for event in events) == 2, "NodeSeen")
+    seen = [event for event in bench.recorder.events if isinstance(event, NodeSeen)]
+    assert [(held.job, held.count) for held in seen[1].held] == [(1, 1)]
+    (scene.scratch / "go").touch()
+    assert bench.wait_exited().code == 6
+    assert bench.lines("up") == ["up"]
+
+
+def test_an_end_while_nobody_watches_is_not_lost(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(bench.shell("echo up > up; while [ ! -e go ]; do sleep 0.01; done; exit 6"))
+    bench.wait_for_line("up")
+    bench.engine.close()
+    assert scene.kill_supervisor()
+    (scene.scratch / "go").touch()
+    wait_until(lambda: scene.place(Key(1, 1, 0)).find_end() is not None, "the shim's own record")
+    bench.reopen()
+    assert bench.wait_exited().code == 6
+
+
+def test_a_stop_goes_on_after_a_crash(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(bench.shell("trap '' TERM; echo up > up; while :; do sleep 0.01; done"))
+    bench.wait_for_line("up")
+    bench.stop(grace_ms=300)
+    wait_until(lambda: scene.place(Key(1, 1, 0)).find_stop() is not None, "the stop's record")
+    scene.kill_supervisor()
+    assert bench.wait_exited().code == 137
+
+
+def test_a_killed_shim_takes_its_task_along(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(bench.shell("echo $$ > pid; kill -KILL $PPID; exec sleep 600"))
+    ended = bench.wait_exited()
+    assert (ended.code, ended.note) == (137, "its shim was killed")
+    (pid,) = bench.lines("pid")
+    wait_until(lambda: not is_alive(int(pid)), "the task's end")
+
+
+def test_a_shim_killed_while_nobody_watches(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(bench.shell("echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done; kill -KILL $PPID; exec sleep 600"))
+    bench.wait_for_line("pid")
+    bench.engine.close()
+    assert scene.kill_supervisor()
+    (scene.scratch / "go").touch()
+    wait_until(lambda: not scene.place(Key(1, 1, 0)).is_locked(), "the shim's end")
+    bench.reopen()
+    assert bench.wait_exited().code == 137
+    (pid,) = bench.lines("pid")
+    wait_until(lambda: not is_alive(int(pid)), "the task's end")
+
+
+def test_a_pid_with_a_free_lock_is_nobody_of_ours(scene: Scene) -> None:
+    stranger = scene.spawn(["sleep", "600"])
+    place = scene.record(Key(1, 1, 0), "echo run >> trace")
+    (place.path / "stat").write_bytes(Path(f"/proc/{stranger.pid}/stat").read_bytes())
+    bench = scene.bench()
+    ended = bench.wait_exited()
+    assert (ended.code, ended.note) == (137, "its shim was killed")
+    bench.stop(grace_ms=0)
+    bench.recorder.wait_for(lambda events: len(find_exits(events, 1, 1, 0)) > 1, "the answer to Stop")
+    assert stranger.poll() is None
+    assert bench.lines("trace") == []
+
+
+def test_a_held_lock_with_another_start_time_is_not_adopted(scene: Scene) -> None:
+    stranger = scene.spawn(["sleep", "600"])
+    place = scene.record(Key(1, 1, 0), "echo run >> trace")
+    head, _, tail = Path(f"/proc/{stranger.pid}/stat").read_bytes().rpartition(b")")
+    fields = tail.split()
+    fields[19] = b"1"
+    (place.path / "stat").write_bytes(head + b") " + b" ".join(fields) + b"\n")
+    lock = place.find_lock()
+    assert lock is not None
+    bench = scene.bench()
+    assert [held.job for held in bench.wait_seen().held] == [1]
+    bench.stop(grace_ms=0)
+    bench.start(bench.shell("exit 0"), job=2)
+    bench.wait_exited(job=2)
+    assert not find_exits(bench.recorder.events, 1, 1, 0), "who holds the lock may live: nothing is known of its end"
+    os.close(lock)
+    assert bench.wait_exited().code == 137
+    assert stranger.poll() is None
+
+
+def test_what_was_recorded_and_never_started_is_started(scene: Scene) -> None:
+    scene.record(Key(1, 1, 0), "echo run >> trace; exit 5")
+    bench = scene.bench()
+    assert bench.wait_exited().code == 5
+    assert bench.lines("trace") == ["run"]
+
+
+def test_another_boot_means_lost(scene: Scene) -> None:
+    scene.record(Key(1, 1, 0), "echo run >> trace", boot="an earlier life")
+    ended = scene.bench().wait_exited()
+    assert (ended.code, ended.note) == (137, "machine restarted")
+    assert scene.bench().lines("trace") == []
+
+
+def test_scraps_of_a_crash_are_cleared(scene: Scene) -> None:
+    runs = scene.root / "runs"
+    for name in ("1.0.1", ".gone.2.0.1"):
+        (runs / name).mkdir(parents=True)
+    (runs / ".gone.2.0.1" / "launch").write_bytes(b"half")
+    (runs / "3.0.1").mkdir()
+    (runs / "3.0.1" / "launch").write_bytes(b"\xff not a launch")
+    assert scene.bench().wait_seen().held == ()
+    assert [path.name for path in runs.iterdir()] == ["3.0.1"], "what cannot be read is left as evidence"
+    (runs / "3.0.1" / "launch").unlink()
+    (runs / "3.0.1").rmdir()
+
+
+TREE = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    open("child", "w").write(f"{os.getpid()}\\n")
+    time.sleep(600)
+if sys.argv[1] == "polite":
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+open("parent", "w").write(f"{os.getpid()}\\n")
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("is_adopted", [False, True])
+@pytest.mark.parametrize(("manner", "grace_ms", "code"), [("stubborn", 100, 137), ("polite", MINUTE_MS, 0)])
+def test_a_whole_tree_goes(scene: Scene, manner: str, grace_ms: int, code: int, is_adopted: bool) -> None:
+    bench = scene.bench()
+    bench.start(Spec(command=(sys.executable, "-c", TREE, manner), workdir=str(scene.scratch)))
+    pids = [int(bench.wait_for_line(name)[0]) for name in ("child", "parent")]
+    if is_adopted:
+        assert scene.kill_supervisor()
+    bench.stop(grace_ms=grace_ms)
+    assert bench.wait_exited().code == code
+    assert [pid for pid in pids if is_alive(pid)] == []
+
+
+def test_an_older_epoch_starts_nothing(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(bench.shell(COUNTED), epoch=2)
+    bench.start(bench.shell(COUNTED), epoch=1)
+    assert bench.wait_exited(epoch=1).code == 143
+    check_each_ran_once(bench, 1, epoch=2)
+
+
+def test_a_task_sees_nothing_of_the_server(scene: Scene) -> None:
+    scene.supervise(SERVER_KEY="hush", LD_LIBRARY_PATH="/evil", MUSTER_FAILPOINT="leader.after_commit:9")
+    bench = scene.bench()
+    bench.start(bench.shell("env > env; ls /proc/$$/fd > fds; trap > traps; echo out; echo err >&2"))
+    assert bench.wait_exited().code == 0
+    names = {line.partition("=")[0] for line in bench.lines("env")}
+    allowed = {"PATH", "HOME", "LANG", "TZ", "USER", "PWD", "OLDPWD", "SHLVL", "_", "CUDA_VISIBLE_DEVICES"}
+    assert names <= allowed | {f"MUSTER_{name}" for name in ("JOB", "TASK", "EPOCH", "TASKS")}
+    assert set(bench.lines("fds")) <= {"0", "1", "2", "10"}, "10 is the shell's own"
+    assert bench.lines("traps") == []
+    assert log_path(scene.root, 1, 0, 1).read_text() == "out\nerr\n"
+
+
+def test_signals_are_as_a_program_expects_them(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(bench.shell("grep Sig /proc/self/status > signals"))
+    assert bench.wait_exited().code == 0
+    masks = {line.split(":")[0]: int(line.split()[1], 16) for line in bench.lines("signals") if "Q" not in line}
+    libc_own = 0b11 << 31  # 32 and 33, which glibc's posix_spawn always ignores and nobody else can use
+    assert (masks["SigBlk"], masks["SigIgn"] & ~libc_own) == (0, 0)
+
+
+def test_a_root_with_a_long_path(tmp_path: Path) -> None:
+    home = tmp_path / ("d" * 100) / ("e" * 100)
+    home.mkdir(parents=True)
+    scene = Scene(home)
+    try:
+        bench = scene.bench()
+        bench.start(bench.shell(COUNTED))
+        check_each_ran_once(bench, 1)
+    finally:
+        scene.clear()
+
+
+def test_one_supervisor_and_only_for_its_owner(scene: Scene) -> None:
+    first = scene.supervise()
+    second = scene.supervise()
+    assert second.wait() == 0
+    assert scene.find_supervisor() == first.pid
+    assert scene.root.stat().st_mode & 0o777 == 0o700
+    assert (scene.root / "supervisor.sock").stat().st_mode & 0o777 == 0o600
+    assert shut_down(scene.root)
+    assert first.wait() == 0
+
+
+def test_two_engines_at_once_start_one_supervisor(scene: Scene) -> None:
+    scene.bench()
+    other = Bench(lambda: LocalEngine(scene.root, "here", Resources(cpu_milli=1)), "here", scene.scratch)
+    try:
+        other.start(other.shell(COUNTED))
+        check_each_ran_once(other, 1)
+        assert scene.bench().wait_exited().code == 0, "both hear of it"
+    finally:
+        other.engine.close()
+
+
+def test_garbage_on_the_socket_harms_nobody(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.wait_seen()
+    directory = os.open(scene.root, os.O_PATH)
+    try:
+        for data in (b"GET / HTTP/1.1\r\n\r\n", (FRAME_BYTES_MAX + 1).to_bytes(4, "big"), b"\0\0\0\1\xc1"):
+            with socket.socket(socket.AF_UNIX) as link:
+                link.connect(f"/proc/self/fd/{directory}/supervisor.sock")
+                link.settimeout(PATIENCE_S)
+                link.sendall(data)
+                assert link.recv(1) == b"", "it hangs up"
+    finally:
+        os.close(directory)
+    bench.start(bench.shell(COUNTED))
+    check_each_ran_once(bench, 1)
+
+
+def test_a_word_too_long_for_the_system_is_an_end(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(Spec(command=("/bin/true", "x" * (128 * 1024))))
+    ended = bench.wait_exited()
+    assert ended.code == 126
+    assert "too long" in ended.note
+
+
+def test_a_run_that_cannot_be_recorded_is_an_end(tmp_path: Path) -> None:
+    with selectors.DefaultSelector() as selector:
+        supervisor = Supervisor(tmp_path, selector, {})
+        supervisor.adopt_all()
+        (tmp_path / "runs" / "1.0.1").write_text("in the way")
+        supervisor.carry_out(Start(1, 1, Spec(command=("true",)), 0, ["here"], [1], [0]), "here")
+        (event,) = supervisor.take_events()
+    assert msgspec.structs.asdict(event)["code"] == 126
+
+
+def test_the_lock_is_for_the_shim_alone(scene: Scene) -> None:
+    """A daemon that a task leaves in a session of its own escapes, and must not look like a living shim."""
+    bench = scene.bench()
+    daemon = "setsid sh -c 'echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done; echo over > over' &"
+    bench.start(bench.shell(f"{daemon} while [ ! -s pid ]; do sleep 0.01; done"))
+    assert bench.wait_exited().code == 0
+    handle = os.open(scene.place(Key(1, 1, 0)).path / "lock", os.O_RDWR)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(handle)
+    (scene.scratch / "go").touch()
+    bench.wait_for_line("over")

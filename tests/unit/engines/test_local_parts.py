@@ -1,0 +1,158 @@
+"""The pure parts of the local engine: what will be executed, how it is reported, and how bytes become frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from muster.engines.local.capacity import discover_capacity
+from muster.engines.local.frames import FRAME_BYTES_MAX, Ack, Asked, Hello, Order, asked_inbox, encode_frame, told_inbox
+from muster.engines.local.launch import plan_launches, show_devices
+from muster.engines.local.layout import Key, find_key, log_path
+from muster.engines.local.processes import find_process, parse_stat, signal_member
+from muster.engines.local.ranges import End, merge_events, merge_held
+from muster.engines.local.rundir import RunDirectory
+from muster.model.errors import EngineError
+from muster.model.event import Exited, Held, Started
+from muster.model.instruction import Forget, Start, Stop
+from muster.model.spec import Spec
+from muster.units import Resources
+
+OWN = {"PATH": "/bin", "HOME": "/home/me", "LD_PRELOAD": "evil.so", "TOKEN": "secret", "MUSTER_FAILPOINT": "x"}
+
+
+def start(spec: Spec, nodes: list[str], counts: list[int], devices: list[int], first: int = 0) -> Start:
+    return Start(7, 2, spec, first, nodes, counts, devices)
+
+
+def test_a_task_gets_only_its_own_environment() -> None:
+    spec = Spec(command=("train",), env={"PATH": "/opt/bin", "LR": "3", "MUSTER_JOB": "forged"})
+    (launch,) = plan_launches(start(spec, ["a"], [1], [0]), "a", OWN, "boot")
+    assert launch.env == {
+        "PATH": "/opt/bin",
+        "HOME": "/home/me",
+        "LR": "3",
+        "MUSTER_JOB": "7",
+        "MUSTER_TASK": "0",
+        "MUSTER_EPOCH": "2",
+        "MUSTER_TASKS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+
+
+def test_only_the_tasks_of_this_node_are_launched() -> None:
+    # first = 10:   node a takes 10, 11    node b takes 12, 13, 14
+    spec = Spec(command=("train",), array=20)
+    order = start(spec, ["a", "b"], [2, 3], [0, 0], first=10)
+    assert [launch.task for launch in plan_launches(order, "b", {}, "boot")] == [12, 13, 14]
+
+
+def test_ranks_of_a_gang_over_two_nodes() -> None:
+    spec = Spec(command=("train",), gang=3, ask=Resources(gpus=2))
+    order = start(spec, ["a", "b"], [1, 2], [0b11, 0b111100])
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "CUDA_VISIBLE_DEVICES", "MASTER_PORT")
+    rows = [[launch.env[name] for name in names] for launch in plan_launches(order, "b", {}, "boot")]
+    assert rows == [["1", "3", "0", "2", "1", "2,3", "20007"], ["2", "3", "1", "2", "1", "4,5", "20007"]]
+
+
+def test_a_relative_workdir_lies_in_the_home_directory() -> None:
+    for workdir, wanted in (("", "/home/me"), ("work", "/home/me/work"), ("/data", "/data")):
+        (launch,) = plan_launches(start(Spec(command=("x",), workdir=workdir), ["a"], [1], [0]), "a", OWN, "boot")
+        assert launch.workdir == wanted
+
+
+def test_devices_are_taken_lowest_first() -> None:
+    assert [show_devices(0b101101, rank, 2) for rank in range(2)] == ["0,2", "3,5"]
+    assert show_devices(0b11, 0, 0) == ""
+
+
+def test_neighbours_become_ranges() -> None:
+    keys = [Key(1, 1, 2), Key(1, 1, 0), Key(1, 1, 1), Key(1, 2, 3), Key(2, 1, 4)]
+    assert merge_held(keys) == [Held(1, 1, 0, 3), Held(1, 2, 3, 1), Held(2, 1, 4, 1)]
+
+
+def test_ends_are_merged_only_when_they_say_the_same() -> None:
+    ends = [
+        (Key(1, 1, task), End(code, note)) for task, code, note in ((0, 0, ""), (1, 0, ""), (2, 1, ""), (3, 1, "x"))
+    ]
+    assert merge_events([Key(1, 1, 0)], ends) == [
+        Started(1, 1, 0, 1),
+        Exited(1, 1, 0, 0, 2),
+        Exited(1, 1, 1, 2, 1),
+        Exited(1, 1, 1, 3, 1, "x"),
+    ]
+
+
+def test_frames_survive_any_cut() -> None:
+    frames: list[Asked] = [Hello("n"), Order(1, Stop(1, 1, 0, 5, 100)), Order(2, Forget(1, 1, 0, 5))]
+    data = b"".join(encode_frame(frame) for frame in frames)
+    for size in (1, 2, 3, 7, len(data)):
+        inbox = asked_inbox()
+        got = [frame for at in range(0, len(data), size) for frame in inbox.feed(data[at : at + size])]
+        assert got == frames
+
+
+def test_a_frame_too_large_or_of_the_wrong_kind_is_refused() -> None:
+    with pytest.raises(EngineError):
+        list(asked_inbox().feed((FRAME_BYTES_MAX + 1).to_bytes(4, "big")))
+    with pytest.raises(EngineError):
+        list(told_inbox().feed(encode_frame(Hello("n"))))
+    with pytest.raises(EngineError):
+        list(asked_inbox().feed(encode_frame(Ack(1))))
+
+
+def test_file_names_are_keys_and_back() -> None:
+    assert find_key(Key(12, 3, 4).name) == Key(12, 3, 4)
+    assert [find_key(name) for name in (".gone.1.2.3", "1.2", "1.2.x", "1.2.-3", "1.2.3.4", "1.2.³")] == [None] * 6
+    assert log_path(Path("/r"), 12, 4, 3) == Path("/r/logs/12.4.3.log")
+
+
+def test_a_stat_line_with_a_hostile_name() -> None:
+    fields = b" ".join(str(number).encode() for number in range(4, 53))
+    process = parse_stat(b"42 (a) S 1 (b) S " + fields + b"\n")
+    assert (process.pid, process.state, process.session, process.started) == (42, b"S", 6, 22)
+
+
+def test_nobody_is_signalled_whose_session_is_another() -> None:
+    own = find_process(1)
+    assert own is not None
+    assert not signal_member(1, session=own.session + 1, number=0)
+
+
+def test_half_an_end_is_none(tmp_path: Path) -> None:
+    place = RunDirectory(tmp_path)
+    assert place.find_end() is None
+    (tmp_path / "exit").write_text("13")
+    assert place.find_end() is None
+    (tmp_path / "exit").write_text("137\n")
+    assert place.find_end() == End(137)
+    place.write_end(End(126, "two\nlines"))
+    assert place.find_end() == End(126, "two lines")
+
+
+def fake_system(root: Path, group_limit: str) -> Path:
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/meminfo").write_text("MemTotal:       1024 kB\nMemFree: 1 kB\n")
+    (root / "proc/self/cgroup").write_text("0::/top/ours\n")
+    (root / "sys/fs/cgroup/top/ours").mkdir(parents=True)
+    (root / "sys/fs/cgroup/top/ours/memory.max").write_text("max\n")
+    (root / "sys/fs/cgroup/top/memory.max").write_text(group_limit)
+    return root
+
+
+@pytest.mark.parametrize(("limit", "memory"), [("max\n", 1024 * 1024), ("4096\n", 4096), ("9999999\n", 1024 * 1024)])
+def test_memory_is_the_lowest_limit_on_the_way_up(tmp_path: Path, limit: str, memory: int) -> None:
+    assert discover_capacity(fake_system(tmp_path, limit)).memory_bytes == memory
+
+
+@pytest.mark.parametrize(("script", "gpus"), [("printf '0\\n1\\n'", 2), ("echo No devices were found; exit 6", 0)])
+def test_gpus_are_those_that_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, gpus: int) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    capacity = discover_capacity()
+    assert capacity.gpus == gpus
+    assert capacity.cpu_milli >= 1000
+    assert capacity.memory_bytes > 0
