@@ -16,11 +16,13 @@ RETIRED_AT_ONCE: Final = 1000
 def fire_timers(turn: Turn) -> None:
     """Do all that is due at this turn's time, within the limit of one batch."""
     world = turn.world
+    if world.timers.is_quiet(turn.now, RETAIN_MS):
+        return
     while (due := world.timers.find_limit(world.jobs)) is not None and due[0] <= turn.now:
         job = world.jobs[due[1]]
         turn.emit(fact.StopAsked(job.id, Why.LIMIT, cause="time limit"))
         turn.stop(job, job.epoch, 0, job.spec.gang)
-    old = world.timers.ended_before(world.jobs, turn.now - RETAIN_MS, RETIRED_AT_ONCE)
+    old = world.timers.take_ended(world.jobs, turn.now - RETAIN_MS, RETIRED_AT_ONCE)
     if old:
         turn.emit(fact.Retired(old, cause="retention"))
 
@@ -29,7 +31,7 @@ def earliest(world: World) -> int | None:
     """When time alone will next bring something about."""
     limit = world.timers.find_limit(world.jobs)
     ended = world.timers.find_ended(world.jobs)
-    instants = [limit[0]] if limit else []
-    if ended:
-        instants.append(ended[0] + RETAIN_MS)
-    return min(instants, default=None)
+    if ended is None:
+        return None if limit is None else limit[0]
+    retire_at = ended[0] + RETAIN_MS
+    return retire_at if limit is None else min(limit[0], retire_at)

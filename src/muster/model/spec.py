@@ -19,7 +19,7 @@ ARRAY_MAX: Final = 1_000_000
 COMMAND_BYTES_MAX: Final = 128 * 1024
 ENV_BYTES_MAX: Final = 64 * 1024
 PATH_BYTES_MAX: Final = 4096
-RETRIES_MAX: Final = 1000
+RETRIES_MAX: Final = 100  # an array counts failures in one byte per task
 KEY_CHARS_MAX: Final = 128
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}")
@@ -62,6 +62,8 @@ def find_fault(spec: Spec) -> Reason | None:
 
 
 def _find_count_fault(spec: Spec) -> Reason | None:
+    if spec.gang == 1 and 0 <= spec.array <= ARRAY_MAX and 0 <= spec.retries <= RETRIES_MAX:
+        return None
     for field, value, least, most in (
         ("gang", spec.gang, 1, GANG_MAX),
         ("array", spec.array, 0, ARRAY_MAX),
@@ -75,20 +77,31 @@ def _find_count_fault(spec: Spec) -> Reason | None:
 
 
 def _find_amount_fault(spec: Spec) -> Reason | None:
-    amounts = {
-        "ask.gpus": spec.ask.gpus,
-        "ask.cpu_milli": spec.ask.cpu_milli,
-        "ask.memory_bytes": spec.ask.memory_bytes,
-        "grace_ms": spec.grace_ms,
-        "limit_ms": 1 if spec.limit_ms is None else spec.limit_ms,
-    }
-    for field, value in amounts.items():
-        least = 1 if field == "limit_ms" else 0
-        if not least <= value or value > AMOUNT_MAX // spec.tasks:
-            return Reason(Code.BAD_AMOUNT, field, needed=value, available=AMOUNT_MAX, detail=f"at least {least}")
-    if not (spec.ask.gpus or spec.ask.cpu_milli or spec.ask.memory_bytes):
+    ask, most = spec.ask, AMOUNT_MAX // spec.tasks
+    limit_ms = 1 if spec.limit_ms is None else spec.limit_ms
+    if not (
+        0 <= ask.gpus <= most
+        and 0 <= ask.cpu_milli <= most
+        and 0 <= ask.memory_bytes <= most
+        and 0 <= spec.grace_ms <= AMOUNT_MAX
+        and 1 <= limit_ms <= AMOUNT_MAX
+    ):
+        return _name_amount_fault(spec, limit_ms, most)
+    if not (ask.gpus or ask.cpu_milli or ask.memory_bytes):
         return Reason(Code.ASKS_NOTHING, "ask")
     return None
+
+
+def _name_amount_fault(spec: Spec, limit_ms: int, most: int) -> Reason:
+    for field in Resources.__struct_fields__:
+        amount = getattr(spec.ask, field)
+        if not 0 <= amount <= most:
+            return Reason(
+                Code.BAD_AMOUNT, f"ask.{field}", needed=amount, available=most, detail="from 0 to 2^62 in all"
+            )
+    if not 0 <= spec.grace_ms <= AMOUNT_MAX:
+        return Reason(Code.BAD_AMOUNT, "grace_ms", needed=spec.grace_ms, available=AMOUNT_MAX, detail="from 0 to 2^62")
+    return Reason(Code.BAD_AMOUNT, "limit_ms", needed=limit_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
 
 
 def _find_name_fault(spec: Spec) -> Reason | None:
@@ -102,16 +115,18 @@ def _find_name_fault(spec: Spec) -> Reason | None:
 
 
 def _find_size_fault(spec: Spec) -> Reason | None:
-    sizes = {
-        "command": (sum(len(word.encode()) + 1 for word in spec.command), COMMAND_BYTES_MAX),
-        "env": (sum(len(name) + len(value.encode()) + 2 for name, value in spec.env.items()), ENV_BYTES_MAX),
-        "workdir": (len(spec.workdir.encode()), PATH_BYTES_MAX),
-    }
-    for field, (size, most) in sizes.items():
+    command = "\0".join(spec.command)
+    env = "\0".join(spec.env.values())
+    for field, size, most in (
+        ("command", len(command.encode()), COMMAND_BYTES_MAX),
+        ("env", len(env.encode()) + sum(map(len, spec.env)), ENV_BYTES_MAX),
+        ("workdir", len(spec.workdir.encode()), PATH_BYTES_MAX),
+    ):
         if size > most:
             return Reason(Code.TOO_LARGE, field, needed=size, available=most)
     if not spec.command or not spec.command[0]:
         return Reason(Code.BAD_SPEC, "command", detail="a job needs a command to run")
-    if any("\0" in text for text in (*spec.command, spec.workdir, *spec.env.values())):
+    nuls = command.count("\0") + env.count("\0") - (len(spec.command) - 1) - max(0, len(spec.env) - 1)
+    if nuls or "\0" in spec.workdir:
         return Reason(Code.BAD_SPEC, "command", detail="a NUL byte cannot be passed to a process")
     return None

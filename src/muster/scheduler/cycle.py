@@ -2,8 +2,8 @@
 
     1  gather    the shapes that are worth a try
     2  choose    the lowest job id among their heads: first come, first served
-    3  quota     a line that is over its tenant's quota is parked; the next one is tried
-    4  fit       a shape that does not fit sleeps; what could run behind it is not held up
+    3  fit       a shape that does not fit sleeps; what could run behind it is not held up
+    4  quota     a line that is over its tenant's quota is parked; the next one is tried
     5  place     on a draft, all of a gang or none of it
     6  commit    one fact for all gangs, one for each range of an array
 
@@ -20,7 +20,7 @@ from muster.model.job import Job
 from muster.scheduler.fit import find_gang, find_tasks
 from muster.scheduler.reasons import quota_room
 from muster.world.draft import Draft
-from muster.world.queue import Line, Shape, ShapeKey
+from muster.world.queue import Line, Shape
 from muster.world.world import World
 
 STARTS_MAX: Final = 4096
@@ -29,16 +29,13 @@ STARTS_MAX: Final = 4096
 
 def run_cycle(world: World, now: int, cause: str) -> list[Fact]:
     """Place what can start now, and return the facts; the world already holds them."""
-    candidates = _gather(world)
+    heads = _gather(world)
     with Draft(world, now) as draft:
         starts = 0
-        while candidates and starts < STARTS_MAX:
-            shape = world.queue.awake.get(heapq.heappop(candidates)[1])
-            first = shape.find_first() if shape is not None else None
-            if shape is None or first is None:
-                continue
-            starts += _try_line(world, draft, shape, first[1], cause)
-            _offer_again(world, candidates, shape)
+        while heads and starts < STARTS_MAX:
+            _, line = heapq.heappop(heads)
+            starts += _try_line(world, draft, line, cause)
+            _stand_again(world, heads, line.shape)
         return draft.commit(cause)
 
 
@@ -47,57 +44,43 @@ def is_due(world: World) -> bool:
     return bool(world.queue.awake)
 
 
-def _gather(world: World) -> list[tuple[int, ShapeKey]]:
-    """The heads of all awake shapes; a shape whose every line is parked goes to sleep."""
-    heads: list[tuple[int, ShapeKey]] = []
+def _gather(world: World) -> list[tuple[int, Line]]:
+    """The first head of every awake shape."""
+    heads: list[tuple[int, Line]] = []
     for shape in list(world.queue.awake.values()):
+        _stand_again(world, heads, shape)
+    return heads
+
+
+def _stand_again(world: World, heads: list[tuple[int, Line]], shape: Shape) -> None:
+    """An awake shape stands with its lowest id; one whose every line is parked or served goes to sleep."""
+    if shape.key in world.queue.awake:
         first = shape.find_first()
         if first is None:
             world.queue.sleep(shape)
         else:
-            heads.append((first[0], shape.key))
-    heapq.heapify(heads)
-    return heads
+            heapq.heappush(heads, first)
 
 
-def _try_line(world: World, draft: Draft, shape: Shape, line: Line, cause: str) -> int:
+def _try_line(world: World, draft: Draft, line: Line, cause: str) -> int:
     """Try the head of a line: 1 if something was placed, else 0 and the line is parked or the shape asleep."""
-    job = world.jobs[line.head()]
+    shape = line.shape
+    leases = find_gang(world.fleet, shape.ask, shape.gang)
+    if leases is None:
+        world.queue.sleep(shape)
+        return 0
     if not world.is_within_quota(line.tenant, shape):
         world.queue.park(line)
         return 0
-    placed = _place_array(world, draft, job, cause) if job.spec.array else _place_gang(world, draft, job)
-    if not placed:
-        world.queue.sleep(shape)
-    return int(placed)
-
-
-def _place_gang(world: World, draft: Draft, job: Job) -> bool:
-    leases = find_gang(world.fleet, job.spec.ask, job.spec.gang)
-    if leases is None:
-        return False
-    draft.place(job, leases)
-    return True
-
-
-def _place_array(world: World, draft: Draft, job: Job, cause: str) -> bool:
-    """One run of waiting tasks; the array stays first in its line until it has none left."""
-    run = world.arrays[job.id].find_queued(quota_room(world, job))
-    if run is None:
-        return False
-    leases = find_tasks(world.fleet, job.spec.ask, run[1])
-    if not leases:
-        return False
-    draft.place_tasks(job, run[0], leases, cause)
-    return True
-
-
-def _offer_again(world: World, candidates: list[tuple[int, ShapeKey]], shape: Shape) -> None:
-    """A shape that is still awake stands again with its next head; one that has none left goes to sleep."""
-    if shape.key not in world.queue.awake:
-        return
-    first = shape.find_first()
-    if first is None:
-        world.queue.sleep(shape)
+    job = world.jobs[line.head()]
+    if job.spec.array:
+        _place_tasks(world, draft, job, cause)
     else:
-        heapq.heappush(candidates, (first[0], shape.key))
+        draft.place(job, leases)
+    return 1
+
+
+def _place_tasks(world: World, draft: Draft, job: Job, cause: str) -> None:
+    """One run of an array's waiting tasks; it stays first in its line until it has none left."""
+    first, count = world.arrays[job.id].get_queued(quota_room(world, job))
+    draft.place_tasks(job, first, find_tasks(world.fleet, job.spec.ask, count), cause)

@@ -157,6 +157,7 @@ def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
 def _retired(world: World, item: fact.Retired, at: int) -> None:  # noqa: ARG001 - one signature for the table
     for number in item.jobs:
         world.forget(world.jobs[number])
+    world.timers.trim(world.jobs)
 
 
 def _run_of(job: Job) -> Run:

@@ -18,6 +18,8 @@ from muster.units import Resources
 DEVICES_MAX: Final = 62
 FreeVector: TypeAlias = tuple[int, int, int]
 
+_UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
+
 
 class Fleet:
     """Columns by slot. `holders[slot]` counts the tasks that each job has there; `kinds` counts nodes by capacity."""
@@ -96,13 +98,12 @@ class Fleet:
         free = self.free_devices[slot]
         if cpu < 0 or memory < 0 or devices & ~free or devices.bit_count() != ask.gpus * tasks:
             raise InvariantError("allocations fit their node", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
-        self._unshelve(slot)
-        self.free_cpu[slot] = cpu
-        self.free_memory[slot] = memory
-        self.free_devices[slot] = free & ~devices
-        self._shelve(slot)
-        here = self.holders.setdefault(slot, {})
-        here[job] = here.get(job, 0) + tasks
+        self._set_free(slot, free & ~devices, cpu, memory)
+        here = self.holders.get(slot)
+        if here is None:
+            self.holders[slot] = {job: tasks}
+        else:
+            here[job] = here.get(job, 0) + tasks
 
     def vacate(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Take them back. The inverse of `occupy`."""
@@ -111,16 +112,13 @@ class Fleet:
         left = here.get(job, 0) - tasks
         if left < 0 or devices & free:
             raise InvariantError("only what is held is given back", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
-        self._unshelve(slot)
-        self.free_cpu[slot] += ask.cpu_milli * tasks
-        self.free_memory[slot] += ask.memory_bytes * tasks
-        self.free_devices[slot] = free | devices
-        self._shelve(slot)
+        cpu = self.free_cpu[slot] + ask.cpu_milli * tasks
+        self._set_free(slot, free | devices, cpu, self.free_memory[slot] + ask.memory_bytes * tasks)
         if left:
             here[job] = left
-            return
-        del here[job]
-        if not here:
+        elif len(here) > 1:
+            del here[job]
+        else:
             del self.holders[slot]
 
     def fork(self) -> Fleet:
@@ -151,13 +149,23 @@ class Fleet:
             column.append(0)
         self.phase.append(NodePhase.GONE)
 
+    def _set_free(self, slot: int, devices: int, cpu: int, memory: int) -> None:
+        """Change what is free, and the shelf with it."""
+        self._unshelve(slot)
+        self.free_devices[slot] = devices
+        self.free_cpu[slot] = cpu
+        self.free_memory[slot] = memory
+        if self.phase[slot] == _UP:
+            key = (devices.bit_count(), cpu, memory)
+            self.shelves[key] = self.shelves.get(key, 0) | (1 << slot)
+
     def _shelve(self, slot: int) -> None:
-        if self.phase[slot] == NodePhase.UP:
+        if self.phase[slot] == _UP:
             key = (self.free_devices[slot].bit_count(), self.free_cpu[slot], self.free_memory[slot])
             self.shelves[key] = self.shelves.get(key, 0) | (1 << slot)
 
     def _unshelve(self, slot: int) -> None:
-        if self.phase[slot] == NodePhase.UP:
+        if self.phase[slot] == _UP:
             key = (self.free_devices[slot].bit_count(), self.free_cpu[slot], self.free_memory[slot])
             left = self.shelves[key] ^ (1 << slot)
             if left:

@@ -104,14 +104,14 @@ class Shape:
 
 
 class Queue:
-    """Every shape that somebody waits with, and which of them are worth a try."""
+    """Every shape that somebody waits with, which of them are worth a try, and who is parked."""
 
-    __slots__ = ("_parked", "awake", "shapes")
+    __slots__ = ("awake", "parked", "shapes")
 
     def __init__(self) -> None:
         self.shapes: dict[ShapeKey, Shape] = {}
         self.awake: dict[ShapeKey, Shape] = {}
-        self._parked: dict[str, dict[ShapeKey, Line]] = {}
+        self.parked: dict[str, dict[ShapeKey, Line]] = {}
 
     def add(self, job: Job) -> None:
         """A job waits. Its shape wakes only if the job is the new head of its line."""
@@ -150,7 +150,7 @@ class Queue:
     def park(self, line: Line) -> None:
         """A line is over its quota: it stands aside until its tenant gives something back."""
         line.parked = True
-        self._parked.setdefault(line.tenant, {})[line.shape.key] = line
+        self.parked.setdefault(line.tenant, {})[line.shape.key] = line
 
     def wake_for_room(self, free: FreeVector) -> None:
         """A node has this free now: wake the shapes that a task of fits in it."""
@@ -164,7 +164,7 @@ class Queue:
 
     def wake_for_quota(self, tenant: str, is_within: Callable[[Shape], bool]) -> None:
         """A tenant may hold more now: bring back its parked lines that `is_within` lets through."""
-        parked = self._parked.get(tenant)
+        parked = self.parked.get(tenant)
         if parked is None:
             return
         for line in [line for line in parked.values() if is_within(line.shape)]:
@@ -184,14 +184,14 @@ class Queue:
             other.heads = shape.heads.copy()
             other.lines = {tenant: line.fork(other) for tenant, line in shape.lines.items()}
         twin.awake = {key: twin.shapes[key] for key in self.awake}
-        for tenant, lines in self._parked.items():
-            twin._parked[tenant] = {key: twin.shapes[key].lines[tenant] for key in lines}
+        for tenant, lines in self.parked.items():
+            twin.parked[tenant] = {key: twin.shapes[key].lines[tenant] for key in lines}
         return twin
 
     def _unpark(self, line: Line) -> None:
         if line.parked:
             line.parked = False
-            lines = self._parked[line.tenant]
+            lines = self.parked[line.tenant]
             del lines[line.shape.key]
             if not lines:
-                del self._parked[line.tenant]
+                del self.parked[line.tenant]

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterator
 from typing import Final
 
+from muster.model.errors import InvariantError
 from muster.model.phase import TaskPhase
 
 NOWHERE: Final = -1
@@ -60,6 +61,13 @@ class Tasks:
         other = _NOT_QUEUED.search(self.phase, first, first + most)
         end = other.start() if other else min(first + most, len(self.phase))
         return first, self.same_epoch(first, end - first)
+
+    def get_queued(self, most: int) -> tuple[int, int]:
+        """The same, for a caller who knows that some task waits."""
+        run = self.find_queued(most)
+        if run is None:
+            raise InvariantError("an array in the queue has waiting tasks", f"counts {self.counts}")
+        return run
 
     def same_epoch(self, first: int, count: int) -> int:
         """How many tasks from `first` on, of `count`, share the first one's epoch."""

@@ -30,6 +30,11 @@ class Timers:
         elif isinstance(phase, TERMINAL):
             heapq.heappush(self._ended, (phase.since, job.id))
 
+    def is_quiet(self, now: int, retain_ms: int) -> bool:
+        """Whether nothing can be due: a glance at the tops, outlived or not."""
+        limits, ended = self._limits, self._ended
+        return (not limits or limits[0][0] > now) and (not ended or ended[0][0] > now - retain_ms)
+
     def find_limit(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (deadline, job) of a run that is still running."""
         while self._limits:
@@ -48,18 +53,20 @@ class Timers:
             heapq.heappop(self._ended)
         return None
 
-    def ended_before(self, jobs: dict[int, Job], instant: int, most: int) -> list[int]:
-        """Up to `most` jobs that ended at or before `instant`, in order of end and id."""
-        found: list[int] = []
-        while len(found) < most:
+    def take_ended(self, jobs: dict[int, Job], instant: int, most: int) -> list[int]:
+        """Up to `most` jobs that ended at or before `instant`, in order of end and id; the caller retires them."""
+        taken: list[int] = []
+        while len(taken) < most:
             first = self.find_ended(jobs)
             if first is None or first[0] > instant:
                 break
-            found.append(heapq.heappop(self._ended)[1])
-        for number in found:
-            phase = jobs[number].phase
-            heapq.heappush(self._ended, (phase.since, number))
-        return found
+            taken.append(heapq.heappop(self._ended)[1])
+        return taken
+
+    def trim(self, jobs: dict[int, Job]) -> None:
+        """Drop what has been outlived: a world that only folds never asks for the earliest."""
+        self.find_limit(jobs)
+        self.find_ended(jobs)
 
     def fork(self) -> Timers:
         """An independent copy."""

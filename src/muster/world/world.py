@@ -11,7 +11,7 @@ import msgspec
 
 from muster.model.job import Job, Quota
 from muster.model.phase import ACTIVE, TERMINAL, Phase, Queued, Run, Starting, TaskPhase
-from muster.units import Limit, Resources
+from muster.units import Resources
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
 from muster.world.queue import Queue, Shape
@@ -139,7 +139,8 @@ class World:
 
     def is_within_quota(self, tenant: str, shape: Shape) -> bool:
         """Whether one more gang of this shape stays within the tenant's quota."""
-        return fits_quota(self.quota_of(tenant), self.ledger.used(tenant), shape.ask, shape.gang)
+        quota = self.tenants.get(tenant)
+        return quota is None or fits_quota(quota, self.ledger.used(tenant), shape.ask, shape.gang)
 
     def count_over(self) -> int:
         """How many jobs are over and still here."""
@@ -160,17 +161,15 @@ class World:
 
     def _refund(self, tenant: str, ask: Resources, tasks: int) -> None:
         self.ledger.refund(tenant, ask, tasks)
-        self.wake_tenant(tenant)
+        if tenant in self.queue.parked:
+            self.wake_tenant(tenant)
 
 
 def fits_quota(quota: Quota, used: Resources, ask: Resources, tasks: int) -> bool:
-    """Whether `tasks` more of `ask` stay within a quota. The one place where a limit meets an amount."""
+    """Whether `tasks` more of `ask` stay within a quota; what is not asked for cannot be over."""
+    gpus, cpu, memory = quota.gpus, quota.cpu_milli, quota.memory_bytes
     return (
-        _fits(quota.gpus, used.gpus, ask.gpus * tasks)
-        and _fits(quota.cpu_milli, used.cpu_milli, ask.cpu_milli * tasks)
-        and _fits(quota.memory_bytes, used.memory_bytes, ask.memory_bytes * tasks)
+        (gpus is None or not ask.gpus or used.gpus + ask.gpus * tasks <= gpus)
+        and (cpu is None or not ask.cpu_milli or used.cpu_milli + ask.cpu_milli * tasks <= cpu)
+        and (memory is None or not ask.memory_bytes or used.memory_bytes + ask.memory_bytes * tasks <= memory)
     )
-
-
-def _fits(limit: Limit, used: int, more: int) -> bool:
-    return limit is None or not more or used + more <= limit

@@ -1,0 +1,391 @@
+"""The auditor: it reads every entry after it was applied, and keeps books of its own from the facts alone.
+
+It costs what the entry touched, so it can run after every event of a simulation. It trusts neither the world's indexes
+nor its primitives: what a slot, a tenant or a job should be is counted here a second time, and only then compared. It
+decides nothing, and knows the transition table only as a value that it is given.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from muster.model import fact
+from muster.model.errors import InvariantError
+from muster.model.job import Job, NodePhase, Quota
+from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase
+from muster.model.spec import Spec
+from muster.units import Limit, Resources
+from muster.world.invariants import require
+from muster.world.tasks import HOLDING, LIVE, NOWHERE
+from muster.world.world import World
+
+Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
+
+_SPREAD: Final = -1
+_OVER: Final = frozenset({TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED})
+_PHASE_OF: Final[dict[type, int]] = {
+    Queued: TaskPhase.QUEUED,
+    Starting: TaskPhase.STARTING,
+    Running: TaskPhase.RUNNING,
+    Stopping: TaskPhase.STOPPING,
+    Succeeded: TaskPhase.SUCCEEDED,
+    Failed: TaskPhase.FAILED,
+    Cancelled: TaskPhase.CANCELLED,
+    Spread: _SPREAD,
+}
+_FINAL: Final = "terminal is final"
+_TABLE: Final = "only moves that the table lists"
+_ALL_OR_NONE: Final = "a gang holds all its places or none"
+
+
+class JobBook:
+    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over."""
+
+    __slots__ = ("devices", "epoch", "epochs", "leases", "phase", "phases", "ranks", "slots", "spec")
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.phase: int = _SPREAD if spec.array else TaskPhase.QUEUED
+        self.epoch = 0
+        self.leases: list[tuple[int, int, int]] = []
+        self.ranks = bytearray()
+        self.phases = bytearray(spec.array)
+        self.epochs = array("i", bytes(4 * spec.array))
+        self.slots = array("i", [NOWHERE]) * spec.array
+        self.devices = array("q", bytes(8 * spec.array))
+
+
+class NodeBook:
+    """What the facts say of one node."""
+
+    __slots__ = ("capacity", "cpu_milli", "devices", "memory_bytes", "name", "phase")
+
+    def __init__(self, name: str, capacity: Resources) -> None:
+        self.name = name
+        self.capacity = capacity
+        self.phase = NodePhase.UP
+        self.devices = 0
+        self.cpu_milli = 0
+        self.memory_bytes = 0
+
+
+class Auditor:
+    """The second set of books, compared with the world after every entry."""
+
+    def __init__(self, moves: Moves | None = None) -> None:
+        self._moves = moves
+        self._nodes: list[NodeBook] = []
+        self._jobs: dict[int, JobBook] = {}
+        self._quotas: dict[str, Quota] = {}
+        self._used: dict[str, tuple[int, int, int]] = {}
+        self._newest = 0
+        self.accepted = 0
+        self.retired = 0
+        self.gpus_in_use = 0
+        self._slots_touched: dict[int, None] = {}
+        self._tenants_touched: dict[str, None] = {}
+        self._jobs_touched: dict[int, None] = {}
+        self._spans_touched: list[tuple[int, int, int]] = []
+
+    def observe(self, world: World, facts: Iterable[fact.Fact]) -> None:
+        """Book one entry's facts and compare what they touched with the world that already holds them."""
+        for item in facts:
+            _BOOK[type(item)](self, item)
+        self._compare(world)
+
+    # -- booking -------------------------------------------------------------------------------------------------
+
+    def _tenant_set(self, item: fact.TenantSet) -> None:
+        self._quotas[item.name] = item.quota
+        self._tenants_touched[item.name] = None
+
+    def _node_joined(self, item: fact.NodeJoined) -> None:
+        if item.slot == len(self._nodes):
+            self._nodes.append(NodeBook(item.name, item.capacity))
+        else:
+            node = self._nodes[item.slot]
+            idle = not (node.devices or node.cpu_milli or node.memory_bytes)
+            require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
+            node.capacity = item.capacity
+            node.phase = NodePhase.UP
+        self._slots_touched[item.slot] = None
+
+    def _node_phased(self, item: fact.NodePhased) -> None:
+        self._nodes[item.slot].phase = item.phase
+        self._slots_touched[item.slot] = None
+
+    def _accepted(self, item: fact.Accepted) -> None:
+        require(item.job > self._newest, "job ids rise", f"job {item.job} after {self._newest}")
+        self._newest = item.job
+        self._jobs[item.job] = JobBook(item.spec)
+        self._jobs_touched[item.job] = None
+        self.accepted += 1
+
+    def _placed(self, item: fact.Placed) -> None:
+        begin = 0
+        for number, epoch, width in zip(item.jobs, item.epochs, item.widths, strict=True):
+            leases = list(zip(*(c[begin : begin + width] for c in (item.slots, item.tasks, item.devices)), strict=True))
+            self._place_gang(number, epoch, leases)
+            begin += width
+
+    def _place_gang(self, number: int, epoch: int, leases: list[tuple[int, ...]]) -> None:
+        book = self._move(number, TaskPhase.STARTING)
+        require(epoch > book.epoch, "epochs strictly rise", f"job {number}: {epoch} after {book.epoch}")
+        width = sum(tasks for _, tasks, _ in leases)
+        require(width == book.spec.gang, _ALL_OR_NONE, f"job {number}: {width} of {book.spec.gang}")
+        book.epoch = epoch
+        book.ranks = bytearray(book.spec.gang)
+        for slot, tasks, devices in leases:
+            self._seat(number, book.spec.ask, slot, tasks, devices)
+            book.leases.append((slot, tasks, devices))
+        self._charge(book.spec, width)
+
+    def _began(self, item: fact.Began) -> None:
+        book = self._book_of(item.job)
+        window = book.ranks[item.first : item.first + item.count]
+        book.ranks[item.first : item.first + item.count] = window.replace(b"\0", b"\1")
+        self._settle_ranks(item.job, book)
+
+    def _ranks_over(self, item: fact.RanksOver) -> None:
+        book = self._book_of(item.job)
+        require(book.phase in HOLDING, _FINAL, f"ranks of job {item.job} end while it holds nothing")
+        book.ranks[item.first : item.first + item.count] = b"\2" * item.count
+        require(book.ranks.count(2) < len(book.ranks), _ALL_OR_NONE, f"job {item.job}: every rank is over, the job not")
+        self._settle_ranks(item.job, book)
+
+    def _settle_ranks(self, number: int, book: JobBook) -> None:
+        """A gang runs once no rank is still to come."""
+        self._jobs_touched[number] = None
+        if 0 not in book.ranks and book.phase == TaskPhase.STARTING:
+            self._move(number, TaskPhase.RUNNING)
+
+    def _stop_asked(self, item: fact.StopAsked) -> None:
+        self._move(item.job, TaskPhase.STOPPING)
+
+    def _ended(self, item: fact.Ended) -> None:
+        book = self._book_of(item.job)
+        require(item.phase in _OVER, _FINAL, f"job {item.job} ended as {item.phase.name}")
+        if book.spec.array:
+            live = [task for task, phase in enumerate(book.phases) if phase in LIVE]
+            require(not live, "an array ends with its last task", f"job {item.job}: tasks {live[:5]}")
+            book.phase = item.phase
+            self._jobs_touched[item.job] = None
+        else:
+            self._move(item.job, item.phase)
+            self._unseat_gang(item.job, book)
+
+    def _requeued(self, item: fact.Requeued) -> None:
+        book = self._move(item.job, TaskPhase.QUEUED)
+        self._unseat_gang(item.job, book)
+
+    def _tasks_placed(self, item: fact.TasksPlaced) -> None:
+        book = self._book_of(item.job)
+        gpus, task = book.spec.ask.gpus, item.first
+        self._move_tasks(item.job, item.first, sum(item.counts), TaskPhase.STARTING)
+        for slot, count, devices in zip(item.slots, item.counts, item.devices, strict=True):
+            self._seat(item.job, book.spec.ask, slot, count, devices)
+            for mine in range(task, task + count):
+                book.devices[mine], devices = _deal(devices, gpus)
+                book.slots[mine] = slot
+                book.epochs[mine] += 1
+            task += count
+        self._charge(book.spec, task - item.first)
+
+    def _tasks_moved(self, item: fact.TasksMoved) -> None:
+        require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
+        self._move_tasks(item.job, item.first, item.count, item.phase)
+
+    def _tasks_ended(self, item: fact.TasksEnded) -> None:
+        book = self._book_of(item.job)
+        self._move_tasks(item.job, item.first, item.count, item.phase)
+        for task in range(item.first, item.first + item.count):
+            self._unseat(item.job, book.spec.ask, book.slots[task], 1, book.devices[task])
+            book.slots[task], book.devices[task] = NOWHERE, 0
+        self._charge(book.spec, -item.count)
+
+    def _array_cancelled(self, item: fact.ArrayCancelled) -> None:
+        book = self._book_of(item.job)
+        book.phases = book.phases.replace(bytes([TaskPhase.QUEUED]), bytes([TaskPhase.CANCELLED]))
+        self._spans_touched.append((item.job, 0, len(book.phases)))
+        self._jobs_touched[item.job] = None
+
+    def _retired(self, item: fact.Retired) -> None:
+        for number in item.jobs:
+            book = self._jobs.pop(number, None)
+            known = book is not None and book.phase in _OVER
+            require(known, "no job vanishes", f"job {number} retires and is not over")
+            self._jobs_touched[number] = None
+        self.retired += len(item.jobs)
+
+    # -- the pieces ----------------------------------------------------------------------------------------------
+
+    def _book_of(self, number: int) -> JobBook:
+        book = self._jobs.get(number)
+        if book is None:
+            raise InvariantError("no job vanishes", f"a fact speaks of job {number}, which is not here")
+        require(book.phase not in _OVER, _FINAL, f"a fact speaks of job {number}, which is over")
+        return book
+
+    def _move(self, number: int, to: TaskPhase) -> JobBook:
+        book = self._book_of(number)
+        if self._moves is not None:
+            listed = to in self._moves[TaskPhase(book.phase)]
+            require(listed, _TABLE, f"job {number}: {TaskPhase(book.phase).name} to {to.name}")
+        book.phase = to
+        self._jobs_touched[number] = None
+        return book
+
+    def _move_tasks(self, number: int, first: int, count: int, to: TaskPhase) -> None:
+        book = self._book_of(number)
+        inside = first >= 0 and count > 0 and first + count <= len(book.phases)
+        require(inside, "a range lies inside its array", f"job {number}: {first} and {count} of {len(book.phases)}")
+        window = book.phases[first : first + count]
+        for phase in TaskPhase:
+            if phase in window:
+                require(phase not in _OVER, _FINAL, f"job {number}, tasks from {first}: {phase.name} to {to.name}")
+                if self._moves is not None:
+                    require(to in self._moves[phase], _TABLE, f"job {number}: {phase.name} to {to.name}")
+        book.phases[first : first + count] = bytes([to]) * count
+        self._jobs_touched[number] = None
+        self._spans_touched.append((number, first, count))
+
+    def _seat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
+        node = self._nodes[slot]
+        require(node.phase == NodePhase.UP, "only nodes that are up get work", f"job {number} on {node.name}")
+        require(not node.devices & devices, "no device is in two leases", f"job {number} on {node.name}: {devices:b}")
+        exact = devices.bit_count() == ask.gpus * tasks
+        require(exact, "a lease has the devices it asked for", f"job {number} on {node.name}: {devices:b}")
+        node.devices |= devices
+        node.cpu_milli += ask.cpu_milli * tasks
+        node.memory_bytes += ask.memory_bytes * tasks
+        most = node.capacity
+        fits = not node.devices >> most.gpus and node.cpu_milli <= most.cpu_milli
+        fits = fits and node.memory_bytes <= most.memory_bytes
+        require(fits, "allocations fit their node", f"job {number} on {node.name}: {ask} x {tasks}")
+        self.gpus_in_use += ask.gpus * tasks
+        self._slots_touched[slot] = None
+
+    def _unseat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
+        require(slot != NOWHERE, "only what is held is given back", f"job {number} holds no place")
+        node = self._nodes[slot]
+        node.devices &= ~devices
+        node.cpu_milli -= ask.cpu_milli * tasks
+        node.memory_bytes -= ask.memory_bytes * tasks
+        self.gpus_in_use -= ask.gpus * tasks
+        self._slots_touched[slot] = None
+
+    def _unseat_gang(self, number: int, book: JobBook) -> None:
+        if not book.leases:
+            return
+        for slot, tasks, devices in book.leases:
+            self._unseat(number, book.spec.ask, slot, tasks, devices)
+        book.leases.clear()
+        self._charge(book.spec, -book.spec.gang)
+
+    def _charge(self, spec: Spec, tasks: int) -> None:
+        ask, quota = spec.ask, self._quotas.get(spec.tenant, Quota())
+        used = self._used.get(spec.tenant, (0, 0, 0))
+        more = (ask.gpus * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks)
+        after = (used[0] + more[0], used[1] + more[1], used[2] + more[2])
+        self._used[spec.tenant] = after
+        self._tenants_touched[spec.tenant] = None
+        if tasks > 0:
+            limits = (quota.gpus, quota.cpu_milli, quota.memory_bytes)
+            within = all(map(_is_within, limits, after, more))
+            require(within, "a start stays within its tenant's quota", f"{spec.tenant}: {after} of {limits}")
+
+    # -- comparing -----------------------------------------------------------------------------------------------
+
+    def _compare(self, world: World) -> None:
+        for slot in self._slots_touched:
+            self._compare_slot(world, slot)
+        for tenant in self._tenants_touched:
+            used = self._used.get(tenant, (0, 0, 0))
+            kept = world.ledger.used(tenant)
+            same = used == (kept.gpus, kept.cpu_milli, kept.memory_bytes)
+            require(same, "the ledger is the sum of the leases", f"{tenant}: kept {kept}, booked {used}")
+        for number in self._jobs_touched:
+            self._compare_job(world, number)
+        for span in self._spans_touched:
+            self._compare_span(world, *span)
+        here = (world.accepted, world.retired, len(world.jobs))
+        booked = (self.accepted, self.retired, self.accepted - self.retired)
+        require(here == booked, "accepted jobs are queued, active, over or retired", f"kept {here}, booked {booked}")
+        for touched in (self._slots_touched, self._tenants_touched, self._jobs_touched, self._spans_touched):
+            touched.clear()
+
+    def _compare_slot(self, world: World, slot: int) -> None:
+        fleet, node = world.fleet, self._nodes[slot]
+        most = node.capacity
+        wanted = (
+            ((1 << most.gpus) - 1) & ~node.devices,
+            most.cpu_milli - node.cpu_milli,
+            most.memory_bytes - node.memory_bytes,
+            node.phase,
+        )
+        kept = (fleet.free_devices[slot], fleet.free_cpu[slot], fleet.free_memory[slot], fleet.phase[slot])
+        require(kept == wanted, "free is capacity minus what is held", f"{node.name}: kept {kept}, booked {wanted}")
+
+    def _compare_job(self, world: World, number: int) -> None:
+        book, job = self._jobs.get(number), world.jobs.get(number)
+        if book is None or job is None:
+            require(book is None and job is None, "no job vanishes", f"job {number}: kept {job}, booked {book}")
+            return
+        kept, wanted = (_PHASE_OF[type(job.phase)], job.epoch), (book.phase, book.epoch)
+        law = _FINAL if book.phase in _OVER else "a job is what the facts say"
+        require(kept == wanted, law, f"job {number}: kept {kept}, booked {wanted}")
+        if book.leases:
+            self._compare_leases(job, book)
+
+    def _compare_leases(self, job: Job, book: JobBook) -> None:
+        run = getattr(job.phase, "run", None)
+        kept = [] if run is None else [(lease.slot, lease.tasks, lease.devices) for lease in run.leases]
+        require(kept == book.leases, _ALL_OR_NONE, f"job {job.id}: kept {kept[:4]}, booked {book.leases[:4]}")
+
+    def _compare_span(self, world: World, number: int, first: int, count: int) -> None:
+        book, tasks = self._jobs.get(number), world.arrays.get(number)
+        if book is None or tasks is None:
+            return
+        end = first + count
+        same = (
+            book.phases[first:end] == tasks.phase[first:end]
+            and book.epochs[first:end] == tasks.epoch[first:end]
+            and book.slots[first:end] == tasks.slot[first:end]
+            and book.devices[first:end] == tasks.devices[first:end]
+        )
+        require(same, "a task is what the facts say", f"job {number}, tasks {first} to {end - 1}")
+
+
+def _deal(devices: int, count: int) -> tuple[int, int]:
+    """The lowest `count` devices, and the rest."""
+    mine = 0
+    for _ in range(count):
+        low = devices & -devices
+        mine |= low
+        devices ^= low
+    return mine, devices
+
+
+def _is_within(limit: Limit, after: int, more: int) -> bool:
+    return limit is None or not more or after <= limit
+
+
+_BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
+    fact.TenantSet: Auditor._tenant_set,
+    fact.NodeJoined: Auditor._node_joined,
+    fact.NodePhased: Auditor._node_phased,
+    fact.Accepted: Auditor._accepted,
+    fact.Placed: Auditor._placed,
+    fact.Began: Auditor._began,
+    fact.RanksOver: Auditor._ranks_over,
+    fact.StopAsked: Auditor._stop_asked,
+    fact.Ended: Auditor._ended,
+    fact.Requeued: Auditor._requeued,
+    fact.TasksPlaced: Auditor._tasks_placed,
+    fact.TasksMoved: Auditor._tasks_moved,
+    fact.TasksEnded: Auditor._tasks_ended,
+    fact.ArrayCancelled: Auditor._array_cancelled,
+    fact.Retired: Auditor._retired,
+}

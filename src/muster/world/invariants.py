@@ -1,0 +1,255 @@
+"""The laws of a world, checked in full: every index is compared with a rebuild from the content.
+
+`check_world` is stateless and costs what exists, so it runs at sampled moments; `muster.world.auditor` checks each
+entry as it comes. Neither decides anything, and neither knows why the world came to be as it is. A broken law is an
+InvariantError that names the law and shows the evidence.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
+
+from muster.model.errors import InvariantError
+from muster.model.job import Job, NodePhase
+from muster.model.phase import ACTIVE, TERMINAL, Queued, Running, Spread, TaskPhase
+from muster.units import Resources
+from muster.wire.codec import decode_entry
+from muster.world.apply import apply_entry
+from muster.world.fleet import FreeVector
+from muster.world.snapshot import digest
+from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
+from muster.world.world import World
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+def check_world(world: World) -> None:
+    """Check every law of one world; the first that is broken raises."""
+    for check in LAWS:
+        check(world)
+
+
+def fold(entries: Iterable[bytes], world: World | None = None) -> World:
+    """The world that encoded entries lead to, from the first one or on from a given world."""
+    folded = World() if world is None else world
+    for data in entries:
+        entry = decode_entry(data)
+        apply_entry(folded, entry.seq, entry.at, entry.facts)
+    return folded
+
+
+def check_same(living: World, folded: World) -> None:
+    """The law of the journal: the living world is the fold of its facts."""
+    require(
+        digest(living) == digest(folded),
+        "the world is the fold of its facts",
+        f"entry {living.seq}: living {digest(living)}, folded {digest(folded)} of {folded.seq}",
+    )
+
+
+def require(holds: bool, law: str, evidence: str) -> None:
+    """Raise unless a law holds."""
+    if not holds:
+        raise InvariantError(law, evidence)
+
+
+def _check_counts(world: World) -> None:
+    law = "accepted jobs are queued, active, over or retired"
+    kinds = (Queued, Spread, *ACTIVE, *TERMINAL)
+    odd = [number for number, job in world.jobs.items() if job.id != number or not isinstance(job.phase, kinds)]
+    require(not odd, law, f"jobs {odd[:5]} are in no known phase")
+    there = len(world.jobs) + world.retired
+    require(world.accepted == there, law, f"accepted {world.accepted}, here and retired {there}")
+    newest = max(world.jobs, default=0)
+    require(world.next_job > newest, "job ids rise", f"next is {world.next_job}, newest is {newest}")
+
+
+def _check_gangs(world: World) -> None:
+    law = "a gang holds all its places or none"
+    for job in world.jobs.values():
+        if isinstance(job.phase, ACTIVE):
+            run = job.phase.run
+            width = sum(lease.tasks for lease in run.leases)
+            require(width == job.spec.gang, law, f"job {job.id}: {width} of {job.spec.gang}")
+            require(run.epoch == job.epoch, "a run has its job's epoch", f"job {job.id}: {run.epoch}, {job.epoch}")
+        has_ranks = job.id in world.ranks
+        wants_ranks = isinstance(job.phase, ACTIVE) and job.spec.gang > 1
+        require(has_ranks == wants_ranks, law, f"job {job.id}: ranks kept {has_ranks}, wanted {wants_ranks}")
+    strangers = [number for number in world.ranks if number not in world.jobs]
+    require(not strangers, law, f"ranks of unknown jobs {strangers[:5]}")
+
+
+def _check_arrays(world: World) -> None:
+    for number, tasks in world.arrays.items():
+        job = world.jobs.get(number)
+        require(job is not None and bool(job.spec.array), "no job vanishes", f"array {number} has no job")
+        counts = [tasks.phase.count(phase) for phase in TaskPhase]
+        require(counts == tasks.counts, "counts are those of the column", f"array {number}: {tasks.counts}, {counts}")
+        _check_free_tasks(number, tasks)
+        if job is not None:
+            over = isinstance(job.phase, TERMINAL)
+            require(over == (not tasks.live), "an array ends with its last task", f"array {number}: {counts}")
+    missing = [number for number, job in world.jobs.items() if bool(job.spec.array) != (number in world.arrays)]
+    require(not missing, "no job vanishes", f"arrays without columns {missing[:5]}")
+
+
+def _check_free_tasks(number: int, tasks: Tasks) -> None:
+    """Tasks that hold no place have no slot and no devices; `_leases` looks at the others."""
+    others = tuple(phase for phase in TaskPhase if phase not in HOLDING)
+    for first, count in spans_of(tasks.phase, others, 0, len(tasks)):
+        slots, devices = tasks.slot[first : first + count], tasks.devices[first : first + count]
+        empty = slots == array("i", [NOWHERE]) * count and devices == array("q", bytes(8 * count))
+        require(empty, "a task has a place if and only if it holds one", f"array {number}, tasks from {first}")
+
+
+def _check_places(world: World) -> None:
+    fleet = world.fleet
+    held: dict[int, list[int]] = {}
+    holders: dict[int, dict[int, int]] = {}
+    for job, slot, tasks, devices in _leases(world):
+        name, ask = fleet.names[slot] if 0 <= slot < len(fleet) else "nowhere", job.spec.ask
+        require(name != "nowhere", "a task has a place if and only if it holds one", f"job {job.id}, slot {slot}")
+        books = held.setdefault(slot, [0, 0, 0])
+        require(not books[0] & devices, "no device is in two leases", f"job {job.id} on {name}: {devices:b}")
+        asked = ask.gpus * tasks
+        require(devices.bit_count() == asked, "a lease has the devices it asked for", f"job {job.id} on {name}")
+        books[0] |= devices
+        books[1] += ask.cpu_milli * tasks
+        books[2] += ask.memory_bytes * tasks
+        here = holders.setdefault(slot, {})
+        here[job.id] = here.get(job.id, 0) + tasks
+    require(fleet.holders == holders, "holders are those of the leases", _first_change(fleet.holders, holders))
+    for slot, name in enumerate(fleet.names):
+        _check_slot(world, slot, name, held.get(slot, [0, 0, 0]))
+
+
+def _check_slot(world: World, slot: int, name: str, held: list[int]) -> None:
+    fleet = world.fleet
+    whole = (1 << fleet.cap_gpus[slot]) - 1
+    left = (whole & ~held[0], fleet.cap_cpu[slot] - held[1], fleet.cap_memory[slot] - held[2])
+    fits = not held[0] & ~whole and left[1] >= 0 and left[2] >= 0
+    require(fits, "allocations fit their node", f"{name} holds {held} of {fleet.capacity(slot)}")
+    free = (fleet.free_devices[slot], fleet.free_cpu[slot], fleet.free_memory[slot])
+    require(free == left, "free is capacity minus what is held", f"{name}: columns {free}, leases leave {left}")
+
+
+def _leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
+    """Every (job, slot, tasks, devices) that is held, from the content alone."""
+    for job in world.jobs.values():
+        if isinstance(job.phase, ACTIVE):
+            for lease in job.phase.run.leases:
+                yield job, lease.slot, lease.tasks, lease.devices
+    for number, tasks in world.arrays.items():
+        for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
+            for task in range(first, first + count):
+                yield world.jobs[number], tasks.slot[task], 1, tasks.devices[task]
+
+
+def _check_ledger(world: World) -> None:
+    used: dict[str, Resources] = {}
+    for job, _, tasks, _ in _leases(world):
+        tenant = job.spec.tenant
+        used[tenant] = used.get(tenant, Resources()).plus(job.spec.ask.times(tasks))
+    kept = world.ledger.holdings()
+    require(kept == used, "the ledger is the sum of the leases", _first_change(kept, used))
+
+
+def _check_shelves(world: World) -> None:
+    fleet = world.fleet
+    shelves: dict[FreeVector, int] = {}
+    kinds: dict[Resources, int] = {}
+    for slot in range(len(fleet)):
+        kinds[fleet.capacity(slot)] = kinds.get(fleet.capacity(slot), 0) + 1
+        if fleet.phase[slot] == NodePhase.UP:
+            key = (fleet.free_devices[slot].bit_count(), fleet.free_cpu[slot], fleet.free_memory[slot])
+            shelves[key] = shelves.get(key, 0) | (1 << slot)
+    require(fleet.shelves == shelves, "shelves are what is free", _first_change(fleet.shelves, shelves))
+    require(fleet.kinds == kinds, "kinds are those of the nodes", _first_change(fleet.kinds, kinds))
+    named = {name: slot for slot, name in enumerate(fleet.names)}
+    require(fleet.slot_of == named, "a slot belongs to one node", _first_change(fleet.slot_of, named))
+
+
+def _check_queue(world: World) -> None:
+    waiting: dict[tuple[Resources, int], dict[str, list[int]]] = {}
+    for number in sorted(world.jobs):
+        job = world.jobs[number]
+        if _waits(world, job):
+            lines = waiting.setdefault((job.spec.ask, job.spec.gang), {})
+            lines.setdefault(job.spec.tenant, []).append(number)
+    kept = {
+        key: {tenant: line.ids() for tenant, line in shape.lines.items()} for key, shape in world.queue.shapes.items()
+    }
+    require(kept == waiting, "the queue is everybody who waits", _first_change(kept, waiting))
+    strangers = [key for key in world.queue.awake if key not in world.queue.shapes]
+    require(not strangers, "the queue is everybody who waits", f"awake and empty: {strangers[:3]}")
+    _check_heads(world)
+
+
+def _check_heads(world: World) -> None:
+    """Each shape offers the lowest id of the lines that are not parked, and what is parked is over its quota."""
+    for key, shape in world.queue.fork().shapes.items():
+        heads = [line.head() for line in shape.lines.values() if not line.parked]
+        first = shape.find_first()
+        offered = None if first is None else first[0]
+        require(offered == min(heads, default=None), "a shape offers its first head", f"{key}: {offered} of {heads}")
+        for line in shape.lines.values():
+            stuck = line.parked and world.is_within_quota(line.tenant, shape)
+            require(not stuck, "a parked line is over its quota", f"{line.tenant}: {key}")
+
+
+def _waits(world: World, job: Job) -> bool:
+    if job.spec.array:
+        return bool(world.arrays[job.id].counts[TaskPhase.QUEUED])
+    return isinstance(job.phase, Queued)
+
+
+def _check_timers(world: World) -> None:
+    timers, jobs = world.timers.fork(), world.jobs.copy()
+    limits: list[tuple[int, int]] = []
+    ended: list[tuple[int, int]] = []
+    while (found := timers.find_limit(jobs)) is not None:
+        limits.append(found)
+        del jobs[found[1]]
+    jobs = world.jobs.copy()
+    while (found := timers.find_ended(jobs)) is not None:
+        ended.append(found)
+        del jobs[found[1]]
+    law = "every limit and every end has its timer"
+    wanted = sorted(_limits(world))
+    require(sorted(limits) == wanted, law, f"limits found {sorted(limits)[:5]}, wanted {wanted[:5]}")
+    over = sorted((job.phase.since, job.id) for job in world.jobs.values() if isinstance(job.phase, TERMINAL))
+    require(sorted(ended) == over, law, f"ends found {len(ended)}, wanted {len(over)}")
+
+
+def _limits(world: World) -> Iterator[tuple[int, int]]:
+    for job in world.jobs.values():
+        if isinstance(job.phase, Running) and job.spec.limit_ms is not None:
+            yield job.phase.since + job.spec.limit_ms, job.id
+
+
+def _check_keys(world: World) -> None:
+    wanted = {(job.spec.tenant, job.key): job.id for job in world.jobs.values() if job.key}
+    require(world.keys == wanted, "a key names one live job", _first_change(world.keys, wanted))
+
+
+def _first_change(kept: dict[_Key, _Value], wanted: dict[_Key, _Value]) -> str:
+    for key in (*kept, *wanted):
+        if kept.get(key) != wanted.get(key):
+            return f"{key}: kept {kept.get(key)}, wanted {wanted.get(key)}"
+    return ""
+
+
+LAWS: Final = (
+    _check_counts,
+    _check_gangs,
+    _check_arrays,
+    _check_places,
+    _check_ledger,
+    _check_shelves,
+    _check_queue,
+    _check_timers,
+    _check_keys,
+)
