@@ -1,0 +1,73 @@
+"""`muster why` and `muster story`: what a job waits for, and how it came to where it is.
+
+The sentences come from the server; here they are only laid out.
+"""
+
+from __future__ import annotations
+
+import click
+
+from muster.cli.printing import print_json, print_table, show_ago, show_ask, show_end
+from muster.sdk.client import Client
+from muster.units import show_instant, show_resources
+from muster.wire.views import JobView, Story, WhyView
+
+
+@click.command()
+@click.argument("job", type=int)
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
+def why(job: int, output: str) -> None:
+    """Say why a job waits, and what would help."""
+    with Client() as client:
+        view = client.why(job)
+        if output == "json":
+            print_json(view)
+        elif view.position:
+            _print_waiting(view)
+        else:
+            _print_other(client.show(job))
+
+
+def _print_waiting(view: WhyView) -> None:
+    click.echo(f"job {view.job} is {view.words} [{view.code}]")
+    click.echo(f"  place in the line: {view.position}")
+    for other in view.ahead:
+        tasks = f"{other.tasks} x {show_ask(other.ask)}"
+        click.echo(f"  ahead: job {other.job} of {other.tenant}, {tasks}")
+    unseen = view.position - 1 - len(view.ahead)
+    if unseen > 0:
+        click.echo(f"  ahead: {unseen} more")
+    if view.position > 1:
+        click.echo(f"  all ahead ask for {show_resources(view.ahead_total)}")
+    click.echo(f"help: {view.fix}")
+
+
+def _print_other(view: JobView) -> None:
+    """Nothing of it waits: say what it does instead."""
+    if view.is_over:
+        click.echo(f"job {view.id} is over: {show_end(view)}, {show_ago(view.since_ms)} ago")
+        return
+    places = ", ".join(place.node for place in view.places)
+    where = f" on {places}" if places else ""
+    click.echo(f"job {view.id} does not wait: it is {view.phase}{where}, for {show_ago(view.since_ms)}")
+
+
+@click.command()
+@click.argument("job", type=int)
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
+def story(job: int, output: str) -> None:
+    """Tell a job's life, step by step."""
+    with Client() as client:
+        view = client.story(job)
+    if output == "json":
+        print_json(view)
+    else:
+        _print_story(view)
+
+
+def _print_story(view: Story) -> None:
+    rows = [(show_instant(line.at_ms), str(line.seq), line.what, line.cause) for line in view.lines]
+    print_table(("WHEN", "ENTRY", "WHAT", "CAUSE"), rows)
+
+
+COMMANDS = {"why": why, "story": story}

@@ -1,0 +1,136 @@
+"""Following a job: its output as it comes, or its progress, until it is over.
+
+A gang's ranks are shown side by side, each line with its rank in front; of a large gang only the first few. When a job
+is tried again the output of the new try follows. The server may restart meanwhile: the client waits for it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Final
+
+import click
+
+from muster.cli.printing import show_progress
+from muster.sdk.client import Client
+from muster.wire.views import JobView
+
+RANKS_SHOWN_MAX: Final = 8
+POLL_MS: Final = 250
+LOG_WAIT_MS: Final = 2_000
+SAY_WHY_AFTER_S: Final = 1.0
+
+
+class Tail:
+    """The output of one try of one task, from where it was last read. Whole lines only, if it has a prefix."""
+
+    def __init__(self, client: Client, job: int, task: int, epoch: int, prefix: bytes = b"") -> None:
+        self._client = client
+        self._job = job
+        self._task = task
+        self._epoch = epoch
+        self._prefix = prefix
+        self._offset = 0
+        self._rest = b""
+
+    def print_more(self, wait_ms: int = 0) -> bool:
+        """Print what is new, waiting for it at most so long; whether there was anything."""
+        part = self._client.read_log(self._job, self._task, epoch=self._epoch, offset=self._offset, wait_ms=wait_ms)
+        self._offset = part.next_offset
+        if part.data:
+            self._print(part.data)
+        return bool(part.data)
+
+    def finish(self) -> None:
+        """Print all that is left: nothing more will come."""
+        while self.print_more():
+            pass
+        if self._rest:
+            _write(self._prefix + self._rest + b"\n")
+            self._rest = b""
+
+    def _print(self, data: bytes) -> None:
+        if not self._prefix:
+            _write(data)
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        _write(b"".join(self._prefix + line + b"\n" for line in lines))
+
+
+def follow_output(client: Client, job: int) -> JobView:
+    """Print a gang's output until the job is over; the job as it ended."""
+    view = _await_start(client, job)
+    while view.epoch:
+        tails = _open_tails(client, view)
+        view = _follow_try(client, view, tails)
+        if view.is_over:
+            break
+        click.echo(f"job {job} is tried again, as epoch {view.epoch}", err=True)
+    return view
+
+
+def _await_start(client: Client, job: int) -> JobView:
+    """The job once it has begun a try, or is over without one; says why it waits, if it does for long."""
+    say_why_at = time.monotonic() + SAY_WHY_AFTER_S
+    while True:
+        view = client.show(job, wait_ms=POLL_MS)
+        if view.epoch or view.is_over:
+            return view
+        if view.phase == "queued" and time.monotonic() > say_why_at:
+            say_why_at = float("inf")
+            words = client.why(job).words
+            if words:
+                click.echo(f"job {job} is {words}", err=True)
+
+
+def _open_tails(client: Client, view: JobView) -> list[Tail]:
+    if view.tasks == 1:
+        return [Tail(client, view.id, 0, view.epoch)]
+    shown = min(view.tasks, RANKS_SHOWN_MAX)
+    if shown < view.tasks:
+        click.echo(f"ranks 0 to {shown - 1} of {view.tasks}; others: muster logs {view.id} --task N", err=True)
+    return [Tail(client, view.id, rank, view.epoch, f"[{rank}] ".encode()) for rank in range(shown)]
+
+
+def _follow_try(client: Client, view: JobView, tails: list[Tail]) -> JobView:
+    """Print until this try is over; the job then, which may have begun another."""
+    epoch = view.epoch
+    while True:
+        wait_ms = LOG_WAIT_MS if len(tails) == 1 else 0
+        printed = [tail.print_more(wait_ms) for tail in tails]
+        if any(printed):
+            continue
+        view = client.show(view.id, wait_ms=POLL_MS if len(tails) > 1 else 0)
+        if view.is_over or view.epoch > epoch:
+            for tail in tails:
+                tail.finish()
+            return view
+
+
+def follow_progress(client: Client, job: int) -> JobView:
+    """Show how far an array is until it is over: one line that changes on a terminal, else a line per tenth."""
+    is_terminal = sys.stderr.isatty()
+    told = -1
+    while True:
+        view = client.show(job, wait_ms=POLL_MS)
+        tenth = _tenths_done(view)
+        if is_terminal:
+            click.echo(f"\r\033[K{show_progress(view)}", nl=view.is_over, err=True)
+        elif tenth != told:
+            click.echo(show_progress(view), err=True)
+        told = tenth
+        if view.is_over:
+            return view
+
+
+def _tenths_done(view: JobView) -> int:
+    counts = view.counts
+    if counts is None:
+        return 10 if view.is_over else 0
+    return (counts.succeeded + counts.failed + counts.cancelled) * 10 // view.tasks
+
+
+def _write(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()

@@ -1,0 +1,137 @@
+"""`muster ls`, `show`, `wait` and `cancel`: jobs by their numbers. What is shown is what the server said."""
+
+from __future__ import annotations
+
+import click
+
+from muster.cli.failing import JOB_FAILED
+from muster.cli.printing import (
+    print_fields,
+    print_json,
+    print_table,
+    show_ago,
+    show_ask,
+    show_end,
+    show_progress,
+)
+from muster.sdk.client import Client
+from muster.units import show_duration, show_instant, show_resources
+from muster.wire.views import JobPage, JobView
+
+PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
+OVER = PHASES[4:]
+
+
+@click.command()
+@click.option("-a", "--all", "show_all", is_flag=True, help="Also jobs that are over.")
+@click.option("--tenant", default="", help="Only this tenant's.")
+@click.option("--phase", type=click.Choice(PHASES), help="Only jobs in this phase.")
+@click.option("--after", default=0, help="Begin after this job; continues a long listing.")
+@click.option("--limit", default=100, show_default=True, help="At most this many.")
+@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
+def ls(show_all: bool, tenant: str, phase: str | None, after: int, limit: int, output: str) -> None:
+    """List jobs."""
+    state = "all" if show_all or phase in OVER else "live"
+    with Client() as client:
+        page = client.list(state=state, tenant=tenant, phase=phase or "", after=after, limit=limit)
+    if output == "json":
+        print_json(page)
+    elif output == "name":
+        click.echo("".join(f"{job.id}\n" for job in page.jobs), nl=False)
+    else:
+        _print_page(page, state)
+
+
+def _print_page(page: JobPage, state: str) -> None:
+    if not page.jobs:
+        words = "no jobs match" if state == "all" else "no live jobs match; `muster ls --all` shows those that are over"
+        click.echo(words, err=True)
+        return
+    heads = ("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "DETAIL")
+    print_table(heads, [_row(job) for job in page.jobs])
+    if page.next_after is not None:
+        click.echo(f"more: add --after {page.next_after}", err=True)
+
+
+def _row(job: JobView) -> tuple[str, ...]:
+    if job.counts is not None:
+        detail = show_progress(job)
+    elif job.phase == "failed":
+        detail = show_end(job).removeprefix("failed: ")
+    else:
+        detail = ",".join(place.node for place in job.places[:3]) + (",…" if len(job.places) > 3 else "")
+    name, each = job.name or "-", show_ask(job.ask)
+    return str(job.id), name, job.tenant, job.phase, str(job.tasks), each, show_ago(job.since_ms), detail or "-"
+
+
+@click.command()
+@click.argument("job", type=int)
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
+def show(job: int, output: str) -> None:
+    """Show one job."""
+    with Client() as client:
+        view = client.show(job)
+    if output == "json":
+        print_json(view)
+    else:
+        print_fields(_fields(view))
+
+
+def _fields(view: JobView) -> list[tuple[str, str]]:
+    spec = view.spec
+    fields = [
+        ("job", str(view.id)),
+        ("name", view.name),
+        ("tenant", view.tenant),
+        ("phase", show_end(view) if view.is_over else f"{view.phase}, for {show_ago(view.since_ms)}"),
+        ("progress", show_progress(view)),
+        ("asks", f"{view.tasks} x {show_resources(view.ask)}"),
+        ("places", "; ".join(_show_place(place.node, place.tasks, place.devices) for place in view.places)),
+        ("accepted", show_instant(view.accepted_at_ms)),
+        ("ended", show_instant(view.since_ms) if view.is_over else ""),
+        ("try", str(view.epoch) if view.epoch else ""),
+        ("failures", str(view.failures) if view.failures else ""),
+    ]
+    if spec is not None:
+        fields += [
+            ("command", " ".join(spec.command)),
+            ("directory", spec.workdir),
+            ("limit", "" if spec.limit_ms is None else show_duration(spec.limit_ms)),
+            ("retries", str(spec.retries) if spec.retries else ""),
+        ]
+    return fields
+
+
+def _show_place(node: str, tasks: int, devices: list[int]) -> str:
+    shown = f"{tasks} task{'s' if tasks != 1 else ''} on {node}"
+    return f"{shown}, devices {','.join(map(str, devices))}" if devices else shown
+
+
+@click.command()
+@click.argument("job", type=int)
+def wait(job: int) -> int:
+    """Wait until a job is over; its exit code becomes yours."""
+    with Client() as client:
+        view = client.wait(job)
+    click.echo(f"job {job} {show_end(view)}", err=True)
+    return exit_code_of(view)
+
+
+def exit_code_of(view: JobView) -> int:
+    """0 for success, else the job's own code; 1 if it has none (cancelled, or lost)."""
+    if view.phase == "succeeded":
+        return 0
+    return view.exit_code or JOB_FAILED
+
+
+@click.command()
+@click.argument("jobs", type=int, nargs=-1, required=True)
+def cancel(jobs: tuple[int, ...]) -> None:
+    """End jobs."""
+    with Client() as client:
+        for job in jobs:
+            client.cancel(job)
+            click.echo(f"job {job} is being cancelled")
+
+
+COMMANDS = {"ls": ls, "show": show, "wait": wait, "cancel": cancel}

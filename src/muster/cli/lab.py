@@ -1,0 +1,46 @@
+"""`muster sim`, `bundle` and `replay`: handed over as they are to a process that may import the kernel.
+
+The command line itself stays light, so it becomes that other program instead of importing it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from muster.sdk.home import Home
+
+_PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+
+def _become(word: str, arguments: tuple[str, ...]) -> NoReturn:
+    sys.stdout.flush()
+    home = ("--home", str(Home().root)) if word == "bundle" and "--home" not in arguments else ()
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "muster.app", word, *home, *arguments])  # noqa: S606 - no shell
+
+
+@click.command(context_settings=_PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def sim(arguments: tuple[str, ...]) -> None:
+    """Simulate a fleet under load and faults."""
+    _become("sim", arguments)
+
+
+@click.command(context_settings=_PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def bundle(arguments: tuple[str, ...]) -> None:
+    """Record the live server's decisions to a file."""
+    _become("bundle", arguments)
+
+
+@click.command(context_settings=_PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def replay(arguments: tuple[str, ...]) -> None:
+    """Decide a recorded bundle again and compare."""
+    _become("replay", arguments)
+
+
+COMMANDS = {"sim": sim, "bundle": bundle, "replay": replay}

@@ -1,0 +1,107 @@
+"""`muster run`: hand in a job, follow it, and leave with its exit code. Ctrl-C lets go of it; the job goes on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from muster.cli.failing import INTERRUPTED
+from muster.cli.following import follow_output, follow_progress
+from muster.cli.jobs import exit_code_of
+from muster.cli.printing import show_end
+from muster.model.spec import Spec
+from muster.sdk.client import Client
+from muster.units import Resources, parse_bytes, parse_count, parse_cpus, parse_duration
+from muster.wire.views import Submitted
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--gpus", default="0", metavar="N", help="GPUs per task.")
+@click.option("--cpus", default="1", metavar="N", help="CPUs per task: 2, 0.5 or 500m.  [default: 1]")
+@click.option("--memory", default="0", metavar="SIZE", help="Memory per task: 64Gi or 500M.")
+@click.option("--gang", default="1", metavar="N", help="So many tasks, all at once or not at all.")
+@click.option("--array", default="0", metavar="N", help="So many independent tasks.")
+@click.option("--name", default="", help="A name to find it by.")
+@click.option("--tenant", default="default", show_default=True, help="Who pays.")
+@click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
+@click.option("--retries", default="0", metavar="N", help="Try again so often if it fails.")
+@click.option("--env", multiple=True, metavar="K=V", help="Set a variable; K alone hands yours on.")
+@click.option("--workdir", type=click.Path(path_type=Path), help="Where it runs.  [default: here]")
+@click.option("--key", default="", help="The same key never makes a second job.")
+@click.option("-d", "--detach", is_flag=True, help="Print its number and leave.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(detach: bool, key: str, **options: Any) -> int:
+    """Run a command as a job and follow it: muster run --gpus 8 -- python train.py"""
+    spec = make_spec(**options)
+    with Client() as client:
+        done = _submit(client, spec, key)
+        if detach:
+            click.echo(done.job)
+            return 0
+        click.echo(f"job {done.job}", err=True)
+        try:
+            return _follow(client, done.job, spec)
+        except KeyboardInterrupt:
+            again = f"muster logs -f {done.job} · muster cancel {done.job}"
+            click.echo(f"\ndetached; job {done.job} goes on: {again}", err=True)
+            return INTERRUPTED
+
+
+def make_spec(
+    command: tuple[str, ...],
+    gpus: str,
+    cpus: str,
+    memory: str,
+    gang: str,
+    array: str,
+    name: str,
+    tenant: str,
+    limit: str | None,
+    retries: str,
+    env: tuple[str, ...],
+    workdir: Path | None,
+) -> Spec:
+    """The options as a spec; an amount that cannot be read raises."""
+    return Spec(
+        command=command,
+        name=name,
+        tenant=tenant,
+        gang=parse_count(gang, "gang"),
+        array=parse_count(array, "array"),
+        ask=Resources(parse_count(gpus, "gpus"), parse_cpus(cpus), parse_bytes(memory)),
+        env=dict(_parse_variable(text) for text in env),
+        workdir=str((workdir or Path.cwd()).absolute()),
+        limit_ms=None if limit is None else parse_duration(limit),
+        retries=parse_count(retries, "retries"),
+    )
+
+
+def _parse_variable(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if equals:
+        return name, value
+    if name not in os.environ:
+        raise click.UsageError(f"--env {name}: there is no such variable here; write {name}=VALUE")
+    return name, os.environ[name]
+
+
+def _submit(client: Client, spec: Spec, key: str) -> Submitted:
+    try:
+        return client.submit(spec, key)
+    except KeyboardInterrupt:
+        click.echo("\ninterrupted before the answer came; see `muster ls` for whether the job was accepted", err=True)
+        raise
+
+
+def _follow(client: Client, job: int, spec: Spec) -> int:
+    view = follow_progress(client, job) if spec.array else follow_output(client, job)
+    code = exit_code_of(view)
+    if code:
+        click.echo(f"job {job} {show_end(view)}", err=True)
+    return code
+
+
+COMMANDS = {"run": run}

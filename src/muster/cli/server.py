@@ -1,0 +1,154 @@
+"""`muster up`, `down` and `status`: the server of one home as a whole.
+
+`down` ends the server and not the work: jobs are processes of their own, and the next `up` takes them over.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+from muster.cli.failing import NO_SERVER, OK, SERVER_ERROR, ServerFailedError
+from muster.cli.printing import print_fields, print_json
+from muster.cli.starting import ROLES, start_missing
+from muster.model.errors import MusterError
+from muster.sdk.client import Client
+from muster.sdk.errors import ContestedError
+from muster.sdk.home import Home
+from muster.sdk.processes import find_server_process
+from muster.units import show_duration
+from muster.wire.views import JobView
+
+POLITE_S: Final = 30.0
+JOBS_END_WITHIN_S: Final = 120.0
+LOOK_AGAIN_S: Final = 0.1
+PAGE: Final = 1000
+SHOWN_MAX: Final = 10
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65535), help="Where to listen (default: the last one, or any free).")
+def up(port: int | None) -> None:
+    """Start the server, or what is missing of it."""
+    home = Home()
+    started = start_missing(home, port)
+    words = f"started {' and '.join(started)}" if started else "already up"
+    click.echo(f"{words}: {_show_url(home)}  home: {home.root}")
+
+
+@click.command()
+@click.option("--jobs", "with_jobs", is_flag=True, help="Cancel all jobs first, and leave nothing behind.")
+def down(with_jobs: bool) -> None:
+    """Stop the server; running jobs go on."""
+    home = Home()
+    running = _end_jobs(home) if with_jobs else _find_running(home)
+    ended = [role for role in reversed(ROLES) if _end_role(home, role)]
+    click.echo(f"stopped {' and '.join(ended)}" if ended else f"no server was running in {home.root}")
+    if running:
+        shown = ", ".join(map(str, running[:SHOWN_MAX])) + (", …" if len(running) > SHOWN_MAX else "")
+        click.echo(f"still running: job {shown}; `muster up` takes over what runs")
+    elif running is not None:
+        _rest_engine(home)
+
+
+def _find_running(home: Home) -> list[int] | None:
+    """The jobs that hold places; None if nobody can say."""
+    try:
+        with Client(home, patience_s=1) as client:
+            return [job.id for job in _list_live(client) if job.phase != "queued"]
+    except MusterError:
+        return None
+
+
+def _end_jobs(home: Home) -> list[int]:
+    """Cancel every live job and wait for their ends, so that none is left."""
+    asked: set[int] = set()
+    give_up_at = time.monotonic() + JOBS_END_WITHIN_S
+    with Client(home) as client:
+        while live := [job.id for job in _list_live(client)]:
+            for job in live:
+                if job not in asked:
+                    asked.add(job)
+                    _cancel(client, job)
+            if time.monotonic() > give_up_at:
+                raise ServerFailedError(
+                    f"jobs are still live after {JOBS_END_WITHIN_S:.0f} s: {live[:10]}", SERVER_ERROR
+                )
+            time.sleep(LOOK_AGAIN_S)
+    click.echo(f"cancelled {len(asked)} job{'s' if len(asked) != 1 else ''}")
+    return []
+
+
+def _cancel(client: Client, job: int) -> None:
+    try:
+        client.cancel(job)
+    except ContestedError:  # it ended by itself meanwhile
+        return
+
+
+def _list_live(client: Client) -> Iterator[JobView]:
+    after: int | None = 0
+    while after is not None:
+        page = client.list(after=after, limit=PAGE)
+        yield from page.jobs
+        after = page.next_after
+
+
+def _end_role(home: Home, role: str) -> bool:
+    """End one process, politely and then not; whether there was one. Either way nothing acknowledged is lost."""
+    process = find_server_process(home, role)
+    if process is None:
+        return False
+    with process:
+        process.end(signal.SIGTERM)
+        if not process.is_over_within(POLITE_S):
+            click.echo(f"the {role} does not leave after {POLITE_S:.0f} s; killing it", err=True)
+            process.end(signal.SIGKILL)
+            process.is_over_within(POLITE_S)
+    return True
+
+
+def _rest_engine(home: Home) -> None:
+    """Nothing runs, so the supervisor is of no use until the next `up`. Its own program tells it, not this one."""
+    if home.engine_root.exists():
+        program = [sys.executable, "-P", "-m", "muster.app", "rest", "--home", str(home.root)]
+        subprocess.run(program, stdin=subprocess.DEVNULL, check=False)
+
+
+@click.command()
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
+def status(output: str) -> int:
+    """Say whether the server is fit, and where."""
+    home = Home()
+    with Client(home, patience_s=1) as client:
+        health = client.health()
+    if output == "json":
+        print_json(health)
+    else:
+        fields = [("status", health.status), ("address", _show_url(home)), ("home", str(home.root))]
+        fields += [(role, _show_process(home, role)) for role in ROLES]
+        fields += [("entries", str(health.seq)), ("lag", show_duration(health.lag_ms)), ("version", health.version)]
+        print_fields(fields)
+    return OK if health.leader else NO_SERVER
+
+
+def _show_process(home: Home, role: str) -> str:
+    process = find_server_process(home, role)
+    if process is None:
+        return "not running; `muster up` starts it"
+    with process:
+        return f"process {process.pid}"
+
+
+def _show_url(home: Home) -> str:
+    address = home.find_address()
+    return "" if address is None else f"http://{address.host}:{address.port}"
+
+
+COMMANDS = {"up": up, "down": down, "status": status}

@@ -1,0 +1,131 @@
+"""Starting the server's processes: those that are missing, each detached, and waiting until they serve.
+
+The leader and the follower are separate programs that log to their own files. If one of them ends instead of serving,
+its own words are shown, and what was started beside it is stopped again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import click
+
+from muster.cli.failing import SERVER_ERROR, USAGE, ServerFailedError
+from muster.model.errors import ConflictError, MusterError
+from muster.model.reason import Code, Reason
+from muster.sdk.client import Client
+from muster.sdk.home import Home
+from muster.sdk.processes import find_server_process
+
+ROLES: Final = ("leader", "follower")
+READY_WITHIN_S: Final = 120.0
+LOOK_AGAIN_S: Final = 0.03
+LOG_LINES_SHOWN: Final = 15
+
+
+class Started(NamedTuple):
+    """A process that we started, and where its words begin in its log."""
+
+    role: str
+    process: subprocess.Popen[bytes]
+    log: Path
+    log_from: int
+
+
+def start_missing(home: Home, port: int | None) -> list[str]:
+    """Start the roles that are not there and wait until all serve; which were started."""
+    home.prepare()
+    with _alone(home):
+        missing = [role for role in ROLES if not _is_there(home, role)]
+        if port is not None and "follower" not in missing:
+            _check_port(home, port)
+        started = [_start(home, role, port) for role in missing]
+        try:
+            _await_ready(home, started)
+        except (ServerFailedError, KeyboardInterrupt):
+            for one in started:
+                one.process.terminate()
+            raise
+        return missing
+
+
+@contextmanager
+def _alone(home: Home) -> Iterator[None]:
+    """Two `muster up` at once start one server: the second waits here and finds nothing missing."""
+    with home.up_lock_file.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _is_there(home: Home, role: str) -> bool:
+    process = find_server_process(home, role)
+    if process is None:
+        return False
+    with process:
+        return True
+
+
+def _check_port(home: Home, port: int) -> None:
+    address = home.find_address()
+    if address is not None and address.port != port:
+        where = f"{home.root}, at port {address.port}"
+        raise ConflictError(Reason(Code.ALREADY_SERVED, str(home.root), detail=where))
+
+
+def _start(home: Home, role: str, port: int | None) -> Started:
+    program = [sys.executable, "-P", "-m", "muster.app", role, "--home", str(home.root)]
+    if role == "follower" and port is not None:
+        program += ["--port", str(port)]
+    log = home.log_file(role)
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        log_from = os.fstat(handle).st_size
+        process = subprocess.Popen(
+            program, stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, start_new_session=True
+        )
+    finally:
+        os.close(handle)
+    return Started(role, process, log, log_from)
+
+
+def _await_ready(home: Home, started: list[Started]) -> None:
+    give_up_at = time.monotonic() + READY_WITHIN_S
+    with Client(home, patience_s=0) as client:
+        while not _is_ready(client):
+            for one in started:
+                if one.process.poll() is not None:
+                    raise _explain_end(one)
+            if time.monotonic() > give_up_at:
+                raise ServerFailedError(
+                    f"the server is not ready after {READY_WITHIN_S:.0f} s; see {home.root}", SERVER_ERROR
+                )
+            time.sleep(LOOK_AGAIN_S)
+
+
+def _is_ready(client: Client) -> bool:
+    """Writes get through, our token is known (so it is our server), and there is a node to run on."""
+    try:
+        return client.health().leader and any(node.phase == "up" for node in client.nodes())
+    except MusterError:
+        return False
+
+
+def _explain_end(one: Started) -> ServerFailedError:
+    """The process's own words, as far as it had any."""
+    with one.log.open("rb") as log:
+        log.seek(one.log_from)
+        lines = log.read().decode(errors="replace").splitlines()
+    told = [line for line in lines if line.startswith(("error", "help:"))] or lines[-LOG_LINES_SHOWN:]
+    for line in told:
+        click.echo(line, err=True)
+    code = one.process.returncode
+    message = f"the {one.role} ended with exit code {code}; its log is {one.log}"
+    return ServerFailedError(message, USAGE if code == USAGE else SERVER_ERROR)

@@ -1,0 +1,164 @@
+"""Client: the HTTP API as Python calls. Every answer is one of the views of `muster.wire.views`.
+
+A client reads its own writes: it remembers the newest entry that an answer rested on and asks for at least that. Each
+submit carries a key, so that trying again, also after a crash of the server, never makes a second job.
+
+    from muster.sdk import Client
+
+    with Client() as client:
+        job = client.submit(Spec(("python", "train.py"), ask=Resources(gpus=8))).job
+        print(client.wait(job).phase)
+
+One client serves one thread.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from muster.model.job import Quota
+from muster.model.spec import Spec
+from muster.sdk.home import Address, Home
+from muster.sdk.transport import Reply, Request, Transport
+from muster.wire.views import Health, JobPage, JobView, NodeView, Story, Submitted, TenantView, WhyView
+
+PATIENCE_S: Final = 15.0
+WAIT_MS: Final = 30_000
+LOG_WAIT_MS: Final = 10_000
+
+T = TypeVar("T")
+
+
+class LogPart(msgspec.Struct, frozen=True):
+    """A piece of a task's output: where the next one begins, and whether there will be one."""
+
+    data: bytes
+    next_offset: int
+    is_over: bool
+
+
+class Client:
+    """Talks to one server: that of `home` (default: MUSTER_HOME or ~/.muster), or the one at `address`."""
+
+    def __init__(
+        self,
+        home: Home | None = None,
+        *,
+        address: Address | None = None,
+        token: str | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        place = home or Home()
+        self._transport = Transport(
+            find_address=place.find_address if address is None else lambda: address,
+            read_token=place.read_token if token is None else lambda: token,
+            where=str(place.root) if address is None else f"{address.host}:{address.port}",
+            patience_s=patience_s,
+        )
+        self._seq = 0
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up; a later call connects again."""
+        self._transport.close()
+
+    # Writes.
+
+    def submit(self, spec: Spec, key: str = "") -> Submitted:
+        """Hand in a job. The same key never makes two jobs; without one, this call makes its own."""
+        headers = {"Idempotency-Key": key or secrets.token_urlsafe(16)}
+        return self._ask(Submitted, Request("POST", "/v1/jobs", headers, msgspec.json.encode(spec)))
+
+    def cancel(self, job: int) -> Submitted:
+        """Ask for a job's end."""
+        return self._ask(Submitted, Request("POST", f"/v1/jobs/{job}/cancel"))
+
+    def set_quota(self, tenant: str, quota: Quota) -> None:
+        """Name a tenant and what it may hold at once."""
+        body = {field: getattr(quota, field) for field in Quota.__struct_fields__}
+        self._send(Request("PUT", f"/v1/tenants/{quote(tenant, safe='')}", body=msgspec.json.encode(body)))
+
+    # Reads.
+
+    def health(self) -> Health:
+        """Whether the server is fit to answer."""
+        return self._ask(Health, Request("GET", "/v1/health"))
+
+    def list(
+        self, *, state: str = "live", tenant: str = "", phase: str = "", after: int = 0, limit: int = 100
+    ) -> JobPage:
+        """One page of jobs, in the order of their numbers; `state` is live, over or all."""
+        asked = {"state": state, "tenant": tenant, "phase": phase, "after": after or "", "limit": limit}
+        return self._get(JobPage, "/v1/jobs", {name: str(value) for name, value in asked.items() if value != ""})
+
+    def show(self, job: int, *, wait_ms: int = 0) -> JobView:
+        """A job as it is, or as it is after at most `wait_ms` if it is not over before."""
+        return self._get(JobView, f"/v1/jobs/{job}", {"wait_ms": str(wait_ms)} if wait_ms else {})
+
+    def wait(self, job: int) -> JobView:
+        """The job once it is over, however long that takes."""
+        while True:
+            view = self.show(job, wait_ms=WAIT_MS)
+            if view.is_over:
+                return view
+
+    def why(self, job: int) -> WhyView:
+        """Why a job waits."""
+        return self._get(WhyView, f"/v1/jobs/{job}/why")
+
+    def story(self, job: int) -> Story:
+        """A job's life, also long after its end."""
+        return self._get(Story, f"/v1/jobs/{job}/story")
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        """Every node and what is free there."""
+        return self._get(tuple[NodeView, ...], "/v1/nodes")
+
+    def tenants(self) -> tuple[TenantView, ...]:
+        """Every tenant, its quota and its use."""
+        return self._get(tuple[TenantView, ...], "/v1/tenants")
+
+    def read_log(self, job: int, task: int = 0, *, epoch: int = 0, offset: int = 0, wait_ms: int = 0) -> LogPart:
+        """A piece of the output of one try of a task; `epoch` 0 is the latest try."""
+        asked = {"task": task, "epoch": epoch, "offset": offset, "wait_ms": wait_ms}
+        query = urlencode({name: value for name, value in asked.items() if value})
+        reply = self._send(Request("GET", f"/v1/jobs/{job}/logs?{query}"))
+        at = reply.number("Muster-Next-Offset")
+        is_over = reply.headers.get("muster-log-over") == "1"
+        return LogPart(reply.body, offset + len(reply.body) if at is None else at, is_over)
+
+    def logs(self, job: int, task: int = 0, *, epoch: int = 0, follow: bool = False) -> Iterator[bytes]:
+        """The output of one try of a task, piece by piece; `follow` goes on until there will be no more."""
+        offset = 0
+        while True:
+            part = self.read_log(job, task, epoch=epoch, offset=offset, wait_ms=LOG_WAIT_MS if follow else 0)
+            if part.data:
+                yield part.data
+            if part.is_over or not (part.data or follow):
+                return
+            offset = part.next_offset
+
+    def _get(self, kind: type[T], path: str, query: dict[str, str] | None = None) -> T:
+        return self._ask(kind, Request("GET", f"{path}?{urlencode(query)}" if query else path))
+
+    def _ask(self, kind: type[T], request: Request) -> T:
+        return msgspec.json.decode(self._send(request).body, type=kind)
+
+    def _send(self, request: Request) -> Reply:
+        if self._seq and request.method == "GET":
+            headers = {**request.headers, "Muster-At-Least": str(self._seq)}
+            request = msgspec.structs.replace(request, headers=headers)
+        reply = self._transport.send(request)
+        self._seq = max(self._seq, reply.number("Muster-Seq") or 0)
+        return reply
