@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from muster.model.errors import StoreError
 from muster.model.reason import Code, Reason
-from muster.stores.sqlite.schema import blame, check_identity, checksum, connect
+from muster.stores.sqlite.schema import FAULTS, blame, check_ends, check_identity, checksum, connect
 
 _PAGE: Final = 256
 
@@ -44,8 +44,9 @@ class SqliteJournal:
 
     def read_inputs(self, after: int) -> Iterator[bytes]:
         while rows := self._read("SELECT seq, data, crc FROM inputs WHERE seq > ? ORDER BY seq LIMIT ?", after, _PAGE):
-            # From page to page the writer may have trimmed; inside one page nothing can be missing.
-            self._check_follow("inputs", rows[0][0] - 1, rows)
+            # From page to page the writer may have trimmed, so the first row may lie ahead. It never lies behind:
+            # a damaged tree that leads back there would be read round and round.
+            self._check_follow("inputs", max(after, rows[0][0] - 1), rows)
             yield from self._intact("inputs", rows)
             after = rows[-1][0]
 
@@ -68,8 +69,8 @@ class SqliteJournal:
                 return self._reading.execute(statement, values).fetchall()
         except (OverflowError, UnicodeEncodeError):
             return []  # what SQLite cannot express was never stored
-        except sqlite3.Error as error:
-            raise blame(self._path, error) from error
+        except FAULTS as fault:
+            raise blame(self._path, fault) from fault
 
     def _intact(self, what: str, rows: Iterable[tuple[Any, ...]]) -> list[bytes]:
         for seq, data, crc in rows:
@@ -91,7 +92,8 @@ def _open_reading(path: Path) -> sqlite3.Connection:
         try:
             db = undo.enter_context(closing(connect(path, "ro")))
             check_identity(path, db)
-        except sqlite3.Error as error:
-            raise blame(path, error) from error
+            check_ends(path, db)
+        except FAULTS as fault:
+            raise blame(path, fault) from fault
         undo.pop_all()
         return db

@@ -6,8 +6,9 @@ read-only connection, so that a file which is not ours to write is left as it wa
 
 Opening never checks the whole file (`PRAGMA quick_check`): that costs what the journal holds, and it would be paid by
 every restart after a crash, when people wait. SQLite itself finds a bad header and a truncated file on the first read
-and vouches for its write-ahead log by checksums. The rest is found when it is read: each row has a checksum that covers
-its number, and entries must follow each other. A start reads all that it depends on, so it depends on no damaged row.
+and vouches for its write-ahead log by checksums; that the tables are the right ones and end together costs a few pages.
+The rest is found when it is read: each row has a checksum that covers its number, and entries must follow each other.
+A start reads all that it depends on.
 
 To change the tables: append a migration, never edit one.
 """
@@ -52,16 +53,20 @@ _BLAME: Final = {
     sqlite3.SQLITE_MISUSE: Code.STORE_REFUSED,
 }
 
+# The second kind: SQLite quotes a damaged name in its message, and Python fails to decode the message.
+FAULTS: Final = (sqlite3.Error, UnicodeDecodeError)
+
 
 def checksum(seq: int, data: bytes) -> int:
     """A row's checksum: it covers the number too, so that a sound blob in the wrong row is found."""
     return zlib.crc32(data, seq & 0xFFFF_FFFF)
 
 
-def blame(path: Path, error: sqlite3.Error) -> StoreError:
-    """What an error of SQLite on open or on read means: the place, the disk, or the file."""
-    primary = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
-    return StoreError(Reason(_BLAME.get(primary, Code.JOURNAL_DAMAGED), str(path), detail=str(error)))
+def blame(path: Path, fault: sqlite3.Error | UnicodeDecodeError) -> StoreError:
+    """What a fault on open or on read means: the place, the disk, or the file."""
+    unnamed = sqlite3.SQLITE_MISUSE if isinstance(fault, sqlite3.ProgrammingError) else sqlite3.SQLITE_CORRUPT
+    primary = getattr(fault, "sqlite_errorcode", unnamed) & 0xFF
+    return StoreError(Reason(_BLAME.get(primary, Code.JOURNAL_DAMAGED), str(path), detail=str(fault)))
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -79,29 +84,47 @@ def create_file(path: Path) -> None:
     for stale in path.parent.glob(f"{draft.name}*"):
         stale.unlink()
     with closing(connect(draft, "rwc")) as db:
-        db.execute("PRAGMA journal_mode = WAL")
         migrate(db)
+        db.execute("PRAGMA journal_mode = WAL")  # second: nothing may be left in a log that the rename leaves behind
     draft.rename(path)
     _sync_directory(path.parent)
 
 
 def check_identity(path: Path, db: sqlite3.Connection) -> None:
     """Raise unless the file is a journal of ours that this program can read. Changes nothing."""
-    if _pragma(db, "application_id") != APPLICATION_ID or not (version := _pragma(db, "user_version")):
+    version = _pragma(db, "user_version")
+    if _pragma(db, "application_id") != APPLICATION_ID or version < 1:
         raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail="the file is not a journal"))
     if version > VERSION:
         raise StoreError(Reason(Code.JOURNAL_NEWER, str(path), needed=version, available=VERSION))
-    db.execute("SELECT 1 FROM entries LIMIT 1")
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        model.text_factory = bytes
+        migrate(model, version)
+        if not _tables(model) <= _tables(db):
+            raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail="the tables are not a journal's"))
 
 
-def migrate(db: sqlite3.Connection) -> None:
-    """Lift the tables to this program's version. With nothing to lift it still proves that the file can be written."""
+def check_ends(path: Path, db: sqlite3.Connection) -> None:
+    """Raise if the tables end apart. They grow together, so that a lost tail of one shows against the others."""
+    ends = "SELECT (SELECT max(seq) FROM entries), (SELECT max(seq) FROM inputs), (SELECT max(seq) FROM snapshots)"
+    entries, inputs, snapshot = db.execute(ends).fetchone()
+    if inputs not in (None, entries) or (snapshot or 0) > (entries or 0):
+        detail = f"entries end at {entries}, inputs at {inputs}, the snapshot at {snapshot}"
+        raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail=detail))
+
+
+def migrate(db: sqlite3.Connection, version: int = VERSION) -> None:
+    """Lift the tables to a version. With nothing to lift it still proves that the file can be written."""
     db.execute("BEGIN IMMEDIATE")
-    for number in range(_pragma(db, "user_version") + 1, VERSION + 1):
+    for number in range(_pragma(db, "user_version") + 1, version + 1):
         for statement in MIGRATIONS[number - 1]:
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {number}")
     db.execute("COMMIT")
+
+
+def _tables(db: sqlite3.Connection) -> set[tuple[bytes, ...]]:
+    return set(db.execute("SELECT type, name, sql FROM sqlite_master"))
 
 
 def _pragma(db: sqlite3.Connection, name: str) -> int:

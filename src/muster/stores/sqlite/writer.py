@@ -21,7 +21,7 @@ from muster.ports.failpoint import failpoint
 from muster.ports.store import Commit
 from muster.stores.rules import check_follows, check_snapshot, plan_trim
 from muster.stores.sqlite.reader import SqliteJournal
-from muster.stores.sqlite.schema import blame, checksum, connect, create_file, migrate
+from muster.stores.sqlite.schema import FAULTS, blame, checksum, connect, create_file, migrate
 
 
 class SqliteStore(SqliteJournal):
@@ -40,8 +40,8 @@ class SqliteStore(SqliteJournal):
                 self._writing.execute("PRAGMA journal_mode = WAL")  # a restored copy may have left it
                 self._writing.execute("PRAGMA synchronous = FULL")
                 migrate(self._writing)
-            except sqlite3.Error as error:
-                raise blame(path, error) from error
+            except FAULTS as fault:
+                raise blame(path, fault) from fault
             except OSError as error:
                 raise _unusable(path, error) from error
             undo.pop_all()
@@ -86,7 +86,7 @@ class SqliteStore(SqliteJournal):
             yield db
             failpoint("store.in_commit")
             db.execute("COMMIT")
-        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
+        except (*FAULTS, OverflowError, UnicodeEncodeError) as error:
             raise StoreError(Reason(Code.STORE_REFUSED, str(self._path), detail=str(error))) from error
         finally:
             with suppress(sqlite3.Error):  # on some errors SQLite has rolled back by itself
