@@ -1,0 +1,76 @@
+"""Batches: what waits for the kernel, and what a batch becomes for the store.
+
+The inbox takes whatever arrives, in order, and gives it out in batches of a stated size. It decides nothing, and it
+never knows who asks beyond how to tell them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
+
+from muster.kernel.kernel import Outcome
+from muster.model.event import Event
+from muster.model.fact import Accepted, jobs_of
+from muster.ports import Commit
+from muster.wire.codec import encode_entry, encode_inputs
+
+BATCH_MAX: Final = 256
+
+
+class Asker(Protocol):
+    """Somebody who waits for answers."""
+
+    def send(self, data: bytes) -> None:
+        """Pass framed messages on; whoever has left hears nothing."""
+        ...
+
+
+class Item(NamedTuple):
+    """An event, and who asked it under which number; an engine's report has no asker."""
+
+    event: Event
+    asker: Asker | None = None
+    number: int = 0
+
+
+class Batch(NamedTuple):
+    """A batch that the kernel has handled. Without facts there is nothing to commit, but it keeps its place in line."""
+
+    items: list[Item]
+    outcome: Outcome
+    commit: Commit | None
+
+
+class Inbox:
+    """What has arrived and was not yet handled."""
+
+    def __init__(self) -> None:
+        self._items: deque[Item] = deque()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, items: Iterable[Item]) -> None:
+        """Join the line."""
+        self._items.extend(items)
+
+    def take(self, most: int = BATCH_MAX) -> list[Item]:
+        """The next batch: whatever is there, up to `most`."""
+        return [self._items.popleft() for _ in range(min(most, len(self._items)))]
+
+
+def make_batch(items: list[Item], outcome: Outcome) -> Batch:
+    """Encode an outcome for the store."""
+    facts = outcome.facts
+    if not facts:
+        return Batch(items, outcome, None)
+    commit = Commit(
+        outcome.seq,
+        encode_entry(outcome.seq, outcome.at, facts),
+        encode_inputs(outcome.seq, outcome.at, [item.event for item in items]),
+        tuple(dict.fromkeys(job for fact in facts for job in jobs_of(fact))),
+        tuple((fact.spec.tenant, fact.key, fact.job) for fact in facts if isinstance(fact, Accepted) and fact.key),
+    )
+    return Batch(items, outcome, commit)

@@ -1,0 +1,150 @@
+"""The follower: a world that folds the leader's entries, and a way to ask the leader for changes.
+
+It applies nothing that the journal does not hold and decides nothing. Reads never wait for writes: they see the world
+as it is here, and a reader who needs more says which entry to wait for. What retired from the world is read from the
+journal. It names no store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from muster.control.line import Line
+from muster.control.story import find_spec
+from muster.model.errors import InvariantError, RejectedError
+from muster.model.event import Cancel, Submit
+from muster.model.reason import Code, Done, Reason, Refused
+from muster.model.spec import Spec
+from muster.ports import Clock, Journal
+from muster.ports.failpoint import failpoint
+from muster.wire.codec import Entry, decode_entry
+from muster.wire.link import Answer, Request
+from muster.world.apply import apply_entry
+from muster.world.world import World
+
+ENTRIES_AT_ONCE: Final = 256
+LAGS_KEPT: Final = 1000
+WAITERS_MAX: Final = 10_000
+
+
+class Follower:
+    """One world, kept as near to the leader's as the journal lets it be."""
+
+    def __init__(self, world: World, journal: Journal, clock: Clock, socket_path: Path) -> None:
+        self.world = world
+        self._journal = journal
+        self._clock = clock
+        self._line = Line(socket_path, self._note_committed)
+        self._committed_seq = world.seq
+        self._news = asyncio.Event()
+        self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
+        self._waiters: dict[asyncio.Future[None], Callable[[World], bool]] = {}
+
+    @property
+    def is_led(self) -> bool:
+        """Whether changes get through."""
+        return self._line.is_open
+
+    async def run(self) -> None:
+        """Follow for ever; raises if the journal cannot be followed any further."""
+        keeping = asyncio.ensure_future(self._line.keep())
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                await self._catch_up()
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+
+    async def ask(self, request: Request) -> Answer:
+        """The leader's answer, durable; NO_LEADER if none came, and then whether it was taken is not known."""
+        failpoint("follower.before_forward")
+        answer = await self._line.ask(request)
+        failpoint("follower.after_answer")
+        return answer
+
+    async def submit(self, spec: Spec, key: str, cause: str) -> Answer:
+        """Ask for a job. A key whose job is in the journal is answered from there, however long ago it ended."""
+        known = await self._find_known(spec, key) if key else None
+        return known or await self.ask(Submit(spec, key, cause))
+
+    async def cancel(self, job: int, cause: str) -> Answer:
+        """Ask for a job's end. The leader has forgotten a job that retired; its number says that there was one."""
+        answer = await self.ask(Cancel(job, cause))
+        if (
+            isinstance(answer.reply, Refused)
+            and answer.reply.reason.code == Code.UNKNOWN_JOB
+            and 0 < job < self.world.next_job
+        ):
+            over = Refused(Reason(Code.ALREADY_OVER, "job", needed=job))
+            return Answer(answer.number, answer.seq, over)
+        return answer
+
+    async def at_least(self, seq: int, patience_s: float) -> bool:
+        """Wait until entry `seq` is folded; False if patience ended first."""
+        return await self.until(lambda world: world.seq >= seq, patience_s)
+
+    async def until(self, holds: Callable[[World], bool], patience_s: float) -> bool:
+        """Wait until something holds of the world; False if patience ended first. Looked at after every fold."""
+        if holds(self.world):
+            return True
+        if len(self._waiters) >= WAITERS_MAX:
+            raise RejectedError(Reason(Code.OVERLOADED, "waiters", needed=len(self._waiters), available=WAITERS_MAX))
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters[waiter] = holds
+        try:
+            await asyncio.wait_for(waiter, patience_s)
+        except TimeoutError:
+            return holds(self.world)
+        finally:
+            del self._waiters[waiter]
+        return True
+
+    async def read_story(self, job: int) -> list[Entry]:
+        """Every entry of a job's life, from the journal."""
+        data = await asyncio.to_thread(self._journal.read_story, job)
+        return [decode_entry(each) for each in data]
+
+    def lag_p99_ms(self) -> int:
+        """How long after their decision 99 of the last 100 entries were folded here; 0 if none was."""
+        lags = sorted(self._lags_ms)
+        return lags[(len(lags) * 99 + 99) // 100 - 1] if lags else 0
+
+    async def _find_known(self, spec: Spec, key: str) -> Answer | None:
+        number = self._journal.find_job(spec.tenant, key)
+        if number is None:
+            return None
+        job = self.world.jobs.get(number)
+        seq, known = (self.world.seq, job.spec) if job else find_spec(await self.read_story(number), number)
+        if known != spec:
+            return Answer(0, seq, Refused(Reason(Code.KEY_REUSED, "key", needed=number, detail=key)))
+        return Answer(0, seq, Done(number))
+
+    def _note_committed(self, seq: int) -> None:
+        self._committed_seq = max(self._committed_seq, seq)
+        self._news.set()
+
+    async def _catch_up(self) -> None:
+        while self.world.seq < self._committed_seq:
+            entries = self._journal.read_entries(self.world.seq, ENTRIES_AT_ONCE)
+            if not entries:
+                raise InvariantError("what is committed can be read", f"entry {self.world.seq + 1} is not there")
+            for data in entries:
+                self._fold(decode_entry(data))
+            self._wake_waiters()
+            await asyncio.sleep(0)
+
+    def _fold(self, entry: Entry) -> None:
+        apply_entry(self.world, entry.seq, entry.at, entry.facts)
+        self._lags_ms.append(max(0, self._clock.now_ms() - entry.at))
+        failpoint("follower.after_fold")
+
+    def _wake_waiters(self) -> None:
+        for waiter, holds in self._waiters.items():
+            if not waiter.done() and holds(self.world):
+                waiter.set_result(None)

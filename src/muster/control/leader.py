@@ -1,0 +1,269 @@
+"""The leader: inbox → kernel → journal → release → dispatch. It gives the kernel its clock and makes its word durable.
+
+    1  take      whatever has arrived, up to a batch
+    2  handle    with a clock that never goes back
+    3  commit    in the writer's thread, with everything that is queued there
+    4  release   answers, then how far the journal is, then instructions
+
+The next batch may be handled while one is being committed; nothing of it is released first, because everything leaves
+through the writer's line, also a batch that needs no commit. If the store refuses, or the kernel breaks a law, this
+world is not the truth any more: nothing that rests on it is released and the process ends. It names no store and no
+engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from muster.control.batches import Asker, Batch, Inbox, Item, make_batch
+from muster.control.peers import Peer, Peers
+from muster.control.writer import Picture, Writer
+from muster.kernel.kernel import Kernel
+from muster.model.errors import InvariantError
+from muster.model.event import Event
+from muster.model.reason import Code, Reason, Refused
+from muster.ports import Clock, Engine, Store
+from muster.ports.failpoint import failpoint
+from muster.wire.codec import encode_inputs
+from muster.wire.link import Answer, Ask, Committed, frame
+from muster.world.snapshot import snapshot
+from muster.world.world import World
+
+ASKS_MAX: Final = 10_000
+"""How many asks may wait, from arrival to release; one more is refused."""
+IN_FLIGHT_MAX: Final = 8
+"""How many batches may be handled and not yet durable; beyond, what arrives gathers into larger batches."""
+SNAPSHOT_EVERY: Final = 10_000
+FIRST_NODE_PATIENCE_S: Final = 10.0
+
+STOPPED: Final = 0
+STORE_FAILED: Final = 3
+KERNEL_FAILED: Final = 4
+
+_log = logging.getLogger(__name__)
+
+
+class Leader:
+    """The body of one kernel. Everything here runs in one event loop, but for the writer and the engine's reports."""
+
+    def __init__(
+        self,
+        world: World,
+        store: Store,
+        engine: Engine,
+        clock: Clock,
+        socket_path: Path,
+        evidence_root: Path,
+        patience_s: float = FIRST_NODE_PATIENCE_S,
+    ) -> None:
+        self._world = world
+        self._kernel = Kernel(world)
+        self._engine = engine
+        self._clock = clock
+        self._evidence_root = evidence_root
+        self._patience_s = patience_s
+        self._now = world.now
+        self._durable_seq = self._pictured_seq = world.seq
+        self._inbox = Inbox()
+        self._in_flight: deque[Batch] = deque()
+        self._asks = 0
+        self._writer = Writer(store, self._on_durable, self._on_refused)
+        self._peers = Peers(socket_path, self._take_ask, lambda: self._durable_seq)
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_turn_due = False
+        self._is_time_up = False
+        self._news = asyncio.Event()
+        self._failure = STOPPED
+
+    async def run(self, stop: asyncio.Event, ready: asyncio.Event | None = None) -> int:
+        """Lead until `stop` is set or something fails; the exit code. `ready` is set once asks are heard."""
+        self._loop = asyncio.get_running_loop()
+        self._writer.start()
+        self._engine.open(self._report)
+        self._ring()
+        await self._wait_until(lambda: len(self._world.fleet) > 0, self._patience_s)
+        if not self._failure:
+            await self._peers.listen()
+            _log.info("leading from entry %d", self._durable_seq)
+            if ready is not None:
+                ready.set()
+            await self._lead_until(stop)
+        return await self._end()
+
+    # -- 1 take
+
+    def _take_ask(self, peer: Peer, ask: Ask) -> None:
+        if self._asks >= ASKS_MAX:
+            refusal = Refused(Reason(Code.OVERLOADED, "asks", needed=self._asks, available=ASKS_MAX))
+            peer.send(frame(Answer(ask.number, self._durable_seq, refusal)))
+            return
+        self._asks += 1
+        self._inbox.put([Item(ask.request, peer, ask.number)])
+        self._ring()
+
+    def _report(self, events: Sequence[Event]) -> None:
+        """What an engine says, from whichever thread."""
+        self._loop.call_soon_threadsafe(self._take_report, [Item(event) for event in events])
+
+    def _take_report(self, items: list[Item]) -> None:
+        self._inbox.put(items)
+        self._ring()
+
+    def _wake(self) -> None:
+        """Time alone may have brought something about."""
+        self._is_time_up = True
+        self._ring()
+
+    def _ring(self) -> None:
+        """See to it that a turn comes, after all that has already arrived in this turn of the loop."""
+        if not self._is_turn_due and not self._failure and len(self._in_flight) < IN_FLIGHT_MAX:
+            self._is_turn_due = True
+            self._loop.call_soon(self._take_turn)
+
+    # -- 2 handle
+
+    def _take_turn(self) -> None:
+        self._is_turn_due = self._is_time_up = False
+        if self._failure:
+            return
+        items = self._inbox.take()
+        self._now = max(self._now, self._clock.now_ms())
+        try:
+            batch = make_batch(items, self._kernel.handle([item.event for item in items], self._now))
+        except Exception as error:  # noqa: BLE001 - of whatever kind: the world may be half changed
+            self._keep_evidence(items)
+            self._fail(KERNEL_FAILED, error, items)
+            return
+        failpoint("leader.after_handle")
+        self._in_flight.append(batch)
+        self._writer.put(batch)
+        self._set_timer(batch.outcome.wake_at)
+        if batch.outcome.seq - self._pictured_seq >= SNAPSHOT_EVERY:
+            self._take_picture()
+        if self._inbox:
+            self._ring()
+
+    def _set_timer(self, wake_at: int | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if wake_at is not None:
+            self._timer = self._loop.call_later(max(0, wake_at - self._now) / 1000, self._wake)
+
+    def _take_picture(self) -> None:
+        """It waits in the writer's line, so that it is never saved before its entries."""
+        self._pictured_seq = self._world.seq
+        self._writer.put(Picture(self._world.seq, snapshot(self._world)))
+
+    # -- 3 commit: in the writer's thread
+
+    def _on_durable(self, batches: list[Batch]) -> None:
+        self._loop.call_soon_threadsafe(self._release, batches)
+
+    def _on_refused(self, error: Exception) -> None:
+        self._loop.call_soon_threadsafe(self._fail, STORE_FAILED, error, [])
+
+    # -- 4 release
+
+    def _release(self, batches: list[Batch]) -> None:
+        if self._failure == STORE_FAILED:
+            return
+        for _ in batches:
+            self._in_flight.popleft()
+        before, self._durable_seq = self._durable_seq, batches[-1].outcome.seq
+        self._answer(batches)
+        if self._durable_seq > before:
+            self._peers.tell_all(frame(Committed(self._durable_seq)))
+        failpoint("leader.after_answer")
+        self._dispatch(batches)
+        failpoint("leader.after_dispatch")
+        self._news.set()
+        if self._inbox or self._is_time_up:
+            self._ring()
+
+    def _answer(self, batches: list[Batch]) -> None:
+        letters: defaultdict[Asker, list[bytes]] = defaultdict(list)
+        for items, outcome, _ in batches:
+            for item, reply in zip(items, outcome.answers, strict=True):
+                if item.asker is not None:
+                    letters[item.asker].append(frame(Answer(item.number, outcome.seq, reply)))
+        for asker, frames in letters.items():
+            self._asks -= len(frames)
+            asker.send(b"".join(frames))
+
+    def _dispatch(self, batches: list[Batch]) -> None:
+        try:
+            for batch in batches:
+                if batch.outcome.instructions:
+                    self._engine.carry_out(batch.outcome.instructions)
+        except Exception as error:  # noqa: BLE001 - an engine that breaks its contract: a restart says it all again
+            self._fail(KERNEL_FAILED, error, [])
+
+    # -- the end
+
+    async def _lead_until(self, stop: asyncio.Event) -> None:
+        stopping = asyncio.ensure_future(stop.wait())
+        stopping.add_done_callback(lambda _: self._news.set())
+        try:
+            await self._wait_until(stop.is_set)
+        finally:
+            stopping.cancel()
+
+    async def _end(self) -> int:
+        """Hear nobody any more, finish what was heard, keep a snapshot, hang up."""
+        self._peers.hush()
+        await asyncio.to_thread(self._engine.close)
+        if not self._failure:
+            await self._wait_until(lambda: not self._inbox and not self._in_flight and not self._is_turn_due)
+        if not self._failure and self._world.seq > self._pictured_seq:
+            self._take_picture()
+        if self._timer is not None:
+            self._timer.cancel()
+        await asyncio.to_thread(self._writer.finish)
+        await asyncio.sleep(0)  # what the writer said last is heard
+        self._peers.close()
+        await asyncio.sleep(0)  # and what was written is sent
+        return self._failure
+
+    async def _wait_until(self, holds: Callable[[], bool], patience_s: float | None = None) -> None:
+        """Wait until something holds, something has failed, or patience ends."""
+        deadline = None if patience_s is None else self._loop.time() + patience_s
+        while not self._failure and not holds():
+            self._news.clear()
+            left_s = None if deadline is None else deadline - self._loop.time()
+            try:
+                await asyncio.wait_for(self._news.wait(), left_s)
+            except TimeoutError:
+                return
+
+    def _fail(self, code: int, error: Exception, items: list[Item]) -> None:
+        """Fail-stop: what is not durable is never released; whose ask came to nothing is told so."""
+        if self._failure:
+            return
+        self._failure = code
+        self._news.set()
+        _log.critical("stopping at entry %d: %s", self._durable_seq, error, exc_info=error)
+        if code == STORE_FAILED:
+            reason = Reason(Code.STORE_REFUSED, "journal", detail=str(error))
+            items = [item for batch in self._in_flight for item in batch.items]
+        else:
+            law = error.law if isinstance(error, InvariantError) else "the kernel takes every batch"
+            reason = Reason(Code.INVARIANT, law, detail="see the leader's log")
+        for item in [*items, *self._inbox.take(len(self._inbox))]:
+            if item.asker is not None:
+                item.asker.send(frame(Answer(item.number, self._durable_seq, Refused(reason))))
+
+    def _keep_evidence(self, items: list[Item]) -> None:
+        seq = self._world.seq + 1
+        path = self._evidence_root / f"evidence-{seq}-{self._now}.bin"
+        try:
+            path.write_bytes(encode_inputs(seq, self._now, [item.event for item in items]))
+        except (OSError, ValueError) as error:
+            _log.critical("the batch that failed could not be kept: %s", error)
+        else:
+            _log.critical("the batch that failed is in %s", path)

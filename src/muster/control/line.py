@@ -1,0 +1,145 @@
+"""The line to the leader: a follower's end of the socket. It carries asks out and brings answers in.
+
+A broken line fails every ask that waits for an answer: the asker must know that it does not know. It never retries an
+ask by itself, since only the asker knows whether that is safe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+
+from muster.control.frames import Splitter, short_path
+from muster.model.errors import MusterError, RejectedError
+from muster.model.reason import Code, Reason
+from muster.wire.link import Answer, Ask, Committed, Request, ToFollower, frame, reply_decoder
+
+BACKOFF_FIRST_S: Final = 0.05
+BACKOFF_MAX_S: Final = 1.0
+ANSWER_PATIENCE_S: Final = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class Line:
+    """Keeps a connection to whoever leads, and tells how far the journal is committed."""
+
+    def __init__(self, socket_path: Path, on_committed: Callable[[int], None]) -> None:
+        self._socket_path = socket_path
+        self._on_committed = on_committed
+        self._end: _End | None = None
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a leader hears us."""
+        return self._end is not None
+
+    async def keep(self) -> None:
+        """Connect, and connect again whenever the line breaks, for ever."""
+        delay_s = BACKOFF_FIRST_S
+        while True:
+            end = await self._connect()
+            if end is not None:
+                _log.info("the leader is there")
+                self._end = end
+                delay_s = BACKOFF_FIRST_S
+                try:
+                    await end.lost
+                finally:
+                    self._hang_up(end)
+                _log.warning("the leader is away")
+            await asyncio.sleep(delay_s)
+            delay_s = min(2 * delay_s, BACKOFF_MAX_S)
+
+    async def ask(self, request: Request) -> Answer:
+        """The leader's answer; NO_LEADER if it is away, or if the line breaks before the answer."""
+        if self._end is None:
+            raise no_leader()
+        number = next(self._numbers)
+        self._waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            self._end.send(frame(Ask(number, request)))
+            return await asyncio.wait_for(self._waiting[number], ANSWER_PATIENCE_S)
+        except TimeoutError:
+            raise no_leader() from None
+        finally:
+            del self._waiting[number]
+
+    def take(self, message: ToFollower) -> None:
+        """The leader says something."""
+        if isinstance(message, Committed):
+            self._on_committed(message.seq)
+            return
+        waiting = self._waiting.get(message.number)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(message)
+
+    async def _connect(self) -> _End | None:
+        loop = asyncio.get_running_loop()
+        try:
+            with short_path(self._socket_path) as path:
+                _, end = await loop.create_unix_connection(lambda: _End(self), path)
+        except OSError:
+            return None
+        return end
+
+    def _hang_up(self, end: _End) -> None:
+        self._end = None
+        end.close()
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_exception(no_leader())
+
+
+class _End(asyncio.Protocol):
+    """One connection. What is sent in one turn of the loop leaves together."""
+
+    def __init__(self, line: Line) -> None:
+        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._line = line
+        self._splitter = Splitter()
+        self._unsent: list[bytes] = []
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._transport = None
+        if not self.lost.done():
+            self.lost.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for body in self._splitter.feed(data):
+                self._line.take(reply_decoder.decode(body))
+        except (RejectedError, msgspec.MsgspecError) as error:
+            _log.error("the leader is not understood: %s", error)
+            self.close()
+
+    def send(self, data: bytes) -> None:
+        if not self._unsent:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._unsent.append(data)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _flush(self) -> None:
+        if self._transport is not None:
+            self._transport.write(b"".join(self._unsent))
+        self._unsent.clear()
+
+
+def no_leader() -> MusterError:
+    """Nobody leads, or nobody answered: whether the ask was taken is not known."""
+    return MusterError(Reason(Code.NO_LEADER))

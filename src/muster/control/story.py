@@ -1,0 +1,208 @@
+"""The story of a job: its own facts, taken from the journal's entries, in words; and the job as they leave it.
+
+A job that has retired from the world is shown from here. It reads facts and never the state of anything but the names
+of nodes, whose slots are theirs for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from muster.model import fact
+from muster.model.errors import StoreError
+from muster.model.phase import Lease, TaskPhase, Why
+from muster.model.reason import Code, Reason
+from muster.model.spec import Spec
+from muster.units import show_resources
+from muster.wire.codec import Entry
+from muster.wire.views import JobView, Story, StoryLine, TaskCounts
+from muster.world.apply import unroll
+
+NODES_SHOWN: Final = 4
+
+
+def tell(entries: Sequence[Entry], job: int, names: Sequence[str]) -> Story:
+    """A job's life in words; `names` are the nodes by slot."""
+    teller = _Teller(job, find_spec(entries, job)[1], names)
+    facts = _own_facts(entries, job)
+    return Story(job, [StoryLine(entry.seq, entry.at, teller.say(item), item.cause) for entry, item in facts])
+
+
+def find_spec(entries: Sequence[Entry], job: int) -> tuple[int, Spec]:
+    """What a job was accepted with, and by which entry."""
+    for entry, item in _own_facts(entries, job):
+        if isinstance(item, fact.Accepted):
+            return entry.seq, item.spec
+    raise StoreError(Reason(Code.JOURNAL_DAMAGED, "journal", detail=f"job {job} has no beginning"))
+
+
+def find_tries(entries: Sequence[Entry], job: int, task: int) -> int:
+    """The epoch of a task's latest try, as its story tells it."""
+    epoch = 0
+    for _, item in _own_facts(entries, job):
+        if isinstance(item, fact.Placed):
+            epoch = item.epochs[item.jobs.index(job)]
+        elif isinstance(item, fact.TasksPlaced) and item.first <= task < item.first + sum(item.counts):
+            epoch += 1
+    return epoch
+
+
+def view_from_story(entries: Sequence[Entry], job: int) -> JobView | None:
+    """A job that is over, as its own facts left it; None if they do not tell of an end."""
+    _, spec = find_spec(entries, job)
+    accepted_at, epoch, failures = entries[0].at, 0, 0
+    counts = [0] * len(TaskPhase)
+    for entry, item in _own_facts(entries, job):
+        if isinstance(item, fact.Placed):
+            epoch = item.epochs[item.jobs.index(job)]
+        elif isinstance(item, fact.Requeued):
+            failures += item.why == Why.EXIT
+        elif isinstance(item, fact.TasksEnded):
+            counts[item.phase] += item.count
+        elif isinstance(item, fact.Ended):
+            return JobView(
+                id=job,
+                name=spec.name,
+                tenant=spec.tenant,
+                phase=item.phase.name.lower(),
+                tasks=spec.tasks,
+                ask=spec.ask,
+                accepted_at_ms=accepted_at,
+                since_ms=entry.at,
+                epoch=epoch,
+                failures=failures,
+                why="" if item.phase == TaskPhase.SUCCEEDED else item.why.value,
+                exit_code=None if spec.array or item.phase == TaskPhase.CANCELLED else item.code,
+                counts=_final_counts(spec, counts) if spec.array else None,
+                spec=spec,
+                is_over=True,
+            )
+    return None
+
+
+def _final_counts(spec: Spec, counts: list[int]) -> TaskCounts:
+    """Tasks that were cancelled while they waited have no fact of their own: they are the rest."""
+    succeeded, failed = counts[TaskPhase.SUCCEEDED], counts[TaskPhase.FAILED]
+    return TaskCounts(succeeded=succeeded, failed=failed, cancelled=spec.tasks - succeeded - failed)
+
+
+def _own_facts(entries: Sequence[Entry], job: int) -> Iterator[tuple[Entry, fact.Fact]]:
+    for entry in entries:
+        for item in entry.facts:
+            if job in fact.jobs_of(item):
+                yield entry, item
+
+
+class _Teller:
+    """Puts one job's facts into words: one method per kind, in one table below."""
+
+    def __init__(self, job: int, spec: Spec, names: Sequence[str]) -> None:
+        self._job = job
+        self._is_array = bool(spec.array)
+        self._tasks = spec.tasks
+        self._names = names
+
+    def say(self, item: fact.Fact) -> str:
+        """One fact in words."""
+        return _SAY[type(item)](self, item)
+
+    def accepted(self, item: fact.Accepted) -> str:
+        ask = show_resources(item.spec.ask)
+        return f"accepted: {ask if self._tasks == 1 else f'{self._tasks} tasks of {ask}'}, tenant {item.spec.tenant}"
+
+    def placed(self, item: fact.Placed) -> str:
+        run = next(run for number, run in unroll(item) if number == self._job)
+        return f"placed on {self._places(run.leases)}"
+
+    def began(self, item: fact.Began) -> str:
+        return "began" if item.count == self._tasks else f"{_span('rank', item.first, item.count)} began"
+
+    def ranks_over(self, item: fact.RanksOver) -> str:
+        return f"{_span('rank', item.first, item.count)} over"
+
+    def stop_asked(self, item: fact.StopAsked) -> str:
+        return f"told to stop: {_WHY[item.why]}{_exit(item.code)}"
+
+    def ended(self, item: fact.Ended) -> str:
+        word = item.phase.name.lower()
+        if self._is_array:
+            return f"ended: {word}" + (f", {item.code} of {self._tasks} tasks" if item.code else "")
+        why = f", {_WHY[item.why]}" if item.why == Why.LIMIT else ""
+        return f"ended: {word}{why}{_exit(item.code)}"
+
+    def requeued(self, item: fact.Requeued) -> str:
+        why = item.cause if item.why == Why.LOST and item.cause else _WHY[item.why]
+        return f"requeued: {why}{_exit(item.code)}"
+
+    def tasks_placed(self, item: fact.TasksPlaced) -> str:
+        leases = tuple(map(Lease, item.slots, item.counts, item.devices))
+        return f"{_span('task', item.first, sum(item.counts))} placed on {self._places(leases)}"
+
+    def tasks_moved(self, item: fact.TasksMoved) -> str:
+        return f"{_span('task', item.first, item.count)} {item.phase.name.lower()}"
+
+    def tasks_ended(self, item: fact.TasksEnded) -> str:
+        what = f"requeued: {_WHY[item.why]}" if item.phase == TaskPhase.QUEUED else item.phase.name.lower()
+        return f"{_span('task', item.first, item.count)} {what}{_exit(item.code)}"
+
+    def array_cancelled(self, item: fact.ArrayCancelled) -> str:  # noqa: ARG002 - one signature for the table
+        return f"told to stop: {_WHY[Why.CANCEL]}"
+
+    def retired(self, item: fact.Retired) -> str:  # noqa: ARG002 - one signature for the table
+        return "retired to history"
+
+    def _places(self, leases: Sequence[Lease]) -> str:
+        shown = [self._place(lease, len(leases) > 1) for lease in leases[:NODES_SHOWN]]
+        more = len(leases) - NODES_SHOWN
+        return "; ".join([*shown, f"{more} more nodes"] if more > 0 else shown)
+
+    def _place(self, lease: Lease, with_tasks: bool) -> str:
+        words = [self._names[lease.slot]]
+        if with_tasks:
+            words.append(f"{lease.tasks} task{'s' if lease.tasks != 1 else ''}")
+        if lease.devices:
+            words.append(f"device{'s' if lease.devices.bit_count() > 1 else ''} {show_devices(lease.devices)}")
+        return ", ".join(words)
+
+
+_SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
+    fact.Accepted: _Teller.accepted,
+    fact.Placed: _Teller.placed,
+    fact.Began: _Teller.began,
+    fact.RanksOver: _Teller.ranks_over,
+    fact.StopAsked: _Teller.stop_asked,
+    fact.Ended: _Teller.ended,
+    fact.Requeued: _Teller.requeued,
+    fact.TasksPlaced: _Teller.tasks_placed,
+    fact.TasksMoved: _Teller.tasks_moved,
+    fact.TasksEnded: _Teller.tasks_ended,
+    fact.ArrayCancelled: _Teller.array_cancelled,
+    fact.Retired: _Teller.retired,
+}
+
+_WHY: Final = {Why.EXIT: "exited", Why.CANCEL: "cancelled", Why.LIMIT: "time limit", Why.LOST: "lost"}
+
+
+def device_list(devices: int) -> list[int]:
+    """The numbers of the devices whose bits are set."""
+    return [number for number in range(devices.bit_length()) if devices >> number & 1]
+
+
+def show_devices(devices: int) -> str:
+    """`0-3, 6`."""
+    parts: list[list[int]] = []
+    for number in device_list(devices):
+        if parts and parts[-1][-1] == number - 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
+
+
+def _span(word: str, first: int, count: int) -> str:
+    return f"{word} {first}" if count == 1 else f"{word}s {first}-{first + count - 1}"
+
+
+def _exit(code: int) -> str:
+    return f", exit {code}" if code else ""

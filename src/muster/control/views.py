@@ -1,0 +1,153 @@
+"""Views: what a reader sees of a world, built on read by pure functions. Nothing is stored and nothing decided here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from muster.control.story import device_list
+from muster.lifecycle.gang import PHASE_OF
+from muster.model.job import Job, NodePhase
+from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succeeded, TaskPhase
+from muster.model.reason import Code, Reason
+from muster.scheduler.reasons import explain
+from muster.units import Resources
+from muster.wire.views import Ahead, JobPage, JobView, NodeView, Place, TaskCounts, TenantView, WhyView
+from muster.wire.words import put_in_words
+from muster.world.world import World
+
+STATES: Final = ("live", "over", "all")
+PHASES: Final = tuple(phase.name.lower() for phase in TaskPhase)
+
+
+def view_job(world: World, job: Job, *, whole: bool = True) -> JobView:
+    """A job; a row of a listing is not `whole` and carries no spec."""
+    phase, spec = job.phase, job.spec
+    return JobView(
+        id=job.id,
+        name=spec.name,
+        tenant=spec.tenant,
+        phase=phase_word(world, job),
+        tasks=spec.tasks,
+        ask=spec.ask,
+        accepted_at_ms=job.accepted_at,
+        since_ms=phase.since,
+        epoch=job.epoch,
+        failures=job.failures,
+        why=phase.why.value if isinstance(phase, Failed | Stopping) else "",
+        exit_code=_exit_code(job),
+        places=_places(world, job, whole=whole),
+        counts=TaskCounts(*world.arrays[job.id].counts) if spec.array else None,
+        spec=spec if whole else None,
+        is_over=is_over(job),
+    )
+
+
+def is_over(job: Job) -> bool:
+    """Whether nothing will ever happen to a job again."""
+    return isinstance(job.phase, TERMINAL)
+
+
+def phase_word(world: World, job: Job) -> str:
+    """The word a user sees. An array is in the phase that the furthest of its live tasks is in."""
+    if not isinstance(job.phase, Spread):
+        return PHASE_OF[type(job.phase)].name.lower()
+    if job.phase.cancelled:
+        return "stopping"
+    counts = world.arrays[job.id].counts
+    if counts[TaskPhase.RUNNING]:
+        return "running"
+    return "starting" if counts[TaskPhase.STARTING] else "queued"
+
+
+def page_jobs(world: World, *, state: str, tenant: str, phase: str, after: int, limit: int) -> JobPage:
+    """Jobs in ascending order of id, which is the order they are kept in."""
+    rows: list[JobView] = []
+    for job in world.jobs.values():
+        if job.id <= after or (tenant and job.spec.tenant != tenant):
+            continue
+        if state != "all" and is_over(job) != (state == "over"):
+            continue
+        if phase and phase_word(world, job) != phase:
+            continue
+        if len(rows) == limit:
+            return JobPage(rows, next_after=rows[-1].id, seq=world.seq)
+        rows.append(view_job(world, job, whole=False))
+    return JobPage(rows, seq=world.seq)
+
+
+def view_why(world: World, job: Job) -> WhyView:
+    """Why a job waits: the reason with its numbers, and who is ahead."""
+    waiting = explain(world, job)
+    if waiting is None:
+        return why_not_waiting(job.id, phase_word(world, job))
+    reason = waiting.reason
+    words = put_in_words(reason)
+    return WhyView(
+        job=job.id,
+        phase=phase_word(world, job),
+        code=reason.code.value,
+        words=words.what,
+        fix=words.fix,
+        needed=reason.needed,
+        available=reason.available,
+        position=waiting.position,
+        ahead=[_ahead(world.jobs[number]) for number in waiting.ahead],
+        ahead_total=waiting.ahead_total,
+    )
+
+
+def why_not_waiting(job: int, phase: str) -> WhyView:
+    """The answer for a job of which nothing waits."""
+    words = put_in_words(Reason(Code.NOT_WAITING, "job", needed=job))
+    return WhyView(job=job, phase=phase, code=Code.NOT_WAITING.value, words=words.what, fix=words.fix)
+
+
+def view_nodes(world: World) -> list[NodeView]:
+    """Every node, by slot."""
+    fleet = world.fleet
+    return [
+        NodeView(
+            name=name,
+            phase=NodePhase(fleet.phase[slot]).name.lower(),
+            capacity=fleet.capacity(slot),
+            free=Resources(*fleet.free_vector(slot)),
+            jobs=len(fleet.holders.get(slot, ())),
+        )
+        for slot, name in enumerate(fleet.names)
+    ]
+
+
+def view_tenants(world: World) -> list[TenantView]:
+    """Every tenant that was named or holds something, by name."""
+    names = sorted({*world.tenants, *world.ledger.holdings()})
+    return [view_tenant(world, name) for name in names]
+
+
+def view_tenant(world: World, name: str) -> TenantView:
+    """One tenant."""
+    quota = world.quota_of(name)
+    return TenantView(name, quota.gpus, quota.cpu_milli, quota.memory_bytes, world.ledger.used(name))
+
+
+def _ahead(job: Job) -> Ahead:
+    return Ahead(job.id, job.spec.tenant, job.spec.tasks, job.spec.ask)
+
+
+def _exit_code(job: Job) -> int | None:
+    """An array has as many exit codes as tasks, so it shows none."""
+    if job.spec.array:
+        return None
+    if isinstance(job.phase, Succeeded):
+        return 0
+    return job.phase.code if isinstance(job.phase, Failed) else None
+
+
+def _places(world: World, job: Job, *, whole: bool) -> list[Place]:
+    names = world.fleet.names
+    if isinstance(job.phase, ACTIVE):
+        return [Place(names[lease.slot], lease.tasks, device_list(lease.devices)) for lease in job.phase.run.leases]
+    if whole and isinstance(job.phase, Spread):
+        return [
+            Place(names[slot], here[job.id]) for slot, here in sorted(world.fleet.holders.items()) if job.id in here
+        ]
+    return []
