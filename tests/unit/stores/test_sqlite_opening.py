@@ -16,6 +16,7 @@ from muster.stores.sqlite.schema import VERSION
 from muster.testing.store_conformance import check_holds, commits_of
 
 OPENERS = pytest.mark.parametrize("opener", [SqliteStore, SqliteJournal], ids=["writer", "reader"])
+NOT_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write whatever the mode says")
 Opener = Callable[[Path], SqliteJournal]
 
 
@@ -102,12 +103,22 @@ def test_a_file_in_place_of_the_directory_is_an_unusable_home(path: Path, opener
         opener(path / "journal.db")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to a directory whatever its mode says")
+@NOT_ROOT
 def test_a_directory_without_write_permission_is_an_unusable_home(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o555)
     with pytest.raises(StoreError, match="M305"):
         SqliteStore(home / "journal.db")
+
+
+@NOT_ROOT
+def test_a_journal_without_write_permission_is_an_unusable_home(path: Path) -> None:
+    path.chmod(0o444)
+    with pytest.raises(StoreError, match="M305"):
+        SqliteStore(path)
+    reader = SqliteJournal(path)
+    check_holds(reader, 200)
+    reader.close()
 
 
 def test_a_reader_needs_a_journal_and_makes_none(tmp_path: Path) -> None:

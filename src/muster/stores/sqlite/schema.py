@@ -114,12 +114,12 @@ def check_ends(path: Path, db: sqlite3.Connection) -> None:
 
 
 def migrate(db: sqlite3.Connection, version: int = VERSION) -> None:
-    """Lift the tables to a version. With nothing to lift it still proves that the file can be written."""
+    """Lift the tables to a version. With nothing to lift it writes the version again, to prove that it can write."""
     db.execute("BEGIN IMMEDIATE")
     for number in range(_pragma(db, "user_version") + 1, version + 1):
         for statement in MIGRATIONS[number - 1]:
             db.execute(statement)
-        db.execute(f"PRAGMA user_version = {number}")
+    db.execute(f"PRAGMA user_version = {version}")
     db.execute("COMMIT")
 
 
