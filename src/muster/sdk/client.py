@@ -14,7 +14,7 @@ One client serves one thread.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, TypeVar
@@ -24,6 +24,7 @@ import msgspec
 
 from muster.model.job import Quota
 from muster.model.spec import Spec
+from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.home import Address, Home
 from muster.sdk.transport import Reply, Request, Transport
 from muster.wire.views import Health, JobPage, JobView, NodeView, Story, Submitted, TenantView, WhyView
@@ -77,7 +78,7 @@ class Client:
 
     def submit(self, spec: Spec, key: str = "") -> Submitted:
         """Hand in a job. The same key never makes two jobs; without one, this call makes its own."""
-        headers = {"Idempotency-Key": key or secrets.token_urlsafe(16)}
+        headers = {"Idempotency-Key": key or os.urandom(16).hex()}
         return self._ask(Submitted, Request("POST", "/v1/jobs", headers, msgspec.json.encode(spec)))
 
     def cancel(self, job: int) -> Submitted:
@@ -153,7 +154,11 @@ class Client:
         return self._ask(kind, Request("GET", f"{path}?{urlencode(query)}" if query else path))
 
     def _ask(self, kind: type[T], request: Request) -> T:
-        return msgspec.json.decode(self._send(request).body, type=kind)
+        reply = self._send(request)
+        try:
+            return msgspec.json.decode(reply.body, type=kind)
+        except msgspec.MsgspecError as error:
+            raise make_error(strange_answer(reply.body, "not what was asked for")) from error
 
     def _send(self, request: Request) -> Reply:
         if self._seq and request.method == "GET":

@@ -23,6 +23,7 @@ from muster.wire.words import Words, put_in_words
 CONFLICT: Final = 409
 SERVER_FAULTS: Final = 500
 TOO_MANY: Final = 429
+STRANGE_SHOWN: Final = 200
 
 
 class AnsweredError(MusterError):
@@ -63,6 +64,13 @@ def make_error(problem: Problem) -> AnsweredError:
     if problem.status == CONFLICT:
         return ContestedError(problem)
     return RefusedError(problem)
+
+
+def strange_answer(body: bytes, what: str) -> Problem:
+    """The problem of an answer that no Muster server gives: something else listens there."""
+    told = body[:STRANGE_SHOWN].decode(errors="replace")
+    fix = "check the address: is it a Muster server of this version?"
+    return Problem("about:blank", "strange answer", 502, Code.UNEXPECTED.value, f"{what}: {told}", fix)
 
 
 def code_of(error: MusterError) -> str:

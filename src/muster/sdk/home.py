@@ -6,7 +6,6 @@ The only place that names files under `MUSTER_HOME` (default `~/.muster`). The d
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Final
 
@@ -80,5 +79,5 @@ class Home:
         fresh = self.token_file.with_suffix(f".{os.getpid()}")
         handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
+            file.write(os.urandom(32).hex() + "\n")
         fresh.replace(self.token_file)

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from muster.sdk.errors import NoServerError, make_error
+from muster.sdk.errors import NoServerError, make_error, strange_answer
 from muster.sdk.home import Address
 from muster.wire.views import Problem
 
@@ -120,5 +120,4 @@ def _check(reply: Reply) -> Reply:
         return reply
     with contextlib.suppress(msgspec.MsgspecError):
         raise make_error(msgspec.json.decode(reply.body, type=Problem))
-    told = reply.body[:200].decode(errors="replace")
-    raise make_error(Problem("about:blank", "not ours", reply.status, "M123", f"HTTP {reply.status}: {told}"))
+    raise make_error(strange_answer(reply.body, f"HTTP {reply.status}"))

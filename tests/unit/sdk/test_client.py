@@ -1,0 +1,167 @@
+"""The client against a scripted server: it tries again safely, reads its own writes, and raises what it is told."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from scripted_server import Answer, ScriptedServer
+
+from muster.model.errors import ConflictError, RejectedError
+from muster.model.job import Quota
+from muster.model.reason import Code
+from muster.model.spec import Spec
+from muster.sdk import Client
+from muster.sdk.errors import NoServerError, RefusedError, UnfitError, code_of, words_of
+from muster.sdk.home import Address, Home
+from muster.wire.views import Health, JobPage, JobView, NodeView, Problem, Submitted
+from muster.wire.words import put_in_words
+
+SPEC = Spec(("true",))
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    with ScriptedServer().serving() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: ScriptedServer) -> Iterator[Client]:
+    with Client(address=server.address, token="secret") as made:  # noqa: S106 - the scripted server's
+        yield made
+
+
+def make_problem(status: int, code: str = "M110") -> Answer:
+    return Answer(status, Problem("about:blank", "no", status, code, "never fits: because", "ask for less"))
+
+
+def make_view(job: int, phase: str, *, is_over: bool = False) -> JobView:
+    return JobView(job, "", "default", phase, 1, SPEC.ask, 1, 1, is_over=is_over)
+
+
+def test_a_submit_carries_the_token_and_a_key_of_its_own(server: ScriptedServer, client: Client) -> None:
+    server.script = [Answer(201, Submitted(7, 3))]
+    assert client.submit(SPEC).job == 7
+    client.submit(SPEC)
+    first, second = server.seen
+    assert first.headers["authorization"] == "Bearer secret"
+    assert first.headers["idempotency-key"] != second.headers["idempotency-key"]
+    assert msgspec.json.decode(first.body, type=Spec) == SPEC
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [Answer(hang_up=True), make_problem(503, "M307"), make_problem(429, "M310")],
+    ids=["broken connection", "no leader", "overloaded"],
+)
+def test_a_submit_is_tried_again_with_the_same_key(server: ScriptedServer, client: Client, trouble: Answer) -> None:
+    server.script = [Answer(200, Health("ok", True, 1)), trouble, trouble, Answer(201, Submitted(7, 3))]
+    client.health()
+    assert client.submit(SPEC).job == 7
+    keys = {seen.headers["idempotency-key"] for seen in server.seen if seen.method == "POST"}
+    assert len(keys) == 1
+    assert len(server.seen) == 4
+
+
+def test_patience_has_an_end(server: ScriptedServer) -> None:
+    server.script = [make_problem(503, "M307")]
+    with Client(address=server.address, token="", patience_s=0) as client, pytest.raises(UnfitError) as caught:
+        client.submit(SPEC)
+    assert caught.value.reason.code is Code.NO_LEADER
+    assert len(server.seen) == 1
+
+
+def test_nobody_listens_is_said_at_once(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody can answer there
+        address = Address("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(NoServerError) as caught:
+            Client(address=address, token="", patience_s=3600).health()
+    assert code_of(caught.value) == "M309"
+    with pytest.raises(NoServerError, match=str(tmp_path)):
+        Client(Home(tmp_path), patience_s=3600).list()
+
+
+@pytest.mark.parametrize(("status", "kind"), [(422, RejectedError), (404, RejectedError), (409, ConflictError)])
+def test_a_problem_is_raised_with_its_own_words(
+    server: ScriptedServer, client: Client, status: int, kind: type[Exception]
+) -> None:
+    server.script = [make_problem(status)]
+    with pytest.raises(kind) as caught:
+        client.submit(SPEC)
+    assert isinstance(caught.value, RejectedError | ConflictError)
+    assert words_of(caught.value) == ("never fits: because", "ask for less")
+    assert caught.value.reason.code is Code.NEVER_FITS
+
+
+def test_a_code_from_the_future_keeps_its_text(server: ScriptedServer, client: Client) -> None:
+    server.script = [make_problem(422, "M777")]
+    with pytest.raises(RefusedError) as caught:
+        client.cancel(1)
+    assert code_of(caught.value) == "M777"
+
+
+def test_an_answer_that_is_not_ours_is_not_a_crash(server: ScriptedServer, client: Client) -> None:
+    server.script = [Answer(502, b"<html>bad gateway</html>")]
+    with pytest.raises(UnfitError, match="bad gateway"):
+        client.nodes()
+    server.script = [Answer(200, b"<html>welcome</html>")]
+    with pytest.raises(UnfitError, match="not what was asked for"):
+        client.nodes()
+
+
+def test_reads_ask_for_what_the_client_has_written(server: ScriptedServer, client: Client) -> None:
+    server.script = [Answer(201, Submitted(7, 9), {"Muster-Seq": "9"}), Answer(200, JobPage([]))]
+    client.submit(SPEC)
+    client.list(tenant="a b", phase="queued", after=3)
+    read = server.seen[1]
+    assert read.headers["muster-at-least"] == "9"
+    assert read.path == "/v1/jobs?state=live&tenant=a+b&phase=queued&after=3&limit=100"
+
+
+def test_wait_asks_until_the_job_is_over(server: ScriptedServer, client: Client) -> None:
+    server.script = [
+        Answer(200, make_view(7, "queued")),
+        Answer(200, make_view(7, "running")),
+        Answer(200, make_view(7, "succeeded", is_over=True)),
+    ]
+    assert client.wait(7).phase == "succeeded"
+    assert len(server.seen) == 3
+
+
+def test_logs_are_followed_from_offset_to_offset(server: ScriptedServer, client: Client) -> None:
+    server.script = [
+        Answer(200, b"one\n", {"Muster-Next-Offset": "4"}),
+        Answer(200, b"", {"Muster-Next-Offset": "4"}),
+        Answer(200, b"two\n", {"Muster-Next-Offset": "8", "Muster-Log-Over": "1"}),
+    ]
+    assert list(client.logs(7, 2, follow=True)) == [b"one\n", b"two\n"]
+    assert "task=2" in server.seen[0].path
+    assert "offset=4" in server.seen[2].path
+
+
+def test_logs_that_are_not_followed_end_where_the_output_does(server: ScriptedServer, client: Client) -> None:
+    server.script = [Answer(200, b"one\n", {"Muster-Next-Offset": "4"}), Answer(200, b"", {"Muster-Next-Offset": "4"})]
+    assert list(client.logs(7)) == [b"one\n"]
+
+
+def test_a_quota_is_sent_whole_and_its_tenant_quoted(server: ScriptedServer, client: Client) -> None:
+    server.script = [Answer(200, None)]
+    client.set_quota("team/a", Quota(gpus=16))
+    assert server.seen[0].path == "/v1/tenants/team%2Fa"
+    assert msgspec.json.decode(server.seen[0].body) == {"gpus": 16, "cpu_milli": None, "memory_bytes": None}
+
+
+def test_lists_are_tuples_of_views(server: ScriptedServer, client: Client) -> None:
+    node = NodeView("n", "up", SPEC.ask, SPEC.ask)
+    server.script = [Answer(200, [node])]
+    assert client.nodes() == (node,)
+
+
+def test_words_of_a_local_error_come_from_the_one_table() -> None:
+    error = NoServerError("/here")
+    assert words_of(error) == put_in_words(error.reason)
