@@ -1,0 +1,253 @@
+"""What each command sends and prints, against answers that are given here. No server and no socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import pytest
+
+from muster.cli.main import run_command
+from muster.model.spec import Spec
+from muster.sdk.transport import Reply, Request, Transport
+from muster.units import Resources
+from muster.wire.views import (
+    Ahead,
+    Health,
+    JobPage,
+    JobView,
+    NodeView,
+    Place,
+    Story,
+    StoryLine,
+    Submitted,
+    TaskCounts,
+    TenantView,
+    WhyView,
+)
+
+ASK = Resources(gpus=2, cpu_milli=1500)
+RUNNING = JobView(7, "train", "vision", "running", 4, ASK, 1, 1, 1, places=[Place("n1", 4, [0, 1])])
+QUEUED = JobView(9, "", "default", "queued", 1, ASK, 1, 1)
+FAILED = JobView(7, "", "a", "failed", 1, ASK, 1, 1, 1, 1, "exit", 3, is_over=True)
+DONE = JobView(7, "", "a", "succeeded", 1, ASK, 1, 1, 1, exit_code=0, is_over=True)
+
+Answers: TypeAlias = Mapping[str, object]
+Serve: TypeAlias = Callable[[Answers], list[Request]]
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
+    """Answer requests by `METHOD path` (without its query): a value, or a list of values to be used up."""
+    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
+
+    def start(answers: Answers) -> list[Request]:
+        seen: list[Request] = []
+
+        def answer(_: Transport, request: Request) -> Reply:
+            seen.append(request)
+            value = answers[f"{request.method} {request.path.partition('?')[0]}"]
+            if isinstance(value, list):
+                value = value.pop(0) if len(value) > 1 else value[0]
+            body = value if isinstance(value, bytes) else msgspec.json.encode(value)
+            return Reply(200, {}, body)
+
+        monkeypatch.setattr(Transport, "_try", answer)
+        return seen
+
+    return start
+
+
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert run_command(list(arguments)) == code
+    return capsys.readouterr().out
+
+
+def test_ls_shows_a_table_numbers_or_the_api_json(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    page = JobPage([RUNNING, QUEUED], next_after=9)
+    seen = serve({"GET /v1/jobs": page})
+    table = output_of(capsys, "ls").splitlines()
+    assert table[0].split() == ["JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "DETAIL"]
+    assert table[1].split()[:5] == ["7", "train", "vision", "running", "4"]
+    assert "2g 1.5c" in table[1]
+    assert output_of(capsys, "ls", "-o", "name") == "7\n9\n"
+    assert msgspec.json.decode(output_of(capsys, "ls", "-o", "json"), type=JobPage) == page
+    output_of(capsys, "ls", "--all", "--tenant", "vision")
+    assert "state=all&tenant=vision" in seen[-1].path
+
+
+def test_an_empty_listing_says_what_it_left_out(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"GET /v1/jobs": JobPage([])})
+    assert run_command(["ls"]) == 0
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "muster ls --all" in told.err
+
+
+def test_show_leaves_out_what_is_empty(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    view = msgspec.structs.replace(RUNNING, spec=Spec(("python", "train.py"), limit_ms=60_000))
+    serve({"GET /v1/jobs/7": view})
+    shown = output_of(capsys, "show", "7")
+    assert "command:  python train.py" in shown
+    assert "places:   4 tasks on n1, devices 0,1" in shown
+    assert "directory" not in shown
+    assert msgspec.json.decode(output_of(capsys, "show", "7", "-o", "json"), type=JobView) == view
+
+
+@pytest.mark.parametrize(
+    ("view", "code"),
+    [(DONE, 0), (FAILED, 3), (msgspec.structs.replace(FAILED, phase="cancelled", exit_code=None), 1)],
+)
+def test_wait_leaves_with_the_job_s_code(serve: Serve, view: JobView, code: int) -> None:
+    serve({"GET /v1/jobs/7": [RUNNING, view]})
+    assert run_command(["wait", "7"]) == code
+
+
+def test_why_names_the_reason_the_line_and_the_fix(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    ahead = [Ahead(3, "vision", 4, ASK)]
+    words = "waiting for room: 4 tasks must start together, 1 would fit now"
+    view = WhyView(9, "queued", "M201", words, "wait, or ask for fewer tasks", 4, 1, 8, ahead, Resources(gpus=20))
+    serve({"GET /v1/jobs/9/why": view})
+    told = output_of(capsys, "why", "9")
+    assert told.splitlines() == [
+        f"job 9 is {words} [M201]",
+        "  place in the line: 8",
+        "  ahead: job 3 of vision, 4 x 2g 1.5c",
+        "  ahead: 6 more",
+        "  all ahead ask for 20 GPUs",
+        "help: wait, or ask for fewer tasks",
+    ]
+
+
+def test_why_of_a_running_job_says_where_and_since(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"GET /v1/jobs/7/why": WhyView(7, "running", "M203", "job 7 is not waiting"), "GET /v1/jobs/7": RUNNING})
+    assert output_of(capsys, "why", "7").startswith("job 7 does not wait: it is running on n1, for ")
+
+
+def test_story_is_told_in_order_with_causes(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"GET /v1/jobs/7/story": Story(7, [StoryLine(1, 0, "accepted", "api"), StoryLine(2, 5, "placed on n1")])})
+    told = output_of(capsys, "story", "7").splitlines()
+    assert "accepted" in told[1]
+    assert told[1].endswith("api")
+    assert "placed on n1" in told[2]
+
+
+def test_run_sends_the_whole_spec_and_prints_the_output(
+    serve: Serve, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
+) -> None:
+    view = msgspec.structs.replace(RUNNING, tasks=1)
+    seen = serve(
+        {"POST /v1/jobs": Submitted(7, 1), "GET /v1/jobs/7": [view, FAILED], "GET /v1/jobs/7/logs": [b"hi\n", b""]}
+    )
+    words = "run --gpus 2 --cpus 0.5 --memory 1Gi --gang 2 --limit 90s --retries 1 --env A=1=2 --name n --tenant t"
+    code = run_command([*words.split(), "--workdir", str(tmp_path), "--key", "k", "--", "sh", "-c", "x --gpus 9"])
+    assert code == 3
+    told = capsysbinary.readouterr()
+    assert told.out == b"hi\n"
+    assert told.err == b"job 7\njob 7 failed: exit code 3\n"
+    assert seen[0].headers["Idempotency-Key"] == "k"
+    assert msgspec.json.decode(seen[0].body, type=Spec) == Spec(
+        command=("sh", "-c", "x --gpus 9"),
+        name="n",
+        tenant="t",
+        gang=2,
+        ask=Resources(2, 500, 2**30),
+        env={"A": "1=2"},
+        workdir=str(tmp_path),
+        limit_ms=90_000,
+        retries=1,
+    )
+
+
+def test_run_follows_a_second_try(serve: Serve, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    first = msgspec.structs.replace(RUNNING, tasks=1)
+    second = msgspec.structs.replace(first, epoch=2)
+    serve(
+        {
+            "POST /v1/jobs": Submitted(7, 1),
+            "GET /v1/jobs/7": [first, second, DONE],
+            "GET /v1/jobs/7/logs": [b"one\n", b"", b"", b"two\n", b""],
+        }
+    )
+    assert run_command(["run", "--", "x"]) == 0
+    told = capsysbinary.readouterr()
+    assert told.out == b"one\ntwo\n"
+    assert b"job 7 is tried again, as epoch 2" in told.err
+
+
+def test_run_shows_ranks_side_by_side(serve: Serve, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    view = msgspec.structs.replace(RUNNING, tasks=2)
+    over = msgspec.structs.replace(DONE, tasks=2)
+    logs = [b"a\nb", b"c\n", b"", b"", b"\n", b"", b"d", b""]
+    serve({"POST /v1/jobs": Submitted(7, 1), "GET /v1/jobs/7": [view, over], "GET /v1/jobs/7/logs": logs})
+    assert run_command(["run", "--gang", "2", "--", "x"]) == 0
+    assert capsysbinary.readouterr().out == b"[0] a\n[1] c\n[0] b\n[1] d\n"
+
+
+def test_run_of_an_array_shows_progress(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    def at(**counts: int) -> JobView:
+        is_over = not counts.get("queued")
+        return msgspec.structs.replace(RUNNING, tasks=20, counts=TaskCounts(**counts), is_over=is_over, phase="failed")
+
+    views = [at(queued=20), at(queued=10, running=10), at(queued=1, running=9, succeeded=9, failed=1)]
+    over = msgspec.structs.replace(at(succeeded=19, failed=1), exit_code=5, why="exit")
+    serve({"POST /v1/jobs": Submitted(7, 1), "GET /v1/jobs/7": [*views, over]})
+    assert run_command(["run", "--array", "20", "--", "x"]) == 5
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "job 7",
+        "0/20 done",
+        "10/20 done, 9 running, 1 failed",
+        "20/20 done, 1 failed",
+        "job 7 failed: exit code 5",
+    ]
+
+
+def test_ctrl_c_lets_go_of_the_job(
+    serve: Serve, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    serve({"POST /v1/jobs": Submitted(7, 1)})
+    monkeypatch.setattr("muster.cli.run.follow_output", interrupt)
+    assert run_command(["run", "--", "x"]) == 130
+    assert "detached; job 7 goes on: muster logs -f 7 · muster cancel 7" in capsys.readouterr().err
+
+
+def test_detached_run_prints_the_number_alone(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"POST /v1/jobs": Submitted(7, 1)})
+    assert output_of(capsys, "run", "-d", "--", "x") == "7\n"
+
+
+def test_nodes_and_tenants_show_free_and_used(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    node = NodeView("n1", "up", Resources(8, 64_000, 2**30), Resources(6, 62_500, 2**29), 1)
+    tenant = TenantView("vision", 16, None, None, Resources(2, 1500))
+    serve({"GET /v1/nodes": (node,), "GET /v1/tenants": (tenant,)})
+    assert output_of(capsys, "nodes").splitlines()[1].split() == ["n1", "up", "6/8", "62.5/64", "512Mi/1Gi", "1"]
+    assert output_of(capsys, "tenants").splitlines()[1].split() == ["vision", "2/16", "1.5/-", "0B/-"]
+
+
+def test_quota_set_keeps_what_is_not_named(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    tenant = TenantView("vision", 16, 4000, None, Resources())
+    seen = serve({"GET /v1/tenants": (tenant,), "PUT /v1/tenants/vision": None})
+    told = output_of(capsys, "quota", "set", "vision", "gpus=unlimited", "memory=1Gi")
+    assert told == "tenant vision may hold unlimited GPUs, 4 CPUs, 1Gi memory\n"
+    assert msgspec.json.decode(seen[-1].body) == {"gpus": None, "cpu_milli": 4000, "memory_bytes": 2**30}
+
+
+def test_cancel_takes_several(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"POST /v1/jobs/7/cancel": Submitted(7, 1), "POST /v1/jobs/8/cancel": Submitted(8, 2)})
+    assert output_of(capsys, "cancel", "7", "8").splitlines() == [
+        "job 7 is being cancelled",
+        "job 8 is being cancelled",
+    ]
+
+
+def test_status_tells_when_the_leader_is_away(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"GET /v1/health": Health("degraded", False, 5)})
+    assert "leader:   not running" in output_of(capsys, "status", code=3)
+    serve({"GET /v1/health": Health("ok", True, 5)})
+    assert output_of(capsys, "status").startswith("status:   ok")
