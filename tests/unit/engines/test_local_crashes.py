@@ -143,8 +143,8 @@ class Scene:
             place = RunDirectory(path)
             shim = place.find_shim()
             if shim is not None and place.is_locked():
-                for pid in (*find_members({shim.pid})[shim.pid], shim.pid):
-                    signal_member(pid, shim.pid, signal.SIGKILL)
+                for process in (*find_members({shim.pid})[shim.pid], shim):
+                    signal_member(process.pid, shim.pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -344,6 +344,21 @@ def test_a_whole_tree_goes(scene: Scene, manner: str, grace_ms: int, code: int, 
     bench.stop(grace_ms=grace_ms)
     assert bench.wait_exited().code == code
     assert [pid for pid in pids if is_alive(pid)] == []
+
+
+def test_the_polite_signal_comes_once(scene: Scene) -> None:
+    bench = scene.bench()
+    count = "trap 'echo term >> terms; [ -e go ] && exit 0' TERM; echo up > up; while [ ! -e go ]; do sleep 0.01; done"
+    bench.start(bench.shell(count))
+    bench.wait_for_line("up")
+    bench.stop()
+    bench.wait_for_line("terms")
+    bench.stop()
+    bench.start(bench.shell("exit 0"), job=2)
+    bench.wait_exited(job=2)
+    (scene.scratch / "go").touch()
+    assert bench.wait_exited().code == 0
+    assert bench.lines("terms") == ["term"]
 
 
 def test_an_older_epoch_starts_nothing(scene: Scene) -> None:

@@ -10,7 +10,7 @@ from muster.engines.local.capacity import discover_capacity
 from muster.engines.local.frames import FRAME_BYTES_MAX, Ack, Asked, Hello, Order, asked_inbox, encode_frame, told_inbox
 from muster.engines.local.launch import plan_launches, show_devices
 from muster.engines.local.layout import Key, find_key, log_path
-from muster.engines.local.processes import find_process, parse_stat, signal_member
+from muster.engines.local.processes import find_process, find_stat, signal_member
 from muster.engines.local.ranges import End, merge_events, merge_held
 from muster.engines.local.rundir import RunDirectory
 from muster.model.errors import EngineError
@@ -110,7 +110,8 @@ def test_file_names_are_keys_and_back() -> None:
 
 def test_a_stat_line_with_a_hostile_name() -> None:
     fields = b" ".join(str(number).encode() for number in range(4, 53))
-    process = parse_stat(b"42 (a) S 1 (b) S " + fields + b"\n")
+    process = find_stat(b"42 (a) S 1 (b) S " + fields + b"\n")
+    assert process is not None
     assert (process.pid, process.state, process.session, process.started) == (42, b"S", 6, 22)
 
 
@@ -129,6 +130,15 @@ def test_half_an_end_is_none(tmp_path: Path) -> None:
     assert place.find_end() == End(137)
     place.write_end(End(126, "two\nlines"))
     assert place.find_end() == End(126, "two lines")
+
+
+@pytest.mark.parametrize("scribble", [b"", b"\n", b"x\n", b"99999999999999999999\n", b"\xff\xff\n", b"-1\n", b"1\n2\n"])
+def test_scribbles_in_a_run_directory_count_as_nothing(tmp_path: Path, scribble: bytes) -> None:
+    for name in ("exit", "stat"):
+        (tmp_path / name).write_bytes(scribble)
+    (tmp_path / "stop").write_bytes(b"x" + scribble)
+    place = RunDirectory(tmp_path)
+    assert (place.find_end(), place.find_shim(), place.find_stop()) == (None, None, None)
 
 
 def fake_system(root: Path, group_limit: str) -> Path:

@@ -20,7 +20,7 @@ from muster.engines.local.launch import KEPT
 from muster.engines.local.layout import LOCK, SOCKET, SUPERVISOR_LOG
 from muster.ports.failpoint import VARIABLE
 
-SEND_TIMEOUT_S: Final = 10.0
+TIMEOUT_S: Final = 10.0
 READ_BYTES: Final = 256 * 1024
 
 # The shell leaves at once, so that the supervisor is nobody's child and its end no zombie of the server's.
@@ -32,7 +32,6 @@ class Link:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
-        self._connection.settimeout(SEND_TIMEOUT_S)
         self._inbox = told_inbox()
 
     def send(self, frame: Asked) -> None:
@@ -60,6 +59,7 @@ class Link:
 def find_link(root: Path) -> Link | None:
     """A connection, if a supervisor listens."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(TIMEOUT_S)
     try:
         directory = os.open(root, os.O_PATH | os.O_DIRECTORY)
         try:
@@ -95,9 +95,9 @@ def shut_down(root: Path) -> bool:
     link = find_link(root)
     if link is None:
         return False
-    link.send(Shutdown())
     never, other = os.pipe()
     try:
+        link.send(Shutdown())
         while True:
             link.wait(never)
     except OSError:

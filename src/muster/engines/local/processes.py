@@ -22,6 +22,7 @@ class Process(NamedTuple):
 
     pid: int
     state: bytes
+    group: int
     session: int
     started: int
 
@@ -31,11 +32,14 @@ def read_boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
-def parse_stat(line: bytes) -> Process:
-    """Read a stat line. The name in brackets may hold anything, so fields count from the last bracket."""
+def find_stat(line: bytes) -> Process | None:
+    """Read a stat line, if it is one. The name in brackets may hold anything, so fields count from the last bracket."""
     head, _, tail = line.rpartition(b")")
     fields = tail.split()
-    return Process(int(head.split(b" ", 1)[0]), fields[0], session=int(fields[3]), started=int(fields[19]))
+    try:
+        return Process(int(head.split(b" ", 1)[0]), fields[0], int(fields[2]), int(fields[3]), int(fields[19]))
+    except (ValueError, IndexError):
+        return None
 
 
 def find_process(pid: int) -> Process | None:
@@ -45,21 +49,21 @@ def find_process(pid: int) -> Process | None:
     except OSError:
         return None
     try:
-        return parse_stat(os.read(handle, _STAT_BYTES_MAX))
+        return find_stat(os.read(handle, _STAT_BYTES_MAX))
     except OSError:  # it went away between the open and the read
         return None
     finally:
         os.close(handle)
 
 
-def find_members(sessions: Collection[int]) -> dict[int, list[int]]:
-    """For each session, the pids in it, without its leader. One walk over /proc for all of them."""
-    members: dict[int, list[int]] = {session: [] for session in sessions}
+def find_members(sessions: Collection[int]) -> dict[int, list[Process]]:
+    """For each session, the processes in it, without its leader. One walk over /proc for all of them."""
+    members: dict[int, list[Process]] = {session: [] for session in sessions}
     if members:
         for entry in os.scandir("/proc"):
             process = find_process(int(entry.name)) if entry.name.isdigit() else None
             if process is not None and process.session in members and process.pid != process.session:
-                members[process.session].append(process.pid)
+                members[process.session].append(process)
     return members
 
 

@@ -7,6 +7,7 @@ fault    `workdir` or `exec`: why the command could not be run
 stop     somebody asked for an end, with this grace in milliseconds
 exit     the code, and a note if it was the supervisor who wrote it; terminal
 
+A task runs as the same user and could scribble here: what cannot be read counts as not written, and raises nothing.
 Nothing is fsynced: a crash of the machine ends every run anyway, and then whatever has no `exit` is lost by its boot.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Final
@@ -21,10 +23,11 @@ from typing import Final
 import msgspec
 
 from muster.engines.local.launch import Launch
-from muster.engines.local.processes import Process, parse_stat
+from muster.engines.local.processes import Process, find_stat
 from muster.engines.local.ranges import End
 
 GONE_PREFIX: Final = ".gone."
+_WHOLE_END: Final = re.compile(rb"(\d{1,3})(?: ([^\n]*))?\n")
 _launch_decoder: Final = msgspec.msgpack.Decoder(Launch)
 
 
@@ -46,11 +49,8 @@ class RunDirectory:
 
     def find_end(self) -> End | None:
         """How the run ended, if that is written down. The shim's line counts only with its newline."""
-        data = self._find("exit")
-        if data is None or not data.endswith(b"\n"):
-            return None
-        code, _, note = data.decode().rstrip("\n").partition(" ")
-        return End(int(code), note)
+        line = _WHOLE_END.fullmatch(self._find("exit") or b"")
+        return None if line is None else End(int(line[1]), (line[2] or b"").decode(errors="replace"))
 
     def write_end(self, end: End) -> None:
         """Write down an end that the shim could not; also of a run that is not known (a tombstone)."""
@@ -68,12 +68,12 @@ class RunDirectory:
     def find_stop(self) -> int | None:
         """The grace of a Stop in milliseconds, if one was asked for."""
         data = self._find("stop")
-        return None if data is None else int(data)
+        return int(data) if data is not None and data.strip().isdigit() else None
 
     def find_shim(self) -> Process | None:
         """Who the shim said it was. Worth nothing unless the lock is held."""
         data = self._find("stat")
-        return parse_stat(data) if data is not None and data.endswith(b"\n") else None
+        return find_stat(data) if data is not None and data.endswith(b"\n") else None
 
     def find_lock(self) -> int | None:
         """A descriptor that holds the run's lock, or None if the shim holds it."""

@@ -31,7 +31,14 @@ import msgspec
 from muster.engines.local.frames import TaskEvent
 from muster.engines.local.launch import Launch, plan_launches
 from muster.engines.local.layout import LOGS, RUNS, Key, find_key, log_path
-from muster.engines.local.processes import find_members, find_process, read_boot_id, signal_group, signal_member
+from muster.engines.local.processes import (
+    Process,
+    find_members,
+    find_process,
+    read_boot_id,
+    signal_group,
+    signal_member,
+)
 from muster.engines.local.ranges import End, merge_events, merge_held
 from muster.engines.local.rundir import GONE_PREFIX, RunDirectory
 from muster.engines.local.shim import spawn_shim
@@ -165,7 +172,7 @@ class Supervisor:
         polite = []
         for run in runs:
             if run.kill_at is None:
-                run.place.write_stop(grace_ms)
+                self._note_stop(run, grace_ms)
                 polite.append(run)
             if run.kill_at is None or kill_at < run.kill_at:
                 run.kill_at = kill_at
@@ -173,8 +180,16 @@ class Supervisor:
         living = [(run, run.shim) for run in polite if run.shim is not None and not run.shim.ended]
         members = find_members({shim.pid for _, shim in living})
         for run, shim in living:
-            signal_group(shim.pid, signal.SIGTERM)
-            self._signal_members(run, shim, members[shim.pid], signal.SIGTERM)
+            if _is_certain(shim):
+                signal_group(shim.pid, signal.SIGTERM)
+            others = [process for process in members[shim.pid] if process.group != shim.pid]  # once each, not twice
+            self._signal_members(run, shim, others, signal.SIGTERM)
+
+    def _note_stop(self, run: Run, grace_ms: int) -> None:
+        try:
+            run.place.write_stop(grace_ms)
+        except OSError as error:  # on a full disk the Stop is lost with us, and asked for again
+            _log.error("cannot record the stop of %s: %s", run.key.name, error)
 
     def _forget(self, forget: Forget) -> None:
         """Drop what has ended. What lives is not dropped: nobody would know any more who holds its devices."""
@@ -236,20 +251,26 @@ class Supervisor:
 
     def _launch(self, run: Run) -> None:
         assert run.launch is not None, run.key  # noqa: S101 - only recorded runs wait
-        lock = run.place.find_lock()
-        if lock is None:  # a spawn that an earlier supervisor did not live to see
-            self._look_at(run, time.monotonic() + LOOK_AGAIN_S)
-            return
         try:
-            log = log_path(self._root, run.key.job, run.key.task, run.key.epoch)
-            pid = spawn_shim(run.launch, run.place.path, log, lock, self._files_max)
+            pid = self._spawn(run, run.launch)
         except OSError as error:
             self._end(run, End(CANNOT_RUN, f"cannot start: {error.strerror}"))
             return
-        finally:
-            os.close(lock)
+        if pid is None:  # a spawn that an earlier supervisor did not live to see
+            self._look_at(run, time.monotonic() + LOOK_AGAIN_S)
+            return
         failpoint("supervisor.after_spawn")
         self._watch(run, Shim(pid, os.pidfd_open(pid), own=True))
+
+    def _spawn(self, run: Run, launch: Launch) -> int | None:
+        lock = run.place.find_lock()
+        if lock is None:
+            return None
+        try:
+            log = log_path(self._root, run.key.job, run.key.task, run.key.epoch)
+            return spawn_shim(launch, run.place.path, log, lock, self._files_max)
+        finally:
+            os.close(lock)
 
     def _watch(self, run: Run, shim: Shim) -> None:
         run.begun = True
@@ -260,14 +281,14 @@ class Supervisor:
 
     # Ends.
 
-    def _kill(self, run: Run, shim: Shim, members: list[int]) -> None:
+    def _kill(self, run: Run, shim: Shim, members: list[Process]) -> None:
         """All but the shim: it lives to write the code down, and needs waking if somebody stopped it."""
         self._signal_members(run, shim, members, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(shim.pidfd, signal.SIGCONT)
         self._look_at(run, time.monotonic() + KILL_AGAIN_S)
 
-    def _clear_up(self, run: Run, shim: Shim, members: list[int]) -> None:
+    def _clear_up(self, run: Run, shim: Shim, members: list[Process]) -> None:
         """After the shim: end what it left, and settle once that is gone, since the devices are free only then."""
         if shim.own:
             signal_group(shim.pid, signal.SIGKILL)
@@ -276,15 +297,10 @@ class Supervisor:
         else:
             self._settle(run, shim)
 
-    def _signal_members(self, run: Run, shim: Shim, members: list[int], number: int) -> int:
-        """Signal those of `members` that are certainly the run's; how many there were.
-
-        A session's number is ours while its leader lives or is not reaped. After that the number may be somebody
-        else's, and only processes that carry the run's marks are touched.
-        """
-        is_certain = shim.own or not _has_ended(shim.pidfd)
-        marks = frozenset() if is_certain or run.launch is None else run.launch.marks()
-        return sum(signal_member(pid, shim.pid, number, marks) for pid in members)
+    def _signal_members(self, run: Run, shim: Shim, members: list[Process], number: int) -> int:
+        """Signal those of `members` that are certainly the run's; how many there were."""
+        marks = frozenset() if _is_certain(shim) or run.launch is None else run.launch.marks()
+        return sum(signal_member(process.pid, shim.pid, number, marks) for process in members)
 
     def _settle(self, run: Run, shim: Shim) -> None:
         status = os.waitpid(shim.pid, 0)[1] if shim.own else signal.SIGKILL
@@ -380,12 +396,12 @@ class Supervisor:
         """End what runs left behind that ended while nobody watched; only processes that carry their marks."""
         launches = {}
         for run in runs:
-            process = run.place.find_shim() if run.end is not None else None
-            if process is not None and run.launch is not None and run.launch.boot == self._boot:
-                launches[process.session] = run.launch
+            shim = run.place.find_shim() if run.end is not None else None
+            if shim is not None and run.launch is not None and run.launch.boot == self._boot:
+                launches[shim.session] = run.launch
         for session, members in find_members(launches).items():
-            for pid in members:
-                signal_member(pid, session, signal.SIGKILL, launches[session].marks())
+            for process in members:
+                signal_member(process.pid, session, signal.SIGKILL, launches[session].marks())
 
     # Small things.
 
@@ -409,6 +425,14 @@ def _keys(instruction: Stop | Forget) -> Iterator[Key]:
 
 def _needs_walk(run: Run, shim: Shim) -> bool:
     return run.kill_at is not None or not shim.own
+
+
+def _is_certain(shim: Shim) -> bool:
+    """Whether the session's number is still ours: its leader lives or is not reaped.
+
+    After that the number may be somebody else's, and only processes that carry the run's marks may be touched.
+    """
+    return shim.own or not _has_ended(shim.pidfd)
 
 
 def _has_ended(pidfd: int) -> bool:
