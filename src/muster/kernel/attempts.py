@@ -65,11 +65,12 @@ def lose(turn: Turn, number: int, first: int, count: int, cause: str) -> None:
 def _find_fault(job: Job | None, item: event.Started | event.Exited) -> Refused | None:
     if job is None:
         return refuse(Code.UNKNOWN_JOB, "job", item.job)
-    if item.first < 0 or item.count < 1 or item.first + item.count > job.spec.tasks:
+    spec = job.spec
+    if item.first < 0 or item.count < 1 or item.first + item.count > (spec.array or spec.gang):
         return refuse(Code.BAD_AMOUNT, "tasks", item.first + item.count, job.spec.tasks)
     if isinstance(job.phase, TERMINAL):
         return refuse(Code.ALREADY_OVER, "job", item.job)
-    if not job.spec.array and (item.epoch != job.epoch or not isinstance(job.phase, ACTIVE)):
+    if not spec.array and (item.epoch != job.epoch or not isinstance(job.phase, ACTIVE)):
         return refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
     return None
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from muster.kernel.reactors import REACTORS
-from muster.kernel.timers import earliest, fire_timers
+from muster.kernel.timers import find_wake, fire_timers
 from muster.kernel.turn import Turn
 from muster.model import fact
 from muster.model.errors import RejectedError
@@ -20,7 +20,7 @@ from muster.model.event import Event
 from muster.model.instruction import Instruction
 from muster.model.phase import Starting
 from muster.model.reason import Code, Done, Reason, Refused
-from muster.scheduler.cycle import is_due, run_cycle
+from muster.scheduler.cycle import run_cycle
 from muster.world.world import World
 
 
@@ -38,11 +38,12 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Kernel:
     """The door to one world."""
 
-    __slots__ = ("_latest", "world")
+    __slots__ = ("_latest", "_timer", "world")
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._latest = world.now
+        self._timer = find_wake(world)
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
         """Take a batch: timers first, then each event in order, then at most one cycle."""
@@ -51,14 +52,17 @@ class Kernel:
         self._latest = now
         world = self.world
         turn = Turn(world, now)
-        fire_timers(turn)
+        if self._timer is not None and self._timer <= now:
+            fire_timers(turn)
         answers = [REACTORS[type(event)](turn, event) for event in batch]
-        if is_due(world):
+        if world.queue.awake:
             self._cycle(turn)
         if turn.facts:
             world.seq += 1
             world.now = now
-        return Outcome(world.seq, now, turn.facts, answers, turn.instructions, self._wake_at(now))
+            self._timer = find_wake(world)
+        wake_at = now if world.queue.awake else self._timer
+        return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
     def _cycle(self, turn: Turn) -> None:
         world = turn.world
@@ -74,6 +78,3 @@ class Kernel:
             job = turn.world.jobs[number]
             if isinstance(job.phase, Starting):
                 turn.start(job, job.phase.run)
-
-    def _wake_at(self, now: int) -> int | None:
-        return now if is_due(self.world) else earliest(self.world)

@@ -1,11 +1,11 @@
-"""What time alone brings about: a run past its limit is told to stop, and a job long over retires to history."""
+"""What time alone brings about: a run past its limit is told to stop, and jobs long over retire to history."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from muster.kernel.turn import Turn
-from muster.lifecycle.gang import RETAIN_MS
+from muster.lifecycle.gang import retires_at
 from muster.model import fact
 from muster.model.phase import Why
 from muster.world.world import World
@@ -15,23 +15,21 @@ RETIRED_AT_ONCE: Final = 1000
 
 def fire_timers(turn: Turn) -> None:
     """Do all that is due at this turn's time, within the limit of one batch."""
-    world = turn.world
-    if world.timers.is_quiet(turn.now, RETAIN_MS):
-        return
-    while (due := world.timers.find_limit(world.jobs)) is not None and due[0] <= turn.now:
-        job = world.jobs[due[1]]
+    world, now = turn.world, turn.now
+    while (limit := world.timers.find_limit(world.jobs)) is not None and limit[0] <= now:
+        job = world.jobs[limit[1]]
         turn.emit(fact.StopAsked(job.id, Why.LIMIT, cause="time limit"))
         turn.stop(job, job.epoch, 0, job.spec.gang)
-    old = world.timers.take_ended(world.jobs, turn.now - RETAIN_MS, RETIRED_AT_ONCE)
+    old = world.timers.take_ended(world.jobs, lambda ended_at: retires_at(ended_at) <= now, RETIRED_AT_ONCE)
     if old:
         turn.emit(fact.Retired(old, cause="retention"))
 
 
-def earliest(world: World) -> int | None:
+def find_wake(world: World) -> int | None:
     """When time alone will next bring something about."""
     limit = world.timers.find_limit(world.jobs)
     ended = world.timers.find_ended(world.jobs)
     if ended is None:
         return None if limit is None else limit[0]
-    retire_at = ended[0] + RETAIN_MS
+    retire_at = retires_at(ended[0])
     return retire_at if limit is None else min(limit[0], retire_at)

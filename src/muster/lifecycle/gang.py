@@ -35,7 +35,12 @@ PHASE_OF: Final[dict[type, TaskPhase]] = {
 }
 
 RETAIN_MS: Final = 15 * MINUTE_MS
-"""How long a job that is over stays in the world before it retires to history."""
+"""How long a job that is over stays in the world, at least, before it retires to history."""
+
+
+def retires_at(ended_at: int) -> int:
+    """When a job that is over leaves the world: on the full minute, so that they leave together in one fact."""
+    return -(-(ended_at + RETAIN_MS) // MINUTE_MS) * MINUTE_MS
 
 
 def can_move(phase: Phase, to: TaskPhase) -> bool:

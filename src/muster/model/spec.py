@@ -54,11 +54,7 @@ def is_name(text: str) -> bool:
 
 def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
-    for check in (_find_count_fault, _find_amount_fault, _find_name_fault, _find_size_fault):
-        fault = check(spec)
-        if fault is not None:
-            return fault
-    return None
+    return _find_count_fault(spec) or _find_amount_fault(spec) or _find_name_fault(spec) or _find_size_fault(spec)
 
 
 def _find_count_fault(spec: Spec) -> Reason | None:
@@ -105,9 +101,10 @@ def _name_amount_fault(spec: Spec, limit_ms: int, most: int) -> Reason:
 
 
 def _find_name_fault(spec: Spec) -> Reason | None:
-    for field, text in (("name", spec.name or "unnamed"), ("tenant", spec.tenant)):
-        if not is_name(text):
-            return Reason(Code.BAD_NAME, field, needed=len(text), available=128, detail=text[:40])
+    if spec.name and not is_name(spec.name):
+        return Reason(Code.BAD_NAME, "name", needed=len(spec.name), available=128, detail=spec.name[:40])
+    if not is_name(spec.tenant):
+        return Reason(Code.BAD_NAME, "tenant", needed=len(spec.tenant), available=128, detail=spec.tenant[:40])
     for name in spec.env:
         if not _ENV_NAME.fullmatch(name):
             return Reason(Code.BAD_NAME, "env", needed=len(name), available=255, detail=name[:40])
@@ -115,18 +112,15 @@ def _find_name_fault(spec: Spec) -> Reason | None:
 
 
 def _find_size_fault(spec: Spec) -> Reason | None:
-    command = "\0".join(spec.command)
-    env = "\0".join(spec.env.values())
-    for field, size, most in (
-        ("command", len(command.encode()), COMMAND_BYTES_MAX),
-        ("env", len(env.encode()) + sum(map(len, spec.env)), ENV_BYTES_MAX),
-        ("workdir", len(spec.workdir.encode()), PATH_BYTES_MAX),
-    ):
-        if size > most:
-            return Reason(Code.TOO_LARGE, field, needed=size, available=most)
     if not spec.command or not spec.command[0]:
         return Reason(Code.BAD_SPEC, "command", detail="a job needs a command to run")
-    nuls = command.count("\0") + env.count("\0") - (len(spec.command) - 1) - max(0, len(spec.env) - 1)
-    if nuls or "\0" in spec.workdir:
-        return Reason(Code.BAD_SPEC, "command", detail="a NUL byte cannot be passed to a process")
+    for field, text, most in (
+        ("command", " ".join(spec.command), COMMAND_BYTES_MAX),
+        ("env", " ".join((*spec.env, *spec.env.values())), ENV_BYTES_MAX),
+        ("workdir", spec.workdir, PATH_BYTES_MAX),
+    ):
+        if len(text) > most // 4 and len(text.encode()) > most:
+            return Reason(Code.TOO_LARGE, field, needed=len(text.encode()), available=most)
+        if "\0" in text:
+            return Reason(Code.BAD_SPEC, field, detail="a NUL byte cannot be passed to a process")
     return None

@@ -17,10 +17,11 @@ from typing import Final
 
 from muster.model.fact import Fact
 from muster.model.job import Job
+from muster.model.phase import Lease
 from muster.scheduler.fit import find_gang, find_tasks
 from muster.scheduler.reasons import quota_room
 from muster.world.draft import Draft
-from muster.world.queue import Line, Shape
+from muster.world.queue import Line, Queue, Shape
 from muster.world.world import World
 
 STARTS_MAX: Final = 4096
@@ -29,55 +30,47 @@ STARTS_MAX: Final = 4096
 
 def run_cycle(world: World, now: int, cause: str) -> list[Fact]:
     """Place what can start now, and return the facts; the world already holds them."""
-    heads = _gather(world)
+    queue, fleet = world.queue, world.fleet
+    heads = _gather(queue)
     with Draft(world, now) as draft:
         starts = 0
         while heads and starts < STARTS_MAX:
             _, line = heapq.heappop(heads)
-            starts += _try_line(world, draft, line, cause)
-            _stand_again(world, heads, line.shape)
+            leases = find_gang(fleet, line.shape.ask, line.shape.gang)
+            if leases is None:
+                queue.sleep(line.shape)
+                continue
+            if world.is_within_quota(line.tenant, line.shape):
+                _place(world, draft, world.jobs[line.head()], leases, cause)
+                starts += 1
+            else:
+                queue.park(line)
+            _stand(queue, heads, line.shape)
         return draft.commit(cause)
 
 
-def is_due(world: World) -> bool:
-    """Whether a cycle could change anything."""
-    return bool(world.queue.awake)
-
-
-def _gather(world: World) -> list[tuple[int, Line]]:
+def _gather(queue: Queue) -> list[tuple[int, Line]]:
     """The first head of every awake shape."""
     heads: list[tuple[int, Line]] = []
-    for shape in list(world.queue.awake.values()):
-        _stand_again(world, heads, shape)
+    for shape in list(queue.awake.values()):
+        _stand(queue, heads, shape)
     return heads
 
 
-def _stand_again(world: World, heads: list[tuple[int, Line]], shape: Shape) -> None:
-    """An awake shape stands with its lowest id; one whose every line is parked or served goes to sleep."""
-    if shape.key in world.queue.awake:
-        first = shape.find_first()
-        if first is None:
-            world.queue.sleep(shape)
-        else:
-            heapq.heappush(heads, first)
+def _stand(queue: Queue, heads: list[tuple[int, Line]], shape: Shape) -> None:
+    """A shape stands with its lowest id; one whose every line is parked goes to sleep, one that is served is gone."""
+    first = shape.find_first()
+    if first is not None:
+        heapq.heappush(heads, first)
+    elif shape.key in queue.awake:
+        queue.sleep(shape)
 
 
-def _try_line(world: World, draft: Draft, line: Line, cause: str) -> int:
-    """Try the head of a line: 1 if something was placed, else 0 and the line is parked or the shape asleep."""
-    shape = line.shape
-    leases = find_gang(world.fleet, shape.ask, shape.gang)
-    if leases is None:
-        world.queue.sleep(shape)
-        return 0
-    if not world.is_within_quota(line.tenant, shape):
-        world.queue.park(line)
-        return 0
-    job = world.jobs[line.head()]
+def _place(world: World, draft: Draft, job: Job, leases: list[Lease], cause: str) -> None:
     if job.spec.array:
         _place_tasks(world, draft, job, cause)
     else:
         draft.place(job, leases)
-    return 1
 
 
 def _place_tasks(world: World, draft: Draft, job: Job, cause: str) -> None:

@@ -6,7 +6,6 @@ edits and gives the facts that say so; leaving without a commit undoes them, new
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import TracebackType
 
 from muster.model import fact
@@ -23,7 +22,7 @@ class Draft:
     def __init__(self, world: World, at: int) -> None:
         self._world = world
         self._at = at
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[tuple[Job, int, int]] = []
         self._jobs: list[int] = []
         self._epochs: list[int] = []
         self._widths: list[int] = []
@@ -39,13 +38,17 @@ class Draft:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         while self._undo:
-            self._undo.pop()()
+            job, first, count = self._undo.pop()
+            if count:
+                self._unplace_tasks(job, first, count)
+            else:
+                self._world.release(self._world.jobs[job.id], job)
 
     def place(self, job: Job, leases: list[Lease]) -> None:
         """Place a gang."""
         run = Run(job.epoch + 1, tuple(leases))
         self._world.hold(job, run, self._at)
-        self._undo.append(lambda: self._world.release(self._world.jobs[job.id], job))
+        self._undo.append((job, 0, 0))
         self._jobs.append(job.id)
         self._epochs.append(run.epoch)
         self._widths.append(len(leases))
@@ -59,7 +62,7 @@ class Draft:
         columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
         self._world.hold_tasks(job, first, *columns)
         count = sum(columns[1])
-        self._undo.append(lambda: self._unplace_tasks(job, first, count))
+        self._undo.append((job, first, count))
         self._spread.append(fact.TasksPlaced(job.id, first, *columns, cause))
 
     def commit(self, cause: str) -> list[fact.Fact]:

@@ -151,13 +151,13 @@ class Fleet:
 
     def _set_free(self, slot: int, devices: int, cpu: int, memory: int) -> None:
         """Change what is free, and the shelf with it."""
-        self._unshelve(slot)
+        if self.phase[slot] == _UP:
+            self._unshelve(slot)
+            key = (devices.bit_count(), cpu, memory)
+            self.shelves[key] = self.shelves.get(key, 0) | (1 << slot)
         self.free_devices[slot] = devices
         self.free_cpu[slot] = cpu
         self.free_memory[slot] = memory
-        if self.phase[slot] == _UP:
-            key = (devices.bit_count(), cpu, memory)
-            self.shelves[key] = self.shelves.get(key, 0) | (1 << slot)
 
     def _shelve(self, slot: int) -> None:
         if self.phase[slot] == _UP:

@@ -41,7 +41,7 @@ class Ledger:
         gpus = used.gpus + ask.gpus * tasks
         cpu = used.cpu_milli + ask.cpu_milli * tasks
         memory = used.memory_bytes + ask.memory_bytes * tasks
-        if gpus < 0 or cpu < 0 or memory < 0 or max(gpus, cpu, memory) > AMOUNT_MAX:
+        if not (0 <= gpus <= AMOUNT_MAX and 0 <= cpu <= AMOUNT_MAX and 0 <= memory <= AMOUNT_MAX):
             raise InvariantError("the ledger stays in range", f"{tenant}: {used} and {tasks} of {ask}")
         if gpus or cpu or memory:
             self._used[tenant] = Resources(gpus, cpu, memory)

@@ -31,8 +31,9 @@ class Line:
         self._heap: list[int] = []
         self._gone: set[int] = set()
 
-    def __len__(self) -> int:
-        return len(self._heap) - len(self._gone)
+    def is_empty(self) -> bool:
+        """Whether nobody waits; the head is never one who left."""
+        return not self._heap
 
     def add(self, job: int) -> None:
         """Join, at the place that the id gives."""
@@ -84,7 +85,7 @@ class Shape:
     def offer(self, line: Line) -> None:
         """Put a line's head up for choice."""
         heapq.heappush(self.heads, (line.head(), line.tenant))
-        if len(self.heads) > 4 * len(self.lines) + 64:
+        if len(self.heads) > 64 and len(self.heads) > 4 * len(self.lines):
             self.heads = sorted((other.head(), other.tenant) for other in self.lines.values() if not other.parked)
 
     def find_first(self) -> tuple[int, Line] | None:
@@ -96,11 +97,6 @@ class Shape:
                 return job, line
             heapq.heappop(self.heads)
         return None
-
-    def is_served_by(self, free: FreeVector) -> bool:
-        """Whether one task of this shape would fit in `free`."""
-        ask = self.ask
-        return ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]
 
 
 class Queue:
@@ -133,7 +129,7 @@ class Queue:
         shape = self.shapes[key]
         line = shape.lines[job.spec.tenant]
         line.remove(job.id)
-        if len(line):
+        if not line.is_empty():
             if not line.parked:
                 shape.offer(line)
             return
@@ -154,8 +150,10 @@ class Queue:
 
     def wake_for_room(self, free: FreeVector) -> None:
         """A node has this free now: wake the shapes that a task of fits in it."""
+        gpus, cpu, memory = free
         for key, shape in self.shapes.items():
-            if key not in self.awake and shape.is_served_by(free):
+            ask = shape.ask
+            if ask.gpus <= gpus and ask.cpu_milli <= cpu and ask.memory_bytes <= memory:
                 self.awake[key] = shape
 
     def wake_all(self) -> None:

@@ -7,6 +7,7 @@ An entry that its job has outlived is dropped when it comes to the top.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 
 from muster.model.job import Job
 from muster.model.phase import TERMINAL, Running
@@ -30,11 +31,6 @@ class Timers:
         elif isinstance(phase, TERMINAL):
             heapq.heappush(self._ended, (phase.since, job.id))
 
-    def is_quiet(self, now: int, retain_ms: int) -> bool:
-        """Whether nothing can be due: a glance at the tops, outlived or not."""
-        limits, ended = self._limits, self._ended
-        return (not limits or limits[0][0] > now) and (not ended or ended[0][0] > now - retain_ms)
-
     def find_limit(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (deadline, job) of a run that is still running."""
         while self._limits:
@@ -53,12 +49,12 @@ class Timers:
             heapq.heappop(self._ended)
         return None
 
-    def take_ended(self, jobs: dict[int, Job], instant: int, most: int) -> list[int]:
-        """Up to `most` jobs that ended at or before `instant`, in order of end and id; the caller retires them."""
+    def take_ended(self, jobs: dict[int, Job], is_due: Callable[[int], bool], most: int) -> list[int]:
+        """Up to `most` jobs whose end `is_due` finds old enough, oldest first; the caller retires them."""
         taken: list[int] = []
         while len(taken) < most:
             first = self.find_ended(jobs)
-            if first is None or first[0] > instant:
+            if first is None or not is_due(first[0]):
                 break
             taken.append(heapq.heappop(self._ended)[1])
         return taken
