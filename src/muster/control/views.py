@@ -13,6 +13,7 @@ from muster.scheduler.reasons import explain
 from muster.units import Resources
 from muster.wire.views import Ahead, JobPage, JobView, NodeView, Place, TaskCounts, TenantView, WhyView
 from muster.wire.words import put_in_words
+from muster.world.tasks import LIVE
 from muster.world.world import World
 
 STATES: Final = ("live", "over", "all")
@@ -57,6 +58,15 @@ def phase_word(world: World, job: Job) -> str:
     if counts[TaskPhase.RUNNING]:
         return "running"
     return "starting" if counts[TaskPhase.STARTING] else "queued"
+
+
+def find_try(world: World, job: Job, task: int) -> tuple[int, bool]:
+    """The epoch of a task's latest try, and whether there will be nothing more to read of that task."""
+    if job.spec.array:
+        tasks = world.arrays[job.id]
+        return tasks.epoch[task], tasks.phase[task] not in LIVE
+    ranks = world.ranks.get(job.id)
+    return job.epoch, is_over(job) or (ranks is not None and ranks[task] == TaskPhase.SUCCEEDED)
 
 
 def page_jobs(world: World, *, state: str, tenant: str, phase: str, after: int, limit: int) -> JobPage:

@@ -1,0 +1,33 @@
+"""The ASGI application: the guard, the routes, and what becomes of every error. It is all that a server must know."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp
+
+from muster.api.fleet import Fleet
+from muster.api.guard import Guard
+from muster.api.jobs import Jobs
+from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
+from muster.control.follower import Follower
+from muster.model.errors import MusterError
+from muster.ports import Logs
+
+
+def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] = ()) -> ASGIApp:
+    """The API of one follower."""
+    app = Starlette(
+        routes=[*Jobs(follower, logs).routes, *Fleet(follower).routes],
+        exception_handlers={
+            MusterError: on_muster_error,
+            HTTPException: on_http_error,
+            ClientDisconnect: on_disconnect,
+            Exception: on_bug,
+        },
+    )
+    app.router.redirect_slashes = False
+    return Guard(app, token, hosts)

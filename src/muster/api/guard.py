@@ -1,0 +1,91 @@
+"""The guard: who may speak to the API at all. It stands before the router and knows no route but the health check.
+
+A browser must not be talked into using it: the Host must be a name of this machine (a rebound DNS name is not), and a
+request that carries an Origin is a web page's. Then the token is compared, in constant time, and the body is bounded.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from muster.api.problems import ProblemResponse, RefusedError, bad_field
+from muster.model.reason import Code, Reason
+
+BODY_BYTES_MAX: Final = 1024 * 1024
+OPEN_PATHS: Final = ("/v1/health",)
+
+
+class Guard:
+    """ASGI middleware. `hosts` are names that are served besides those of the loopback interface."""
+
+    def __init__(self, app: ASGIApp, token: str, hosts: Collection[str] = ()) -> None:
+        self._app = app
+        self._token = f"Bearer {token}".encode()
+        self._hosts = frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or pass on with a bounded body."""
+        if scope["type"] != "http":
+            return
+        try:
+            self._check(scope)
+        except RefusedError as error:
+            await ProblemResponse(error.reason, error.status)(scope, receive, send)
+            return
+        await self._app(scope, _bounded(receive), send)
+
+    def _check(self, scope: Scope) -> None:
+        hosts = [value.decode("latin-1") for value in _headers(scope, b"host")]
+        if len(hosts) != 1 or not self._is_ours(_without_port(hosts[0])):
+            raise bad_field("Host header", "only this machine's own names are served here", 403)
+        if any(_headers(scope, b"origin")):
+            raise bad_field("Origin header", "requests of web pages are not served", 403)
+        tokens = list(_headers(scope, b"authorization"))
+        is_known = len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token)
+        if not is_known and scope["path"] not in OPEN_PATHS:
+            raise RefusedError(Reason(Code.UNAUTHORISED), 401)
+        for length in _headers(scope, b"content-length"):
+            if not length.isdigit() or int(length) > BODY_BYTES_MAX:
+                raise _too_large(int(length) if length.isdigit() else 0)
+
+    def _is_ours(self, host: str) -> bool:
+        if host == "localhost" or host in self._hosts:
+            return True
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+
+def _headers(scope: Scope, wanted: bytes) -> Iterator[bytes]:
+    return (value for name, value in scope["headers"] if name == wanted)
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+def _bounded(receive: Receive) -> Receive:
+    """The same body, until it grows too large: a chunked one does not say beforehand."""
+    left = BODY_BYTES_MAX
+
+    async def receive_bounded() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise _too_large(BODY_BYTES_MAX - left)
+        return message
+
+    return receive_bounded
+
+
+def _too_large(size: int) -> RefusedError:
+    return RefusedError(Reason(Code.TOO_LARGE, "body", needed=size, available=BODY_BYTES_MAX), 413)

@@ -1,0 +1,205 @@
+"""Jobs over HTTP: submit, list, show, explain, tell, cancel, and read what they wrote.
+
+Reads are answered from the follower's world, and from the journal for what retired; changes are asked of the leader. A
+log is opened through the Logs port alone, by numbers and never by a name that somebody sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.params import read_body, read_choice, read_job, read_number
+from muster.api.problems import JsonResponse, ProblemResponse, bad_field, unknown_job
+from muster.control.follower import Follower
+from muster.control.story import find_spec, find_tries, tell, view_from_story
+from muster.control.views import PHASES, STATES, find_try, is_over, page_jobs, view_job, view_why, why_not_waiting
+from muster.model.reason import Refused
+from muster.model.spec import Spec, find_fault
+from muster.ports import Logs
+from muster.wire.link import Answer
+from muster.wire.views import JobView, Submitted
+from muster.world.world import World
+
+LIMIT_DEFAULT: Final = 100
+LIMIT_MAX: Final = 1000
+WAIT_MAX_MS: Final = 60_000
+AT_LEAST_PATIENCE_S: Final = 5.0
+LOG_BYTES_MAX: Final = 256 * 1024
+LOG_LOOK_S: Final = 0.1
+"""How often a log is looked at while somebody waits for more of it: files do not call."""
+CAUSE: Final = "api"
+
+_spec_decoder: Final = msgspec.json.Decoder(Spec)
+
+
+class Try(NamedTuple):
+    """One try of a task: its epoch, and whether nothing more will be written by it."""
+
+    epoch: int
+    is_over: bool
+
+
+class Jobs:
+    """The routes below /v1/jobs."""
+
+    def __init__(self, follower: Follower, logs: Logs) -> None:
+        self._follower = follower
+        self._logs = logs
+        self.routes = [
+            Route("/v1/jobs", self.submit, methods=["POST"]),
+            Route("/v1/jobs", self.page, methods=["GET"]),
+            Route("/v1/jobs/{job}", self.show, methods=["GET"]),
+            Route("/v1/jobs/{job}/why", self.why, methods=["GET"]),
+            Route("/v1/jobs/{job}/story", self.story, methods=["GET"]),
+            Route("/v1/jobs/{job}/logs", self.logs, methods=["GET"]),
+            Route("/v1/jobs/{job}/cancel", self.cancel, methods=["POST"]),
+        ]
+
+    async def submit(self, request: Request) -> Response:
+        """A new job, or the one that the same key made before."""
+        spec = await read_body(request, _spec_decoder, "spec")
+        fault = find_fault(spec)
+        if fault is not None:
+            return ProblemResponse(fault)
+        answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), CAUSE)
+        return answer_response(answer, 201)
+
+    async def page(self, request: Request) -> Response:
+        """A page of jobs. Whoever asks for a phase means all jobs in it, over or not."""
+        query = request.query_params
+        phase = read_choice(query.get("phase"), "phase", PHASES, default="")
+        state = read_choice(query.get("state"), "state", STATES, default="all" if phase else "live")
+        after = read_number(query.get("after"), "after", default=0)
+        limit = read_number(query.get("limit"), "limit", default=LIMIT_DEFAULT, least=1, most=LIMIT_MAX)
+        world = await read_world(request, self._follower)
+        tenant = query.get("tenant", "")
+        return read_response(world, page_jobs(world, state=state, tenant=tenant, phase=phase, after=after, limit=limit))
+
+    async def show(self, request: Request) -> Response:
+        """One job; `wait_ms` waits for its end."""
+        number = read_job(request)
+        wait_ms = read_number(request.query_params.get("wait_ms"), "wait_ms", default=0, most=WAIT_MAX_MS)
+        world = await read_world(request, self._follower)
+        if wait_ms and number in world.jobs:
+            await self._follower.until(lambda seen: _is_done(seen, number), wait_ms / 1000)
+        return read_response(world, await self._view(number))
+
+    async def why(self, request: Request) -> Response:
+        """Why a job waits."""
+        number = read_job(request)
+        world = await read_world(request, self._follower)
+        job = world.jobs.get(number)
+        if job is not None:
+            return read_response(world, view_why(world, job))
+        return read_response(world, why_not_waiting(number, (await self._view(number)).phase))
+
+    async def story(self, request: Request) -> Response:
+        """A job's life."""
+        number = read_job(request)
+        world = await read_world(request, self._follower)
+        entries = [entry for entry in await self._follower.read_story(number) if entry.seq <= world.seq]
+        if not entries:
+            raise unknown_job(number)
+        return read_response(world, tell(entries, number, world.fleet.names))
+
+    async def cancel(self, request: Request) -> Response:
+        """End a job; that it is asked for is durable, not that it is done."""
+        return answer_response(await self._follower.cancel(read_job(request), CAUSE), 202)
+
+    async def logs(self, request: Request) -> Response:
+        """A piece of what a task wrote; `wait_ms` waits for more of it."""
+        number, query = read_job(request), request.query_params
+        task = read_number(query.get("task"), "task", default=0)
+        epoch = read_number(query.get("epoch"), "epoch", default=0)
+        offset = read_number(query.get("offset"), "offset", default=0)
+        wait_ms = read_number(query.get("wait_ms"), "wait_ms", default=0, most=WAIT_MAX_MS)
+        await read_world(request, self._follower)
+        looks = int(wait_ms / 1000 / LOG_LOOK_S)
+        while True:
+            # Before the file is read: what is over by now has written all that it ever will.
+            found = await self._find_try(number, task, epoch)
+            data = await asyncio.to_thread(_read_log, self._logs.find_log(number, task, found.epoch), offset)
+            if data or found.is_over or not looks:
+                break
+            looks -= 1
+            await self._follower.until(lambda world: _is_done(world, number), LOG_LOOK_S)
+        headers = {
+            "Muster-Next-Offset": str(offset + len(data)),
+            "Muster-Log-Epoch": str(found.epoch),
+            "Muster-Log-Over": "1" if found.is_over and len(data) < LOG_BYTES_MAX else "0",
+        }
+        return Response(data, headers=headers, media_type="application/octet-stream")
+
+    async def _view(self, number: int) -> JobView:
+        job = self._follower.world.jobs.get(number)
+        if job is not None:
+            return view_job(self._follower.world, job)
+        entries = await self._follower.read_story(number)
+        view = view_from_story(entries, number) if entries else None
+        if view is None:
+            raise unknown_job(number)
+        return view
+
+    async def _find_try(self, number: int, task: int, epoch: int) -> Try:
+        """The try that is meant: the asked-for one, else the task's latest. One before the latest is surely over."""
+        job = self._follower.world.jobs.get(number)
+        if job is not None:
+            _check_task(task, job.spec)
+            latest, is_last_over = find_try(self._follower.world, job, task)
+        else:
+            entries = await self._follower.read_story(number)
+            if not entries:
+                raise unknown_job(number)
+            _check_task(task, find_spec(entries, number)[1])
+            latest, is_last_over = find_tries(entries, number, task), True
+        return Try(epoch or latest, is_last_over or 0 < epoch < latest)
+
+
+async def read_world(request: Request, follower: Follower) -> World:
+    """The follower's world, once it holds the entry that the request wants to see."""
+    wanted = read_number(request.headers.get("muster-at-least"), "Muster-At-Least", default=0)
+    if not await follower.at_least(wanted, AT_LEAST_PATIENCE_S):
+        detail = f"entry {wanted} is not here yet, the newest is {follower.world.seq}"
+        raise bad_field("Muster-At-Least", detail, 503)
+    return follower.world
+
+
+def read_response(world: World, view: object) -> Response:
+    """A view, and the entry that it rests on."""
+    return JsonResponse(view, headers={"Muster-Seq": str(world.seq)})
+
+
+def answer_response(answer: Answer, status: int) -> Response:
+    """The leader's answer, and the entry that it rests on."""
+    headers = {"Muster-Seq": str(answer.seq)}
+    if isinstance(answer.reply, Refused):
+        return ProblemResponse(answer.reply.reason, headers=headers)
+    return JsonResponse(Submitted(answer.reply.job, answer.seq), status, headers)
+
+
+def _is_done(world: World, number: int) -> bool:
+    job = world.jobs.get(number)
+    return job is None or is_over(job)
+
+
+def _check_task(task: int, spec: Spec) -> None:
+    if task >= spec.tasks:
+        raise bad_field("task", f"the job has {spec.tasks}, counted from 0", 404)
+
+
+def _read_log(path: Path | None, offset: int) -> bytes:
+    if path is None:
+        return b""
+    try:
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(LOG_BYTES_MAX)
+    except FileNotFoundError:
+        return b""

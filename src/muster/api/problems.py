@@ -1,0 +1,122 @@
+"""Problems: every error as an RFC 9457 document with a stable code and one fix; never a stack trace.
+
+The one table from codes to statuses. What a reason says is worded in `muster.wire.words` and nowhere here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from muster.model.errors import MusterError, RejectedError
+from muster.model.reason import Code, Reason
+from muster.wire.views import Problem
+from muster.wire.words import put_in_words
+
+RETRY_AFTER_S: Final = 1
+
+STATUS: Final[dict[Code, int]] = {
+    Code.BAD_SPEC: 422,
+    Code.BAD_AMOUNT: 422,
+    Code.BAD_NAME: 422,
+    Code.TOO_LARGE: 422,
+    Code.ASKS_NOTHING: 422,
+    Code.NEVER_FITS: 422,
+    Code.NEVER_WITHIN_QUOTA: 422,
+    Code.UNKNOWN_TENANT: 422,
+    Code.UNKNOWN_JOB: 404,
+    Code.UNKNOWN_NODE: 404,
+    Code.NOT_FOUND: 404,
+    Code.ALREADY_OVER: 409,
+    Code.KEY_REUSED: 409,
+    Code.UNAUTHORISED: 401,
+    Code.OVERLOADED: 429,
+    Code.NO_LEADER: 503,
+    Code.STORE_REFUSED: 503,
+}
+"""What is not listed is a fault of the server: 500."""
+
+
+class RefusedError(MusterError):
+    """A refusal on its way out, with the status that its place gives it instead of the table's."""
+
+    def __init__(self, reason: Reason, status: int) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class JsonResponse(Response):
+    """A view as JSON."""
+
+    media_type = "application/json"
+
+    def __init__(self, view: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(_encoder.encode(view), status, headers)
+
+
+class ProblemResponse(JsonResponse):
+    """A reason as a problem document."""
+
+    media_type = "application/problem+json"
+
+    def __init__(self, reason: Reason, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
+        status = status or STATUS.get(reason.code, 500)
+        words = put_in_words(reason)
+        problem = Problem(
+            type=f"urn:muster:problem:{reason.code.value}",
+            title=reason.code.name.lower().replace("_", " "),
+            status=status,
+            code=reason.code.value,
+            detail=words.what,
+            fix=words.fix,
+            needed=reason.needed,
+            available=reason.available,
+        )
+        super().__init__(problem, status, {**_standing_headers(status), **(headers or {})})
+
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+def bad_field(subject: str, detail: str, status: int = 422) -> RefusedError:
+    """Something in the request is not what it should be."""
+    return RefusedError(Reason(Code.BAD_SPEC, subject, detail=detail), status)
+
+
+def unknown_job(job: int) -> RejectedError:
+    """There is no such job, nor was there ever."""
+    return RejectedError(Reason(Code.UNKNOWN_JOB, "job", needed=job))
+
+
+async def on_muster_error(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette's signature
+    """A refusal of ours."""
+    assert isinstance(error, MusterError)  # noqa: S101 - registered for this kind alone
+    return ProblemResponse(error.reason, error.status if isinstance(error, RefusedError) else None)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """What the router refuses: no such address, or not with that method."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this kind alone
+    reason = Reason(Code.NOT_FOUND, f"{request.method} {request.url.path[:200]}")
+    return ProblemResponse(reason, error.status_code, error.headers)
+
+
+async def on_disconnect(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette's signature
+    """The client has left in the middle of its request: nobody reads this."""
+    return Response(status_code=400)
+
+
+async def on_bug(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette's signature
+    """A bug of ours: the log has the trace, the client has a code."""
+    return ProblemResponse(Reason(Code.INVARIANT, "the server answers", detail="unexpected error, see its log"), 500)
+
+
+def _standing_headers(status: int) -> dict[str, str]:
+    if status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": str(RETRY_AFTER_S)} if status in (429, 503) else {}
