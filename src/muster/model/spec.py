@@ -58,7 +58,8 @@ def find_fault(spec: Spec) -> Reason | None:
 
 
 def _find_count_fault(spec: Spec) -> Reason | None:
-    if spec.gang == 1 and 0 <= spec.array <= ARRAY_MAX and 0 <= spec.retries <= RETRIES_MAX:
+    alone = not spec.array or (spec.gang == 1 and spec.limit_ms is None)
+    if alone and 1 <= spec.gang <= GANG_MAX and 0 <= spec.array <= ARRAY_MAX and 0 <= spec.retries <= RETRIES_MAX:
         return None
     for field, value, least, most in (
         ("gang", spec.gang, 1, GANG_MAX),
@@ -67,9 +68,9 @@ def _find_count_fault(spec: Spec) -> Reason | None:
     ):
         if not least <= value <= most:
             return Reason(Code.BAD_AMOUNT, field, needed=value, available=most, detail=f"between {least} and {most}")
-    if spec.array and spec.gang != 1:
-        return Reason(Code.BAD_SPEC, "array", detail="an array's tasks are gangs of one; leave `gang` out")
-    return None
+    if spec.gang != 1:
+        return Reason(Code.BAD_SPEC, "gang", detail="an array's tasks are gangs of one; leave `gang` out")
+    return Reason(Code.BAD_SPEC, "limit_ms", detail="an array has no time limit yet; use `timeout` in the command")
 
 
 def _find_amount_fault(spec: Spec) -> Reason | None:

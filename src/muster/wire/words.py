@@ -59,7 +59,7 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.JOURNAL_DAMAGED: Words("the {subject} is damaged: {detail}", "restore a backup; the file was not touched"),
     Code.ALREADY_SERVED: Words(
-        "another server holds {detail}", "use the one that runs (`muster ls`), or stop it with `muster down`"
+        "another server holds {subject}", "use the one that runs (`muster ls`), or stop it with `muster down`"
     ),
     Code.PORT_TAKEN: Words("port {needed} is taken", "free it, or choose another with `muster up --port`"),
     Code.HOME_UNUSABLE: Words("cannot use {subject}: {detail}", "set MUSTER_HOME to a directory that you may write to"),
