@@ -59,13 +59,13 @@ class Reason(Record, frozen=True):
     detail: str = ""
 
 
-class Refused(Record, frozen=True):
+class Refused(Record, frozen=True, tag="refused"):
     """The answer to an event that changed nothing."""
 
     reason: Reason
 
 
-class Done(Record, frozen=True):
+class Done(Record, frozen=True, tag="done"):
     """The answer to an event that was taken: the job it is about, or 0."""
 
     job: int = 0
