@@ -11,6 +11,7 @@ from functools import partial
 
 import msgspec
 
+from bench.lag import lag_p99_ms
 from bench.load import NODE, Driver, make_kernel, make_submits, pass_through
 from bench.report import Metric, Result, cpu_seconds, median
 from muster.kernel.kernel import Kernel
@@ -38,6 +39,7 @@ def run(seed: int) -> Result:
         "single_events_per_s": Metric(middle["batch_1"], "events/s", 40_000, at_least=True),
         "array_tasks_per_s": Metric(middle["array"], "tasks/s", 1_000_000, at_least=True),
         "fork_ms": Metric(middle["fork_ms"], "ms", 5, at_least=False),
+        "lag_p99_ms": Metric(lag_p99_ms(), "ms", 50, at_least=False),
     }
     reference = {
         "floor_events_per_s": middle["floor"],
