@@ -58,15 +58,15 @@ class Tail:
         _write(b"".join(self._prefix + line + b"\n" for line in lines))
 
 
-def follow_output(client: Client, job: int) -> JobView:
-    """Print a gang's output until the job is over; the job as it ended."""
+def follow_output(client: Client, job: int, first_epoch: int = 1) -> JobView:
+    """Print a gang's output, try after try, until the job is over; the job as it ended."""
     view = _await_start(client, job)
-    while view.epoch:
-        tails = _open_tails(client, view)
-        view = _follow_try(client, view, tails)
-        if view.is_over:
-            break
-        click.echo(f"job {job} is tried again, as epoch {view.epoch}", err=True)
+    epoch = first_epoch
+    while epoch <= view.epoch:
+        if epoch > first_epoch:
+            click.echo(f"job {job} is tried again, as epoch {epoch}", err=True)
+        view = _follow_try(client, view, epoch)
+        epoch += 1
     return view
 
 
@@ -84,18 +84,18 @@ def _await_start(client: Client, job: int) -> JobView:
                 click.echo(f"job {job} is {words}", err=True)
 
 
-def _open_tails(client: Client, view: JobView) -> list[Tail]:
+def _open_tails(client: Client, view: JobView, epoch: int) -> list[Tail]:
     if view.tasks == 1:
-        return [Tail(client, view.id, 0, view.epoch)]
+        return [Tail(client, view.id, 0, epoch)]
     shown = min(view.tasks, RANKS_SHOWN_MAX)
     if shown < view.tasks:
         click.echo(f"ranks 0 to {shown - 1} of {view.tasks}; others: muster logs {view.id} --task N", err=True)
-    return [Tail(client, view.id, rank, view.epoch, f"[{rank}] ".encode()) for rank in range(shown)]
+    return [Tail(client, view.id, rank, epoch, f"[{rank}] ".encode()) for rank in range(shown)]
 
 
-def _follow_try(client: Client, view: JobView, tails: list[Tail]) -> JobView:
+def _follow_try(client: Client, view: JobView, epoch: int) -> JobView:
     """Print until this try is over; the job then, which may have begun another."""
-    epoch = view.epoch
+    tails = _open_tails(client, view, epoch)
     while True:
         wait_ms = LOG_WAIT_MS if len(tails) == 1 else 0
         printed = [tail.print_more(wait_ms) for tail in tails]

@@ -18,9 +18,11 @@ from muster.sdk.client import Client
 def logs(job: int, follow: bool, task: int | None, epoch: int | None) -> None:
     """Print a job's output."""
     with Client() as client:
-        if follow and task is None and epoch is None and client.show(job).counts is None:
-            follow_output(client, job)
-            return
+        if follow and task is None and epoch is None:
+            view = client.show(job)
+            if view.counts is None:
+                follow_output(client, job, max(1, view.epoch))
+                return
         for part in client.logs(job, task or 0, epoch=epoch or 0, follow=follow):
             sys.stdout.buffer.write(part)
             sys.stdout.buffer.flush()

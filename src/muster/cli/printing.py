@@ -54,7 +54,8 @@ def print_json(value: object) -> None:
 
 def show_ago(at_ms: int) -> str:
     """How long ago, to the second."""
-    return show_duration(max(0, int(time.time() * 1000) - at_ms) // 1000 * 1000)
+    span_s = (int(time.time() * 1000) - at_ms) // 1000
+    return show_duration(span_s * 1000) if span_s > 0 else "0s"
 
 
 def show_ask(ask: Resources) -> str:
@@ -85,6 +86,8 @@ def show_end(view: JobView) -> str:
     """How a job ended, in words: `failed: exit code 3`."""
     if view.phase != "failed":
         return view.phase
+    if view.counts is not None:
+        return f"failed: {view.counts.failed} of {view.tasks} tasks"
     words = {"limit": "ran past its limit", "lost": "its node was lost"}
     return f"failed: {words.get(view.why, f'exit code {view.exit_code}')}"
 

@@ -117,7 +117,7 @@ def _end_role(home: Home, role: str) -> bool:
 def _rest_engine(home: Home) -> None:
     """Nothing runs, so the supervisor is of no use until the next `up`. Its own program tells it, not this one."""
     if home.engine_root.exists():
-        program = [sys.executable, "-P", "-m", "muster.app", "rest", "--home", str(home.root)]
+        program = [sys.executable, "-P", "-m", "muster.app.rest", str(home.root)]
         subprocess.run(program, stdin=subprocess.DEVNULL, check=False)
 
 

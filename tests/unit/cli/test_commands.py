@@ -201,7 +201,7 @@ def test_run_of_an_array_shows_progress(serve: Serve, capsys: pytest.CaptureFixt
         "0/20 done",
         "10/20 done, 9 running, 1 failed",
         "20/20 done, 1 failed",
-        "job 7 failed: exit code 5",
+        "job 7 failed: 1 of 20 tasks",
     ]
 
 

@@ -1,0 +1,236 @@
+"""The crash campaign: submit under load, kill -9 whoever is to die, bring it back, and compare the books at the end.
+
+Three books must agree: what clients were told (acknowledged job numbers by key), what the journal says, and what the
+jobs themselves wrote (one line per run of each). A long job that runs through it all must still be the same process.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from live import LiveHome, await_true
+
+from muster.model.errors import MusterError
+from muster.model.fact import Accepted, Ended
+from muster.model.phase import TaskPhase
+from muster.model.spec import Spec
+from muster.ports.failpoint import VARIABLE
+from muster.sdk.client import Client
+from muster.stores.sqlite import SqliteJournal
+from muster.units import Resources
+from muster.wire.codec import decode_entry
+from muster.wire.views import JobView
+
+THREADS: Final = 3
+ROLES: Final = ("leader", "follower", "supervisor")
+STEADY_CODE: Final = 7
+SMALL: Final = Resources(cpu_milli=1000)
+
+
+class Tally(NamedTuple):
+    """What a campaign came to."""
+
+    acknowledged: int
+    accepted: int
+    runs: int
+    tried_again: int
+
+
+class Load:
+    """Threads that submit keyed jobs, each until it is acknowledged, however often the server dies meanwhile."""
+
+    def __init__(self, live: LiveHome, out: Path) -> None:
+        self._live = live
+        self._out = out
+        self._enough = threading.Event()
+        self._numbers = iter(range(1_000_000_000))
+        self._turn = threading.Lock()
+        self.acknowledged: dict[str, int] = {}
+        self._threads = [threading.Thread(target=self._run, name=f"load-{n}") for n in range(THREADS)]
+
+    def start(self) -> None:
+        """Begin to submit."""
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """Begin nothing new, and pursue what was begun to its acknowledgement."""
+        self._enough.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        with self._live.client(patience_s=1) as client:
+            while not self._enough.is_set():
+                with self._turn:
+                    key = f"k{next(self._numbers)}"
+                job = self._pursue(client, key)
+                with self._turn:
+                    self.acknowledged[key] = job
+                self._enough.wait(0.02)  # a pace that leaves the machine room to run the jobs
+
+    def _pursue(self, client: Client, key: str) -> int:
+        script = f'echo "$MUSTER_EPOCH" >> {shlex.quote(str(self._out / key))}'
+        spec = Spec(("/bin/sh", "-c", script), name=key, ask=SMALL)
+        give_up_at = time.monotonic() + 120
+        while True:
+            try:
+                return client.submit(spec, key).job
+            except MusterError:
+                if time.monotonic() > give_up_at:
+                    raise
+                time.sleep(0.05)
+
+
+class Campaign:
+    """One server, one load, one steady job, any number of deaths."""
+
+    def __init__(self, live: LiveHome, place: Path) -> None:
+        self.live = live
+        self._out = place / "out"
+        self._out.mkdir()
+        self._steady_file = place / "steady"
+        self._release_file = place / "release"
+        self._steady_job = 0
+        self._spawned: list[subprocess.Popen[bytes]] = []
+        self.load = Load(live, self._out)
+
+    def begin(self) -> None:
+        """Start the job that is to live through everything, and then the load."""
+        words = (str(self._steady_file), str(self._release_file))
+        script = f'echo $$ >> "$0"; while [ ! -e "$1" ]; do sleep 0.1; done; exit {STEADY_CODE}'
+        with self.live.client() as client:
+            self._steady_job = client.submit(Spec(("/bin/sh", "-c", script, *words), ask=SMALL), "steady").job
+        await_true(lambda: self._steady_pids() != [], "the steady job runs")
+        self.load.start()
+
+    def arm(self, point: str, passes: int) -> subprocess.Popen[bytes] | None:
+        """Replace the process that passes `point` by one that will die there. None if it is the supervisor."""
+        role = role_of(point)
+        if role == "supervisor":  # it is the leader's to start, and inherits its environment
+            self.live.kill("leader")
+            self.live.kill("supervisor")
+            self._spawn("leader", f"{point}:{passes}")
+            return None
+        self.live.kill(role)
+        return self._spawn(role, f"{point}:{passes}")
+
+    def _spawn(self, role: str, arming: str) -> subprocess.Popen[bytes]:
+        program = [sys.executable, "-P", "-m", "muster.app", role, "--home", str(self.live.root)]
+        with self.live.home.log_file(role).open("ab") as log:
+            process = subprocess.Popen(
+                program,
+                env={**self.live.env, VARIABLE: arming},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._spawned.append(process)
+        return process
+
+    def strike(self, dice: random.Random) -> None:
+        """Kill one or two roles at a random moment, and bring the server back."""
+        time.sleep(dice.uniform(0, 0.4))  # not a wait for anything: the moment itself is what is drawn
+        for role in dice.sample(ROLES, dice.choice((1, 1, 2))):
+            self.live.kill(role)
+        self.live.muster("up")
+
+    def finish(self) -> Tally:
+        """End the load, let everything run out, and compare the books."""
+        self.load.stop()
+        for process in self._spawned:  # armed ones: all of them are to be dead by now
+            process.wait(60)
+        self.live.muster("up")
+        with self.live.client() as client:
+            self._check_steady(client)
+            for job in self.load.acknowledged.values():
+                self._await_over(client, job)
+            self._check_listing(client)
+        return self._check_journal()
+
+    def _await_over(self, client: Client, job: int) -> JobView:
+        give_up_at = time.monotonic() + 120
+        while not (view := client.show(job, wait_ms=5_000)).is_over:
+            assert time.monotonic() < give_up_at, f"job {job} does not end: {view}\n{client.story(job)}"
+        return view
+
+    def _check_steady(self, client: Client) -> None:
+        """The long job was adopted each time: one process from the beginning, and its own exit code."""
+        [pid] = self._steady_pids()
+        assert Path(f"/proc/{pid}").exists(), "the steady job was lost"
+        self._release_file.touch()
+        view = self._await_over(client, self._steady_job)
+        assert (view.phase, view.exit_code, view.epoch) == ("failed", STEADY_CODE, 1), client.story(self._steady_job)
+        assert self._steady_pids() == [pid], "the steady job ran twice"
+
+    def _check_listing(self, client: Client) -> None:
+        """Each acknowledged job is listed once, or has retired to history."""
+        listed: Counter[int] = Counter()
+        after: int | None = 0
+        while after is not None:
+            page = client.list(state="all", after=after, limit=1000)
+            listed.update(job.id for job in page.jobs)
+            after = page.next_after
+        assert not [job for job, times in listed.items() if times > 1]
+        for key, job in self.load.acknowledged.items():
+            view = client.show(job)
+            assert (view.phase, view.name) == ("succeeded", key), client.story(job)
+
+    def _check_journal(self) -> Tally:
+        """No key was accepted twice, no acknowledgement is missing, no job ended twice, no run wrote twice."""
+        accepted: dict[str, list[int]] = {}
+        ended: Counter[int] = Counter()
+        for item in self._facts():
+            if isinstance(item, Accepted):
+                accepted.setdefault(item.key, []).append(item.job)
+            elif isinstance(item, Ended):
+                ended[item.job] += 1
+                assert item.phase is not TaskPhase.CANCELLED
+        assert not {key: jobs for key, jobs in accepted.items() if len(jobs) > 1}, "a key made two jobs"
+        assert self.load.acknowledged.items() <= {key: jobs[0] for key, jobs in accepted.items()}.items()
+        assert set(ended.values()) == {1}
+        assert len(ended) == len(accepted)
+        runs = [self._runs_of(key) for key in accepted if key != "steady"]
+        tried_again = sum(len(epochs) > 1 for epochs in runs)
+        return Tally(len(self.load.acknowledged), len(accepted), sum(map(len, runs)), tried_again)
+
+    def _runs_of(self, key: str) -> list[int]:
+        """The epochs that a job itself saw. Each try ran once; a second try is rare, and fenced by its epoch."""
+        file = self._out / key
+        assert file.exists(), f"job {self.load.acknowledged.get(key)} of {key} never ran"
+        epochs = [int(line) for line in file.read_text().split()]
+        assert len(set(epochs)) == len(epochs), f"{key} ran twice in one epoch: {epochs}"
+        return epochs
+
+    def _facts(self) -> list[object]:
+        journal = SqliteJournal(self.live.home.journal_file)
+        facts: list[object] = []
+        after = 0
+        while entries := journal.read_entries(after):
+            for data in entries:
+                entry = decode_entry(data)
+                facts.extend(entry.facts)
+                after = entry.seq
+        journal.close()
+        return facts
+
+    def _steady_pids(self) -> list[int]:
+        try:
+            return [int(line) for line in self._steady_file.read_text().split()]
+        except FileNotFoundError:
+            return []
+
+
+def role_of(point: str) -> str:
+    """Which process passes a failpoint: the store and the engine's near end live in the leader."""
+    room = point.partition(".")[0]
+    return room if room in ROLES else "leader"
