@@ -361,6 +361,53 @@ def test_the_polite_signal_comes_once(scene: Scene) -> None:
     assert bench.lines("terms") == ["term"]
 
 
+def test_a_stop_right_after_the_start_is_not_swallowed(scene: Scene) -> None:
+    bench = scene.bench()
+    for job in range(1, 21):
+        bench.start(Spec(command=("sleep", "600")), job=job)
+        bench.wait_started(job=job)
+        bench.stop(job=job)
+        assert bench.wait_exited(job=job).code == 143
+
+
+def test_a_start_on_its_way_is_held(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.engine.close()
+    bench.recorder.events.clear()
+    bench.start(bench.shell("exit 0", array=3))
+    bench.engine.open(bench.recorder)
+    assert [(held.job, held.first, held.count) for held in bench.wait_seen().held] == [(1, 0, 3)]
+    assert bench.wait_exited(task=2).code == 0
+
+
+BODY = """
+import sys
+from pathlib import Path
+from muster.engines.local.engine import LocalEngine
+from muster.model.instruction import Start
+from muster.model.spec import Spec
+from muster.units import Resources
+engine = LocalEngine(Path(sys.argv[1]), "here", Resources(cpu_milli=1))
+spec = Spec(command=("/bin/sh", "-c", sys.argv[2]), workdir=sys.argv[3], array=2)
+engine.carry_out([Start(1, 1, spec, task, ["here"], [1], [0]) for task in range(2)])
+engine.open(lambda events: None)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_body_killed_before_it_sends(scene: Scene, turn: int) -> None:
+    command = [sys.executable, "-c", BODY, str(scene.root), COUNTED, str(scene.scratch)]
+    environment = {**os.environ, "MUSTER_FAILPOINT": f"engine.before_send:{turn}"}
+    body = scene.spawn(command, env=environment, stdin=subprocess.PIPE)
+    assert body.wait() == -signal.SIGKILL
+    assert body.stdin is not None
+    body.stdin.close()
+    bench = scene.bench()
+    bench.start(bench.shell(COUNTED, array=2))
+    check_each_ran_once(bench, 2)
+
+
 def test_an_older_epoch_starts_nothing(scene: Scene) -> None:
     bench = scene.bench()
     bench.start(bench.shell(COUNTED), epoch=2)

@@ -1,8 +1,8 @@
 """The directory of one try of one task: everything about it that must outlive the supervisor.
 
 launch   what will be executed; the directory counts from the moment this exists
-lock     flocked as long as the shim lives: taken before the spawn, inherited by the shim and by nobody else
-stat     the shim's own /proc line, written before the command can run
+lock     flocked as long as the shim lives: taken before the spawn, inherited by the shim, never by the command
+stat     the shim's own /proc line, written the moment before the command runs
 fault    `workdir` or `exec`: why the command could not be run
 stop     somebody asked for an end, with this grace in milliseconds
 exit     the code, and a note if it was the supervisor who wrote it; terminal

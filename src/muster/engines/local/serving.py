@@ -36,6 +36,7 @@ from muster.model.errors import EngineError
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
 READ_BYTES: Final = 256 * 1024
 BACKLOG: Final = 16
+ENGINES_MAX: Final = 16  # one body, and whoever looks at it; each costs a descriptor
 
 _log = logging.getLogger(__name__)
 
@@ -147,6 +148,9 @@ class _Loop:
     def _accept(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionError):
             link, _ = self._listener.accept()
+            if len(self._engines) >= ENGINES_MAX:
+                link.close()
+                return
             link.setblocking(False)
             engine = _Engine(link)
             self._engines.append(engine)

@@ -18,19 +18,26 @@ SHELL: Final = "/bin/sh"
 _LOCK_FD: Final = 9
 
 # - The trap keeps the shim alive through Stop's signals; being a command and not '', it is not inherited.
-# - `stat` is written before the command can run: a free lock without `stat` proves that nothing ever ran.
+# - `stat` (who the shim is) is written by the subshell, the last thing before the command, and only then does the
+#   subshell let go of the lock. So a free lock without `stat` proves that nothing ever ran; and once there is a `stat`,
+#   whoever is in the group and not the shim takes signals as they come, so that Stop's are not swallowed by the trap.
 # - `exec` finds programs only, no builtins. If it fails, the EXIT trap of the subshell says so; if it succeeds, that
 #   trap is gone together with the subshell. (Not `exec --`: some dashes take the dashes for a program.)
-# - 9>&- : the command must not hold the lock, or a daemon it leaves behind would look like a living shim.
+# - `exec 9>&-`: the command must not hold the lock, or a daemon it leaves behind would look like a living shim.
 # - `exit` is one write of a few bytes, and counts for a reader only with its newline; a rename would need `mv`.
 _SCRIPT: Final = r"""
 trap : TERM INT HUP
 _muster_run=$1 _muster_dir=$2
 ulimit -S -n "$3"
 shift 3
-read -r _muster_stat < /proc/$$/stat && echo "$_muster_stat" > "$_muster_run/stat" || exit 126
+read -r _muster_stat < /proc/$$/stat || exit 126
 if cd -- "$_muster_dir"; then
-  ( trap 'echo exec > "$_muster_run/fault"' EXIT; exec "$@" ) 9>&-
+  (
+    echo "$_muster_stat" > "$_muster_run/stat" || exit 126
+    exec 9>&-
+    trap 'echo exec > "$_muster_run/fault"' EXIT
+    exec "$@"
+  )
   _muster_code=$?
 else
   echo workdir > "$_muster_run/fault"

@@ -79,6 +79,7 @@ class Run:
     begun: bool = False
     shim: Shim | None = None
     kill_at: float | None = None
+    warned: bool = False
     end: End | None = None
 
 
@@ -169,15 +170,25 @@ class Supervisor:
     def _ask_to_end(self, runs: list[Run], grace_ms: int) -> None:
         """The polite signal, once, and a date for the other one. A later Stop may only bring the date forward."""
         kill_at = time.monotonic() + grace_ms / 1000
-        polite = []
         for run in runs:
             if run.kill_at is None:
                 self._note_stop(run, grace_ms)
-                polite.append(run)
             if run.kill_at is None or kill_at < run.kill_at:
                 run.kill_at = kill_at
                 self._look_at(run, kill_at)
-        living = [(run, run.shim) for run in polite if run.shim is not None and not run.shim.ended]
+        self._warn(runs)
+
+    def _warn(self, runs: list[Run]) -> None:
+        """The polite signal. It waits for `stat`: a shim that has no command yet would swallow it."""
+        living = []
+        for run in runs:
+            if run.kill_at is None or run.warned or run.shim is None or run.shim.ended:
+                continue
+            if run.place.find_shim() is None:
+                self._look_at(run, time.monotonic() + LOOK_AGAIN_S)
+                continue
+            run.warned = True
+            living.append((run, run.shim))
         members = find_members({shim.pid for _, shim in living})
         for run, shim in living:
             if _is_certain(shim):
@@ -234,6 +245,7 @@ class Supervisor:
         return bool(self._waiting) and self._live < self._live_max
 
     def _look(self, runs: list[Run]) -> None:
+        self._warn(runs)
         walked = {run.shim.pid for run in runs if run.shim is not None and _needs_walk(run, run.shim)}
         members = find_members(walked)
         for run in runs:
@@ -376,7 +388,6 @@ class Supervisor:
         self._watch(run, shim)
         grace_ms = run.place.find_stop()
         if grace_ms is not None:
-            run.kill_at = None  # a grace counts from the polite signal, which only follows now
             self._ask_to_end([run], grace_ms)
 
     def _adopt_ended(self, run: Run) -> None:
