@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from muster.model.errors import StoreError
+from muster.model.errors import InvariantError, StoreError
 from muster.model.job import Job, NodePhase, Quota
 from muster.model.phase import ACTIVE, Queued, TaskPhase
 from muster.model.reason import Code, Reason
@@ -56,11 +56,18 @@ class Snapshot(msgspec.Struct, frozen=True):
     tenants: dict[str, Quota]
     nodes: NodeColumns
     jobs: list[Job]
-    arrays: dict[int, TaskColumns]
-    ranks: dict[int, bytes]
+    arrays: list[tuple[int, TaskColumns]]
+    ranks: list[tuple[int, bytes]]
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """What is read first: a newer format may have any other shape."""
+
+    format: int
 
 
 _encoder: Final = msgspec.msgpack.Encoder(order="sorted")
+_head_decoder: Final = msgspec.msgpack.Decoder(_Head)
 _decoder: Final = msgspec.msgpack.Decoder(Snapshot)
 
 
@@ -84,8 +91,8 @@ def snapshot(world: World) -> bytes:
                 fleet.cap_memory.tobytes(),
             ),
             jobs=[world.jobs[number] for number in sorted(world.jobs)],
-            arrays={number: _task_columns(tasks) for number, tasks in sorted(world.arrays.items())},
-            ranks={number: bytes(ranks) for number, ranks in sorted(world.ranks.items())},
+            arrays=[(number, _task_columns(world.arrays[number])) for number in sorted(world.arrays)],
+            ranks=[(number, bytes(world.ranks[number])) for number in sorted(world.ranks)],
         )
     )
 
@@ -98,13 +105,25 @@ def digest(world: World) -> str:
 def restore(data: bytes) -> World:
     """The world that `snapshot` described; bytes that cannot be read raise StoreError."""
     content = _decode(data)
+    try:
+        return _rebuild(content)
+    except (ValueError, LookupError, InvariantError) as error:
+        raise StoreError(Reason(Code.JOURNAL_DAMAGED, "snapshot", detail=str(error))) from error
+
+
+def _rebuild(content: Snapshot) -> World:
     world = World()
     world.seq, world.now = content.seq, content.now
     world.next_job, world.accepted, world.retired = content.next_job, content.accepted, content.retired
     world.tenants = content.tenants
     _restore_nodes(world, content.nodes)
+    arrays, ranks = dict(content.arrays), dict(content.ranks)
     for job in content.jobs:
-        _restore_job(world, job, content)
+        _restore_job(world, job)
+        if job.spec.array:
+            _restore_tasks(world, job, arrays[job.id])
+        elif job.id in ranks:
+            world.ranks[job.id] = bytearray(ranks[job.id])
     phases = array("q", content.nodes.phase)
     for slot, phase in enumerate(phases):
         if phase != NodePhase.UP:
@@ -114,21 +133,12 @@ def restore(data: bytes) -> World:
 
 def _decode(data: bytes) -> Snapshot:
     try:
-        return _decoder.decode(data)
-    except msgspec.MsgspecError as error:
-        found = _find_format(data)
-        if found is not None and found > FORMAT:
-            raise StoreError(Reason(Code.JOURNAL_NEWER, "snapshot", needed=found, available=FORMAT)) from error
+        found = _head_decoder.decode(data).format
+        if found <= FORMAT:
+            return _decoder.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise StoreError(Reason(Code.JOURNAL_DAMAGED, "snapshot", detail=str(error))) from error
-
-
-def _find_format(data: bytes) -> int | None:
-    try:
-        raw = msgspec.msgpack.decode(data)
-    except msgspec.MsgspecError:
-        return None
-    found = raw.get("format") if isinstance(raw, dict) else None
-    return found if isinstance(found, int) else None
+    raise StoreError(Reason(Code.JOURNAL_NEWER, "snapshot", needed=found, available=FORMAT))
 
 
 def _restore_nodes(world: World, nodes: NodeColumns) -> None:
@@ -137,20 +147,16 @@ def _restore_nodes(world: World, nodes: NodeColumns) -> None:
         world.fleet.join(slot, name, Resources(*(column[slot] for column in columns)))
 
 
-def _restore_job(world: World, job: Job, content: Snapshot) -> None:
+def _restore_job(world: World, job: Job) -> None:
     world.put(job)
     if job.key:
         world.keys[(job.spec.tenant, job.key)] = job.id
-    if job.spec.array:
-        _restore_tasks(world, job, content.arrays[job.id])
-    elif isinstance(job.phase, Queued):
+    if isinstance(job.phase, Queued):
         world.queue.add(job)
     elif isinstance(job.phase, ACTIVE):
         for lease in job.phase.run.leases:
             world.fleet.occupy(lease.slot, job.id, job.spec.ask, lease.tasks, lease.devices)
         world.ledger.charge(job.spec.tenant, job.spec.ask, job.spec.gang)
-        if job.id in content.ranks:
-            world.ranks[job.id] = bytearray(content.ranks[job.id])
 
 
 def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:

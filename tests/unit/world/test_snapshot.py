@@ -1,0 +1,78 @@
+"""Snapshots hold content by name, and a restore derives every index from it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from muster.model import event
+from muster.model.errors import StoreError
+from muster.model.reason import Code
+from muster.testing.rig import Rig
+from muster.world.invariants import check_world
+from muster.world.snapshot import digest, restore, snapshot
+
+
+def busy_rig() -> Rig:
+    rig = Rig(nodes=3)
+    rig.tenant("a", gpus=8)
+    rig.submit(8, gang=2)
+    rig.submit(1, array=12, tenant="a")
+    rig.submit(2, tenant="a", limit_ms=50)
+    rig.submit(8, gang=3)
+    rig.start(1, 0, 1)
+    rig.feed(event.Started(2, 1, 0, 5))
+    rig.feed(event.Exited(2, 1, 0, 1, 2))
+    rig.feed(event.NodeSilent("node-2"))
+    return rig
+
+
+def test_a_world_with_gangs_and_arrays_comes_back_whole() -> None:
+    world = busy_rig().world
+    again = restore(snapshot(world))
+    assert digest(again) == digest(world)
+    assert snapshot(again) == snapshot(world)
+    assert again.ranks == world.ranks
+    assert again.keys == world.keys
+    check_world(again)
+
+
+def test_a_restored_world_holds_what_its_leases_hold() -> None:
+    world = busy_rig().world
+    again = restore(snapshot(world))
+    assert again.ledger.holdings() == world.ledger.holdings()
+    assert again.fleet.shelves == world.fleet.shelves
+    assert again.fleet.holders == world.fleet.holders
+    assert list(again.queue.waiting()) == list(world.queue.waiting())
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xc1", b"\x90", b"plainly not a snapshot", msgspec.msgpack.encode({"format": 1})]
+)
+def test_damage_is_a_store_error(data: bytes) -> None:
+    with pytest.raises(StoreError) as caught:
+        restore(data)
+    assert caught.value.reason.code == Code.JOURNAL_DAMAGED
+
+
+def test_every_cut_of_a_snapshot_is_a_store_error() -> None:
+    data = snapshot(busy_rig().world)
+    for size in range(0, len(data), 7):
+        with pytest.raises(StoreError):
+            restore(data[:size])
+
+
+def test_a_newer_snapshot_is_refused_even_if_it_could_be_read() -> None:
+    content = msgspec.msgpack.decode(snapshot(busy_rig().world))
+    content["format"] = 2
+    with pytest.raises(StoreError) as caught:
+        restore(msgspec.msgpack.encode(content))
+    assert caught.value.reason.code == Code.JOURNAL_NEWER
+
+
+def test_columns_of_unequal_length_are_damage() -> None:
+    content = msgspec.msgpack.decode(snapshot(busy_rig().world))
+    content["nodes"]["phase"] = b"\0\0\0"
+    with pytest.raises(StoreError) as caught:
+        restore(msgspec.msgpack.encode(content))
+    assert caught.value.reason.code == Code.JOURNAL_DAMAGED
