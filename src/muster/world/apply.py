@@ -23,6 +23,7 @@ from muster.model.phase import (
     Run,
     Running,
     Spread,
+    Starting,
     Stopping,
     Succeeded,
     TaskPhase,
@@ -104,9 +105,12 @@ def _began(world: World, item: fact.Began, at: int) -> None:
     world.set_job_phase(job, Running(at, _run_of(job)))
 
 
-def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    ranks = world.ranks[item.job]
+def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:
+    """A rank may be over before it was said to be up: the gang runs as soon as no rank is still to come."""
+    job, ranks = world.jobs[item.job], world.ranks[item.job]
     ranks[item.first : item.first + item.count] = bytes([TaskPhase.SUCCEEDED]) * item.count
+    if isinstance(job.phase, Starting) and ranks.find(TaskPhase.STARTING) < 0:
+        world.set_job_phase(job, Running(at, job.phase.run))
 
 
 def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
