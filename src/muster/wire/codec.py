@@ -38,6 +38,7 @@ class Inputs(Record, frozen=True):
     events: list[Event]
 
 
+_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _encoder: Final = msgspec.msgpack.Encoder()
 _entry_decoder: Final = msgspec.msgpack.Decoder(Entry)
 _inputs_decoder: Final = msgspec.msgpack.Decoder(Inputs)
@@ -51,9 +52,11 @@ def encode_entry(seq: int, at: int, facts: list[Fact]) -> bytes:
 def decode_entry(data: bytes) -> Entry:
     """Read one batch of facts, lifting older kinds; what cannot be read raises StoreError."""
     try:
-        return _entry_decoder.decode(data)
-    except msgspec.MsgspecError:
+        entry = _entry_decoder.decode(data)
+    except _UNREADABLE:
         return _decode_older_entry(data)
+    _check_format("journal", entry.format)
+    return entry
 
 
 def encode_inputs(seq: int, at: int, events: list[Event]) -> bytes:
@@ -64,17 +67,24 @@ def encode_inputs(seq: int, at: int, events: list[Event]) -> bytes:
 def decode_inputs(data: bytes) -> Inputs:
     """Read one batch of events; what cannot be read raises StoreError."""
     try:
-        return _inputs_decoder.decode(data)
-    except msgspec.MsgspecError as error:
+        inputs = _inputs_decoder.decode(data)
+    except _UNREADABLE as error:
         raise StoreError(Reason(Code.JOURNAL_DAMAGED, "recorder", detail=str(error))) from error
+    _check_format("recorder", inputs.format)
+    return inputs
 
 
 def _decode_older_entry(data: bytes) -> Entry:
     try:
         raw = msgspec.msgpack.decode(data)
-        version = raw[0]
-    except (msgspec.MsgspecError, TypeError, IndexError, KeyError) as error:
+        if isinstance(raw[0], int):
+            _check_format("journal", raw[0])
+        return msgspec.convert(lift_entry(raw), Entry)
+    except (*_UNREADABLE, TypeError, LookupError) as error:
         raise StoreError(Reason(Code.JOURNAL_DAMAGED, "journal", detail=str(error))) from error
-    if isinstance(version, int) and version > FORMAT:
-        raise StoreError(Reason(Code.JOURNAL_NEWER, "journal", needed=version, available=FORMAT))
-    return msgspec.convert(lift_entry(raw), Entry)
+
+
+def _check_format(subject: str, found: int) -> None:
+    """Fields past those we know are skipped by a decoder, so a newer format must be refused by its number."""
+    if found > FORMAT:
+        raise StoreError(Reason(Code.JOURNAL_NEWER, subject, needed=found, available=FORMAT))
