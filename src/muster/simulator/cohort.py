@@ -1,0 +1,132 @@
+"""Cohorts: tasks of one run that sit on one simulated node and share one life, from start to being forgotten.
+
+A cohort is what a node remembers of them. It may be cut when an instruction speaks of a part of it. Nothing here knows
+time or messages; `muster.simulator.engine` moves cohorts through their states.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+
+from muster.units import Resources
+
+
+class State(enum.IntEnum):
+    """Where a cohort stands. LOST died with its node before anybody could say so."""
+
+    STARTING = 0
+    RUNNING = 1
+    EXITED = 2
+    LOST = 3
+
+
+LIVE = (State.STARTING, State.RUNNING)
+
+
+class Cohort:
+    """Tasks [first, first + count) of (job, epoch) on one node. `turn` changes whenever a planned end is void."""
+
+    __slots__ = ("code", "count", "devices", "epoch", "first", "gpus", "job", "node", "state", "turn")
+
+    def __init__(self, job: int, epoch: int, first: int, count: int, node: str, gpus: int, devices: int) -> None:
+        self.job = job
+        self.epoch = epoch
+        self.first = first
+        self.count = count
+        self.node = node
+        self.gpus = gpus
+        self.devices = devices
+        self.state = State.STARTING
+        self.code = 0
+        self.turn = 0
+
+    @property
+    def end(self) -> int:
+        """One past the last task."""
+        return self.first + self.count
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its processes are there."""
+        return self.state in LIVE
+
+    def overlaps(self, first: int, count: int) -> bool:
+        """Whether a range speaks of any of its tasks."""
+        return first < self.end and self.first < first + count
+
+    def cut(self, first: int, count: int) -> tuple[Cohort, list[Cohort]]:
+        """The part inside a range, and the parts outside it; the cohort itself is void afterwards."""
+        begin, end = max(first, self.first), min(first + count, self.end)
+        inside = self._part(begin, end - begin)
+        outside = [
+            self._part(at, width) for at, width in ((self.first, begin - self.first), (end, self.end - end)) if width
+        ]
+        self.turn += 1
+        return inside, outside
+
+    def _part(self, first: int, count: int) -> Cohort:
+        devices = part_of_devices(self.devices, self.gpus, first - self.first, count)
+        part = Cohort(self.job, self.epoch, first, count, self.node, self.gpus, devices)
+        part.state, part.code = self.state, self.code
+        return part
+
+
+class SimulatedNode:
+    """One machine: what it remembers, which devices are busy, and whether anybody can reach it."""
+
+    __slots__ = ("boot", "busy_devices", "capacity", "cohorts", "is_alive", "is_reachable", "name", "trouble")
+
+    def __init__(self, name: str, capacity: Resources) -> None:
+        self.name = name
+        self.capacity = capacity
+        self.cohorts: dict[tuple[int, int], list[Cohort]] = {}
+        self.busy_devices = 0
+        self.is_alive = True
+        self.is_reachable = True
+        self.boot = 0
+        self.trouble = 0
+
+    def known(self, job: int, epoch: int) -> list[Cohort]:
+        """What it remembers of one run."""
+        return self.cohorts.get((job, epoch), [])
+
+    def everyone(self) -> Iterator[Cohort]:
+        """All that it remembers, in order of start."""
+        for cohorts in list(self.cohorts.values()):
+            yield from list(cohorts)
+
+    def add(self, cohort: Cohort) -> None:
+        """Remember a cohort."""
+        self.cohorts.setdefault((cohort.job, cohort.epoch), []).append(cohort)
+
+    def drop(self, cohort: Cohort) -> None:
+        """Forget a cohort."""
+        cohorts = self.cohorts[(cohort.job, cohort.epoch)]
+        cohorts.remove(cohort)
+        if not cohorts:
+            del self.cohorts[(cohort.job, cohort.epoch)]
+
+
+def part_of_devices(devices: int, gpus: int, skip: int, count: int) -> int:
+    """The devices of `count` tasks after the first `skip`, dealt lowest bits first."""
+    part = 0
+    for index in range(gpus * (skip + count)):
+        low = devices & -devices
+        if index >= gpus * skip:
+            part |= low
+        devices ^= low
+    return part
+
+
+def gaps(first: int, count: int, covered: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The runs of [first, first + count) that no (first, count) of `covered` covers."""
+    end = first + count
+    for begin, width in sorted(covered):
+        if begin > first:
+            yield first, min(begin, end) - first
+        first = max(first, begin + width)
+        if first >= end:
+            return
+    if first < end:
+        yield first, end - first

@@ -1,0 +1,71 @@
+"""Faults: which node fails when, how, and for how long. Seeded, and without a look at what runs there.
+
+Three ways to fail: cut off (what runs goes on; back in minutes, or fenced), crashed (back soon, with nothing held) and
+dead (fenced, repaired after hours).
+"""
+
+from __future__ import annotations
+
+import random
+
+from muster.simulator.agenda import Agenda
+from muster.simulator.engine import SimulatedEngine
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+
+
+class Faults:
+    """Plans one fault after the other until `until`; every trouble ends, so that a run can drain."""
+
+    def __init__(self, agenda: Agenda, engine: SimulatedEngine, nodes: list[str], dice: random.Random) -> None:
+        self._agenda = agenda
+        self._engine = engine
+        self._nodes = nodes
+        self._dice = dice
+        self._until = 0
+        self._mean_gap_ms = 0.0
+        self.count = 0
+
+    def begin(self, per_1000_node_days: float, until: int) -> None:
+        """Fail nodes at this rate until `until`."""
+        if per_1000_node_days <= 0:
+            return
+        self._until = until
+        self._mean_gap_ms = DAY_MS * 1000 / (per_1000_node_days * len(self._nodes))
+        self._plan_next()
+
+    def _plan_next(self) -> None:
+        self._agenda.after(1 + int(self._dice.expovariate(1 / self._mean_gap_ms)), self._strike)
+
+    def _strike(self) -> None:
+        if self._agenda.now >= self._until:
+            return
+        self._plan_next()
+        name = self._dice.choice(self._nodes)
+        way = self._dice.choice((self._cut_off, self._cut_off, self._crash, self._die))
+        if self._engine.is_healthy(name):
+            self.count += 1
+            way(name)
+
+    def _cut_off(self, name: str) -> None:
+        trouble = self._engine.cut_off(name)
+        span = self._dice.randrange(5 * SECOND_MS, 20 * MINUTE_MS)
+        if span > 5 * MINUTE_MS and self._dice.random() < 0.5:
+            self._agenda.after(5 * MINUTE_MS, self._fence, name, trouble)
+        self._agenda.after(span, self._bring_back, name, trouble)
+
+    def _crash(self, name: str) -> None:
+        trouble = self._engine.crash(name)
+        self._agenda.after(self._dice.randrange(10 * SECOND_MS, 10 * MINUTE_MS), self._bring_back, name, trouble)
+
+    def _die(self, name: str) -> None:
+        trouble = self._engine.crash(name)
+        self._agenda.after(5 * MINUTE_MS, self._fence, name, trouble)
+        self._agenda.after(self._dice.randrange(HOUR_MS, 12 * HOUR_MS), self._bring_back, name, trouble)
+
+    def _fence(self, name: str, trouble: int) -> None:
+        if self._engine.is_same_trouble(name, trouble):
+            self._engine.fence(name)
+
+    def _bring_back(self, name: str, trouble: int) -> None:
+        if self._engine.is_same_trouble(name, trouble):
+            self._engine.bring_back(name)

@@ -1,0 +1,106 @@
+"""The inspector: every law, at the pace that it can afford. It watches a kernel and changes nothing.
+
+After every entry: the auditor's books, and the engine's word that what is over does not run. At sampled entries: all
+laws of the world, the fold of the encoded journal, the law of restore, and that nobody who could start is asleep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from muster.kernel.kernel import Kernel, Outcome
+from muster.lifecycle.gang import TABLE
+from muster.model import fact
+from muster.model.event import Event
+from muster.scheduler.fit import count_room
+from muster.simulator.engine import SimulatedEngine
+from muster.wire.codec import decode_entry
+from muster.world.apply import apply_entry
+from muster.world.auditor import Auditor
+from muster.world.invariants import check_same, check_world, require
+from muster.world.snapshot import restore, snapshot
+from muster.world.world import World
+
+RESTORE_LAW: Final = "a restored world decides like the living one"
+
+
+class Inspector:
+    """Watches one kernel. `every` is how many entries lie between two full inspections."""
+
+    def __init__(self, kernel: Kernel, engine: SimulatedEngine, every: int = 1000) -> None:
+        self.auditor = Auditor(TABLE)
+        self.inspections = 0
+        self._kernel = kernel
+        self._engine = engine
+        self._every = every
+        self._shadow = World()
+
+    def handle(self, batch: Sequence[Event], now: int) -> Outcome:
+        """Let the kernel handle a batch; at sampled entries, let a restored and a forked twin handle it too."""
+        world = self._kernel.world
+        if (world.seq + 1) % self._every:
+            return self._kernel.handle(batch, now)
+        twins = [restore(snapshot(world)), world.fork()]
+        outcome = self._kernel.handle(batch, now)
+        for twin in twins:
+            check_alike(outcome, Kernel(twin).handle(batch, now))
+        return outcome
+
+    def observe(self, outcome: Outcome, data: bytes) -> None:
+        """Check an entry that the kernel just made."""
+        world = self._kernel.world
+        self.auditor.observe(world, outcome.facts)
+        for item in outcome.facts:
+            self._check_ended(item)
+        entry = decode_entry(data)
+        apply_entry(self._shadow, entry.seq, entry.at, entry.facts)
+        if world.seq % self._every == 0:
+            self.inspect()
+
+    def inspect(self) -> None:
+        """All laws, now."""
+        world = self._kernel.world
+        check_world(world)
+        check_world(self._shadow)
+        check_same(world, self._shadow)
+        check_nobody_overslept(world)
+        self.inspections += 1
+
+    def _check_ended(self, item: fact.Fact) -> None:
+        """What gave its place back has no live process."""
+        if isinstance(item, fact.TasksEnded):
+            self._check_dead(item.job, item.first, item.count)
+        elif isinstance(item, (fact.Ended, fact.Requeued)):
+            job = self._kernel.world.jobs[item.job]
+            self._check_dead(item.job, 0, job.spec.tasks)
+
+    def _check_dead(self, job: int, first: int, count: int) -> None:
+        live = self._engine.find_live(job, first, count)
+        if live is not None:
+            where = f"job {job} epoch {live.epoch}, tasks from {live.first}, on {live.node}"
+            require(False, "one accepted attempt per task", f"it gave its place back and still runs: {where}")
+
+
+def check_alike(living: Outcome, other: Outcome) -> None:
+    """The law of restore: the same answers, facts, instructions and wake-up, in the same order."""
+    for name in ("seq", "at", "answers", "facts", "instructions", "wake_at"):
+        mine, theirs = getattr(living, name), getattr(other, name)
+        require(mine == theirs, RESTORE_LAW, f"entry {living.seq}: {name} {_difference(mine, theirs)}")
+
+
+def check_nobody_overslept(world: World) -> None:
+    """A shape that sleeps does not fit, unless all its lines are over their quota."""
+    for key, shape in world.queue.shapes.items():
+        if key in world.queue.awake or all(line.parked for line in shape.lines.values()):
+            continue
+        room = count_room(world.fleet, shape.ask)
+        require(room < shape.gang, "nobody who could start is asleep", f"{key}: room for {room}, gang of {shape.gang}")
+
+
+def _difference(mine: object, theirs: object) -> str:
+    if isinstance(mine, list) and isinstance(theirs, list):
+        for index, pair in enumerate(zip(mine, theirs, strict=False)):
+            if pair[0] != pair[1]:
+                return f"[{index}]: living {pair[0]}, other {pair[1]}"
+    return f"living {mine}, other {theirs}"

@@ -1,0 +1,137 @@
+"""The load: who submits what and when, how long it runs and how it ends. All of it from one seed.
+
+The mix follows what large research clusters report: most jobs are small, most GPU time is in gangs. Rates are derived
+from the fleet, so that `load` is the offered share of its GPU time. Nothing here knows what the kernel does with it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from muster.model.event import SetTenant, Submit
+from muster.model.instruction import Start
+from muster.model.job import Quota
+from muster.model.spec import Spec
+from muster.simulator.engine import Fate
+from muster.simulator.options import SimOptions
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
+
+CPU_PER_GPU: Final = 12_000
+MEMORY_PER_GPU: Final = 120 * 2**30
+
+
+class Kind(NamedTuple):
+    """A kind of job: its weight in the mix, the share of a node per task, and its mean run."""
+
+    name: str
+    weight: int
+    gpu_share: int  # sixteenths of a node's GPUs per task, rounded up; 0 is none
+    gang: int
+    array: int
+    mean_ms: int
+
+
+MIX: Final = (
+    Kind("debug", 240, 1, 1, 0, 20 * MINUTE_MS),
+    Kind("single", 260, 1, 1, 0, 3 * HOUR_MS),
+    Kind("pair", 120, 4, 1, 0, 3 * HOUR_MS),
+    Kind("half", 80, 8, 1, 0, 4 * HOUR_MS),
+    Kind("node", 160, 16, 1, 0, 4 * HOUR_MS),
+    Kind("gang-2", 50, 16, 2, 0, 4 * HOUR_MS),
+    Kind("gang-4", 30, 16, 4, 0, 6 * HOUR_MS),
+    Kind("gang-16", 9, 16, 16, 0, 6 * HOUR_MS),
+    Kind("gang-64", 1, 16, 64, 0, 8 * HOUR_MS),
+    Kind("ranks", 10, 4, 12, 0, 2 * HOUR_MS),
+    Kind("sweep", 20, 1, 1, 48, HOUR_MS),
+    Kind("prepare", 20, 0, 1, 96, 15 * MINUTE_MS),
+)
+
+
+class Load:
+    """The jobs of one run, and the fate of each of their tries."""
+
+    def __init__(self, options: SimOptions) -> None:
+        self._options = options
+        self._dice = random.Random(f"{options.seed}/load")  # noqa: S311 - a simulation wants seeded dice
+        most = max(1, options.nodes // 4)
+        mix = [kind._replace(mean_ms=max(1, kind.mean_ms // options.pace)) for kind in MIX]
+        self._kinds = [kind for kind in mix if kind.gang <= most and (options.gpus or not kind.gpu_share)]
+        self._weights = [kind.weight for kind in self._kinds]
+        self._tenants = [f"team-{number}" for number in range(options.tenants)]
+        self._submitted = 0
+
+    def node_capacity(self) -> Resources:
+        """What each node has."""
+        gpus = self._options.gpus
+        return Resources(gpus, (gpus + 2) * CPU_PER_GPU, (gpus + 1) * MEMORY_PER_GPU)
+
+    def tenants(self) -> Iterator[SetTenant]:
+        """Every team has a quota but the first; together they may hold more than there is."""
+        total = self._options.nodes * self._options.gpus
+        for number, name in enumerate(self._tenants):
+            share = None if number == 0 else max(self._options.gpus, 2 * total // (number + 2))
+            yield SetTenant(name, Quota(gpus=share), cause="admin")
+
+    def next_gap_ms(self) -> int:
+        """How long until the next submit."""
+        return 1 + int(self._dice.expovariate(1 / self._mean_gap_ms()))
+
+    def next_submit(self) -> Submit:
+        """The next job; some carry a key."""
+        kind = self._dice.choices(self._kinds, self._weights)[0]
+        self._submitted += 1
+        tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
+        key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
+        return Submit(self._spec(kind, tenant), key, cause=f"user of {tenant}")
+
+    def is_sent_twice(self) -> bool:
+        """Whether the client repeats its submit because it did not hear the answer."""
+        return self._dice.random() < 0.5
+
+    def find_cancel_ms(self) -> int | None:
+        """When the owner gives up on a job, if ever."""
+        if self._dice.random() >= self._options.cancels:
+            return None
+        return int(self._dice.expovariate(1 / HOUR_MS))
+
+    def fate(self, start: Start, first: int) -> Fate:
+        """How a cohort goes: from its spec, and dice of its own, so that no other job's turn changes it."""
+        dice = random.Random(f"{self._options.seed}/{start.job}/{start.epoch}/{first}")  # noqa: S311 - seeded on purpose
+        whole = random.Random(f"{self._options.seed}/{start.job}")  # noqa: S311 - seeded on purpose
+        mean_ms = int(start.spec.command[1])
+        run_ms = min(int(whole.expovariate(1 / mean_ms)), 7 * DAY_MS) + dice.randrange(2 * SECOND_MS)
+        fails = dice.random() < self._options.failures / max(1, len(start.nodes))
+        code = dice.choice((1, 2, 134, 139)) if fails else 0
+        return Fate(dice.randrange(SECOND_MS, 30 * SECOND_MS), dice.randrange(run_ms) if fails else run_ms, code)
+
+    def _spec(self, kind: Kind, tenant: str) -> Spec:
+        dice = self._dice
+        ask = self._ask(kind)
+        return Spec(
+            command=("simulate", str(kind.mean_ms)),
+            name=kind.name,
+            tenant=tenant,
+            gang=kind.gang,
+            array=dice.randrange(2, 2 * kind.array) if kind.array else 0,
+            ask=ask,
+            limit_ms=3 * kind.mean_ms if dice.random() < 0.3 else None,
+            retries=dice.choice((0, 0, 1, 3)),
+        )
+
+    def _ask(self, kind: Kind) -> Resources:
+        gpus = -(-kind.gpu_share * self._options.gpus // 16)
+        if gpus:
+            return Resources(gpus, gpus * CPU_PER_GPU, gpus * MEMORY_PER_GPU)
+        return Resources(cpu_milli=2000, memory_bytes=8 * 2**30)
+
+    def _mean_gap_ms(self) -> float:
+        total = self._options.nodes * max(1, self._options.gpus)
+        work = sum(kind.weight * _gpu_ms(kind, self._options.gpus) for kind in self._kinds) / sum(self._weights)
+        return work / (total * self._options.load)
+
+
+def _gpu_ms(kind: Kind, gpus: int) -> int:
+    each = -(-kind.gpu_share * gpus // 16) or 1
+    return each * max(kind.gang, kind.array) * kind.mean_ms

@@ -1,0 +1,99 @@
+"""The report of a simulation: its figures as a value, and the value as a page of text. It measures no real time."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from muster.simulator.options import SimOptions
+from muster.units import show_duration
+
+BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+
+
+class Sample(msgspec.Struct, frozen=True, gc=False):
+    """One look at the world: GPUs held and jobs waiting, at an instant."""
+
+    at: int
+    gpus_held: int
+    waiting: int
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a run was like. Times are virtual."""
+
+    options: SimOptions
+    span_ms: int
+    batches: int
+    events: int
+    entries: int
+    facts: int
+    inspections: int
+    node_faults: int
+    accepted: int
+    refused: int
+    outcomes: dict[str, int]
+    tasks: dict[str, int]
+    restarts: int
+    waits_ms: dict[str, int]
+    busy_pct: int
+    samples: list[Sample]
+    journal_hash: str
+    digest: str
+    bundle: bytes | None = None
+
+    def render(self, width: int = 80) -> str:
+        """The report as text, at most `width` wide."""
+        total = self.options.nodes * self.options.gpus
+        fleet = f"{self.options.nodes} nodes x {self.options.gpus} GPUs"
+        lines = [
+            f"{fleet}, {show_duration(self.span_ms)}, seed {self.options.seed}",
+            f"jobs      {_pairs({'accepted': self.accepted, 'refused': self.refused, **self.outcomes})}",
+            f"tasks     {_pairs(self.tasks)}",
+            f"restarts  {self.restarts} runs, after {self.node_faults} node faults",
+            f"wait      {', '.join(f'{name} {show_duration(span)}' for name, span in self.waits_ms.items())}",
+            f"GPU time  {self.busy_pct}% held",
+            f"work      {self.events} events in {self.batches} batches, {self.facts} facts in {self.entries} entries",
+            f"laws      {self.entries} entries audited, {self.inspections} full inspections, none broken",
+            f"digest    {self.digest} (journal {self.journal_hash})",
+            "",
+            *plot("GPUs held", [sample.gpus_held for sample in self.samples], width, total),
+            *plot("waiting", [sample.waiting for sample in self.samples], width),
+        ]
+        return "\n".join(line[:width] for line in lines) + "\n"
+
+
+def plot(name: str, values: Sequence[int], width: int, top: int = 0, height: int = 4) -> list[str]:
+    """A small plot of values over time: `height` rows of blocks under a line that names the scale."""
+    top = max(top, *values, 1) if values else 1
+    columns = _squeeze(values, max(10, width - 2))
+    lines = [f"{name}, 0 to {top}"]
+    for row in reversed(range(height)):
+        cells = [value * height * 8 // top - row * 8 for value in columns]
+        lines.append(" │" + "".join(BLOCKS[max(0, min(8, cell))] for cell in cells))
+    return lines
+
+
+def percentiles(values: Sequence[int]) -> dict[str, int]:
+    """The figures that a wait is told by."""
+    ordered = sorted(values)
+    if not ordered:
+        return {}
+    last = len(ordered) - 1
+    found = {f"p{share}": ordered[last * share // 100] for share in (50, 90, 99)}
+    return {**found, "max": ordered[-1]}
+
+
+def _squeeze(values: Sequence[int], width: int) -> list[int]:
+    """At most `width` values, each the mean of its part."""
+    if len(values) <= width:
+        return list(values)
+    cuts = [index * len(values) // width for index in range(width + 1)]
+    return [sum(values[a:b]) // (b - a) for a, b in itertools.pairwise(cuts)]
+
+
+def _pairs(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"

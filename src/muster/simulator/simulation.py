@@ -1,0 +1,220 @@
+"""A simulation: a fleet, its users and its faults against the real kernel, with every law watched on the way.
+
+`run_simulation` is the one way in. All randomness comes from the options' seed, no clock is read, and a broken law is
+raised with the command that runs the same simulation again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from muster.kernel.kernel import Outcome
+from muster.model import fact
+from muster.model.errors import InvariantError
+from muster.model.event import Cancel, Event, Submit
+from muster.model.phase import TERMINAL, TaskPhase
+from muster.model.reason import Done
+from muster.simulator.agenda import Agenda
+from muster.simulator.body import Body
+from muster.simulator.engine import Network, SimulatedEngine
+from muster.simulator.faults import Faults
+from muster.simulator.load import Load
+from muster.simulator.options import SimOptions
+from muster.simulator.report import Report, Sample, percentiles
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from muster.wire.bundle import encode_bundle
+from muster.wire.codec import encode_entry
+from muster.world.snapshot import digest
+
+START_MS: Final = 1_767_225_600_000  # 2026-01-01, so that instants look like instants
+DRAIN_DAYS_MAX: Final = 60
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a run is."""
+
+    done_pct: int
+    entries: int
+    waiting: int
+
+
+def run_simulation(options: SimOptions, progress: Callable[[Progress], None] | None = None) -> Report:
+    """Run one simulation to its end. A broken law raises InvariantError, with the command to see it again."""
+    simulation = Simulation(options)
+    try:
+        return simulation.run(progress)
+    except InvariantError as error:
+        raise InvariantError(error.law, f"{error.evidence} [again: {options.command()}]") from error
+
+
+class Simulation:
+    """One run, step by step."""
+
+    def __init__(self, options: SimOptions) -> None:
+        self.options = options
+        self._load = Load(options)
+        self._agenda = agenda = Agenda(START_MS)
+        self._end = START_MS + int(options.days * DAY_MS)
+        network = Network(options.lost, options.doubled)
+        engine = SimulatedEngine(agenda, self._load.fate, self._dice("engine"), network)
+        names = [f"node-{number:04d}" for number in range(options.nodes)]
+        for name in names:
+            engine.add_node(name, self._load.node_capacity())
+        self.body = Body(agenda, engine, inspect_every=options.inspect_every, record=options.record)
+        self._faults = Faults(agenda, engine, names, self._dice("faults"))
+        self._figures = _Figures(self.body)
+
+    def run(self, progress: Callable[[Progress], None] | None = None) -> Report:
+        """From the first node to the last end."""
+        for event in self._load.tenants():
+            self.body.take(event)
+        self.body.run_until(START_MS + SECOND_MS)
+        self._faults.begin(self.options.faults, self._end)
+        self._agenda.after(self._load.next_gap_ms(), self._arrive)
+        while self._agenda.now < self._end:
+            self._go_on(min(self._end, self._agenda.now + HOUR_MS), progress)
+        if self.options.drain:
+            self._drain(progress)
+        self.body.inspector.inspect()
+        return self._report()
+
+    def _go_on(self, until: int, progress: Callable[[Progress], None] | None) -> None:
+        self.body.run_until(until)
+        sample = self._figures.sample()
+        if progress is not None:
+            done = 100 * (self._agenda.now - START_MS) // max(1, self._end - START_MS)
+            progress(Progress(min(100, done), self.body.world.seq, sample.waiting))
+
+    def _drain(self, progress: Callable[[Progress], None] | None) -> None:
+        """Liveness: once nothing new comes and every node is back, all that was accepted ends."""
+        deadline = self._end + DRAIN_DAYS_MAX * DAY_MS
+        while self._agenda.now < deadline and not self._is_quiet():
+            self._go_on(self._agenda.now + HOUR_MS, progress)
+        left = [job.id for job in self.body.world.jobs.values() if not isinstance(job.phase, TERMINAL)]
+        if left:
+            job = self.body.world.jobs[left[0]]
+            raise InvariantError("what is accepted ends", f"{len(left)} jobs do not, such as {job}")
+        live = self.body.engine.count_live()
+        if live:
+            raise InvariantError("nothing runs that nobody wants", f"{live} tasks run though every job is over")
+
+    def _is_quiet(self) -> bool:
+        return all(isinstance(job.phase, TERMINAL) for job in self.body.world.jobs.values())
+
+    def _arrive(self) -> None:
+        if self._agenda.now >= self._end:
+            return
+        submit = self._load.next_submit()
+        self.body.take(submit)
+        if submit.key and self._load.is_sent_twice():
+            self._agenda.after(SECOND_MS, self.body.take, submit)
+        cancel_ms = self._load.find_cancel_ms()
+        if cancel_ms is not None:
+            self._agenda.after(MINUTE_MS, self._plan_cancel, self.body.world.next_job, cancel_ms)
+        self._agenda.after(self._load.next_gap_ms(), self._arrive)
+
+    def _plan_cancel(self, job: int, delay_ms: int) -> None:
+        self._agenda.after(delay_ms, self.body.take, Cancel(job, cause="its owner"))
+
+    def _dice(self, stream: str) -> random.Random:
+        return random.Random(f"{self.options.seed}/{stream}")  # noqa: S311 - a simulation wants seeded dice
+
+    def _report(self) -> Report:
+        body, figures = self.body, self._figures
+        span = self._agenda.now - START_MS
+        total = max(1, self.options.nodes * self.options.gpus * span)
+        return Report(
+            options=self.options,
+            span_ms=span,
+            batches=body.batches,
+            events=body.events,
+            entries=body.world.seq,
+            facts=figures.facts,
+            inspections=body.inspector.inspections,
+            node_faults=self._faults.count,
+            accepted=body.world.accepted,
+            refused=figures.refused,
+            outcomes=figures.outcomes,
+            tasks=figures.tasks,
+            restarts=figures.restarts,
+            waits_ms=percentiles(figures.waits),
+            busy_pct=100 * figures.gpu_ms // total,
+            samples=figures.samples,
+            journal_hash=figures.journal.hexdigest(),
+            digest=digest(body.world),
+            bundle=encode_bundle(body.bundle()) if self.options.record else None,
+        )
+
+
+class _Figures:
+    """What is counted on the way, from answers and facts alone."""
+
+    def __init__(self, body: Body) -> None:
+        self._body = body
+        self._since = body.agenda.now
+        self._held = 0
+        self._unplaced: dict[int, int] = {}
+        self.waiting = 0
+        self.facts = 0
+        self.refused = 0
+        self.restarts = 0
+        self.gpu_ms = 0
+        self.waits: list[int] = []
+        self.samples: list[Sample] = []
+        self.outcomes = dict.fromkeys(("succeeded", "failed", "cancelled"), 0)
+        self.tasks = dict.fromkeys(("succeeded", "failed", "cancelled"), 0)
+        self.journal = hashlib.blake2b(digest_size=16)
+        body.observers.append(self.observe)
+
+    def observe(self, outcome: Outcome, batch: Sequence[Event]) -> None:
+        """Count one batch."""
+        self.gpu_ms += self._held * (outcome.at - self._since)
+        self._since = outcome.at
+        self._held = self._body.inspector.auditor.gpus_in_use
+        self.facts += len(outcome.facts)
+        self.refused += sum(
+            isinstance(event, Submit) and not isinstance(answer, Done)
+            for event, answer in zip(batch, outcome.answers, strict=True)
+        )
+        for item in outcome.facts:
+            self._count(item, outcome.at)
+        if outcome.facts:
+            self.journal.update(encode_entry(outcome.seq, outcome.at, outcome.facts))
+
+    def sample(self) -> Sample:
+        """Look at the world as it is."""
+        taken = Sample(self._body.agenda.now, self._held, sum(1 for _ in self._body.world.queue.waiting()))
+        self.samples.append(taken)
+        return taken
+
+    def _count(self, item: fact.Fact, at: int) -> None:
+        if isinstance(item, fact.Accepted):
+            self._unplaced[item.job] = at
+        elif isinstance(item, fact.Placed):
+            for number in item.jobs:
+                self._note_start(number, at)
+        elif isinstance(item, fact.TasksPlaced):
+            self._note_start(item.job, at)
+        elif isinstance(item, fact.Ended):
+            self.outcomes[item.phase.name.lower()] += 1
+            self._unplaced.pop(item.job, None)
+        elif isinstance(item, fact.Requeued):
+            self.restarts += 1
+        elif isinstance(item, fact.TasksEnded):
+            self._count_tasks(item)
+
+    def _count_tasks(self, item: fact.TasksEnded) -> None:
+        if item.phase == TaskPhase.QUEUED:
+            self.restarts += item.count
+        else:
+            self.tasks[item.phase.name.lower()] += item.count
+
+    def _note_start(self, job: int, at: int) -> None:
+        accepted_at = self._unplaced.pop(job, None)
+        if accepted_at is not None:
+            self.waits.append(at - accepted_at)
