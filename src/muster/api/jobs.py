@@ -18,7 +18,7 @@ from starlette.routing import Route
 from muster.api.params import read_body, read_choice, read_job, read_number
 from muster.api.problems import JsonResponse, ProblemResponse, bad_field, unknown_job
 from muster.control.follower import Follower
-from muster.control.story import find_spec, find_tries, tell, view_from_story
+from muster.control.story import find_tries, get_beginning, tell, view_from_story
 from muster.control.views import PHASES, STATES, find_try, is_over, page_jobs, view_job, view_why, why_not_waiting
 from muster.model.reason import Refused
 from muster.model.spec import Spec, find_fault
@@ -157,7 +157,7 @@ class Jobs:
             entries = await self._follower.read_story(number)
             if not entries:
                 raise unknown_job(number)
-            _check_task(task, find_spec(entries, number)[1])
+            _check_task(task, get_beginning(entries, number)[1])
             latest, is_last_over = find_tries(entries, number, task), True
         return Try(epoch or latest, is_last_over or 0 < epoch < latest)
 

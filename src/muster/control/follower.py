@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from muster.control.line import Line
-from muster.control.story import find_spec
+from muster.control.story import get_beginning
 from muster.model.errors import InvariantError, RejectedError
 from muster.model.event import Cancel, Submit
 from muster.model.reason import Code, Done, Reason, Refused
@@ -120,7 +120,11 @@ class Follower:
         if number is None:
             return None
         job = self.world.jobs.get(number)
-        seq, known = (self.world.seq, job.spec) if job else find_spec(await self.read_story(number), number)
+        if job is not None:
+            seq, known = self.world.seq, job.spec
+        else:
+            first, known = get_beginning(await self.read_story(number), number)
+            seq = first.seq
         if known != spec:
             return Answer(0, seq, Refused(Reason(Code.KEY_REUSED, "key", needed=number, detail=key)))
         return Answer(0, seq, Done(number))

@@ -263,7 +263,7 @@ class Leader:
         path = self._evidence_root / f"evidence-{seq}-{self._now}.bin"
         try:
             path.write_bytes(encode_inputs(seq, self._now, [item.event for item in items]))
-        except (OSError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             _log.critical("the batch that failed could not be kept: %s", error)
         else:
             _log.critical("the batch that failed is in %s", path)

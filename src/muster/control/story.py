@@ -24,16 +24,16 @@ NODES_SHOWN: Final = 4
 
 def tell(entries: Sequence[Entry], job: int, names: Sequence[str]) -> Story:
     """A job's life in words; `names` are the nodes by slot."""
-    teller = _Teller(job, find_spec(entries, job)[1], names)
+    teller = _Teller(job, get_beginning(entries, job)[1], names)
     facts = _own_facts(entries, job)
     return Story(job, [StoryLine(entry.seq, entry.at, teller.say(item), item.cause) for entry, item in facts])
 
 
-def find_spec(entries: Sequence[Entry], job: int) -> tuple[int, Spec]:
-    """What a job was accepted with, and by which entry."""
+def get_beginning(entries: Sequence[Entry], job: int) -> tuple[Entry, Spec]:
+    """The entry that accepted a job, and what it was accepted with."""
     for entry, item in _own_facts(entries, job):
         if isinstance(item, fact.Accepted):
-            return entry.seq, item.spec
+            return entry, item.spec
     raise StoreError(Reason(Code.JOURNAL_DAMAGED, "journal", detail=f"job {job} has no beginning"))
 
 
@@ -50,8 +50,8 @@ def find_tries(entries: Sequence[Entry], job: int, task: int) -> int:
 
 def view_from_story(entries: Sequence[Entry], job: int) -> JobView | None:
     """A job that is over, as its own facts left it; None if they do not tell of an end."""
-    _, spec = find_spec(entries, job)
-    accepted_at, epoch, failures = entries[0].at, 0, 0
+    first, spec = get_beginning(entries, job)
+    epoch = failures = 0
     counts = [0] * len(TaskPhase)
     for entry, item in _own_facts(entries, job):
         if isinstance(item, fact.Placed):
@@ -68,11 +68,11 @@ def view_from_story(entries: Sequence[Entry], job: int) -> JobView | None:
                 phase=item.phase.name.lower(),
                 tasks=spec.tasks,
                 ask=spec.ask,
-                accepted_at_ms=accepted_at,
+                accepted_at_ms=first.at,
                 since_ms=entry.at,
                 epoch=epoch,
                 failures=failures,
-                why="" if item.phase == TaskPhase.SUCCEEDED else item.why.value,
+                why=item.why.value if item.phase == TaskPhase.FAILED else "",
                 exit_code=None if spec.array or item.phase == TaskPhase.CANCELLED else item.code,
                 counts=_final_counts(spec, counts) if spec.array else None,
                 spec=spec,

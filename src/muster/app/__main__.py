@@ -1,0 +1,58 @@
+"""`python -m muster.app ROLE`: the one entry of everything that is not a client. It parses words and picks a part.
+
+What goes wrong at start-up is told in two lines on stderr, with a code, and ends with exit code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from muster.model.errors import MusterError
+from muster.sdk.home import Home
+from muster.wire.words import put_in_words
+
+LAB_WORDS: Final = ("sim", "replay", "bundle")
+START_FAILED: Final = 2
+
+
+def main(argv: list[str]) -> int:
+    """Run one part; the exit code."""
+    try:
+        if argv and argv[0] in LAB_WORDS:
+            from muster.app import lab  # a server need not load the laboratory
+
+            return lab.main(argv)
+        return _serve(_parse(argv))
+    except MusterError as error:
+        words = put_in_words(error.reason)
+        sys.stderr.write(f"error[{error.reason.code.value}]: {words.what}\nhelp: {words.fix}\n")
+        return START_FAILED
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from muster.app import serve  # a word that is wrong is refused before anything is loaded
+
+    home = Home(args.home)
+    if args.role == "leader":
+        return serve.lead(home)
+    return serve.rest(home) if args.role == "rest" else serve.follow(home, args.host, args.port)
+
+
+def _parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {', '.join(LAB_WORDS)}")
+    roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
+    leader = roles.add_parser("leader", help="decide, journal, dispatch")
+    follower = roles.add_parser("follower", help="serve the API")
+    rest = roles.add_parser("rest", help="let the engine's supervisor leave; what runs goes on running")
+    for role in (leader, follower, rest):
+        role.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
+    follower.add_argument("--host", default="127.0.0.1", help="the address to listen on")
+    follower.add_argument("--port", type=int, default=0, help="the port; 0 keeps the last one if it is free")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,186 @@
+"""The two processes of an embedded server: the leader and the follower, each put together from its parts.
+
+The only place that knows that the journal is SQLite, the engine is this machine and the server is uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import uvicorn
+
+from muster.api.app import make_app
+from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
+from muster.app.settings import node_name, read_capacity
+from muster.control.follower import Follower
+from muster.control.leader import Leader
+from muster.control.loading import load_world
+from muster.engines.local.capacity import discover_capacity
+from muster.engines.local.engine import LocalEngine, shut_down
+from muster.engines.local.layout import log_path
+from muster.model.errors import ConflictError, RejectedError, StoreError
+from muster.model.reason import Code, Reason
+from muster.sdk.home import Address, Home
+from muster.stores.sqlite import SqliteJournal, SqliteStore
+
+JOURNAL_PATIENCE_S: Final = 10.0
+JOURNAL_LOOK_S: Final = 0.05
+FAREWELL_S: Final = 2
+BACKLOG: Final = 1024
+
+_log = logging.getLogger(__name__)
+
+
+class LocalLogs:
+    """The Logs of tasks that ran on this machine."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def find_log(self, job: int, task: int, epoch: int) -> Path | None:
+        """The file, or None if nothing was ever written."""
+        path = log_path(self._root, job, task, epoch)
+        return path if path.exists() else None
+
+
+def lead(home: Home) -> int:
+    """Be the leader of a home until told to end; the exit code."""
+    start_log()
+    home.prepare()
+    capacity = read_capacity(discover_capacity)
+    with contextlib.closing(SqliteStore(home.journal_file)) as store:
+        write_note(home.process_file("leader"))
+        world = load_world(store)
+        settle_memory()
+        engine = LocalEngine(home.engine_root, node_name(), capacity)
+        leader = Leader(world, store, engine, WallClock(), home.leader_socket, home.root)
+        return asyncio.run(_lead(leader))
+
+
+def follow(home: Home, host: str, port: int) -> int:
+    """Be a follower of a home, and serve its API, until told to end; the exit code."""
+    start_log()
+    check_host(host)
+    home.prepare()
+    with contextlib.closing(bind(host, port, home.find_address())) as listening:
+        return asyncio.run(_follow(home, host, listening))
+
+
+def rest(home: Home) -> int:
+    """Let the engine's supervisor leave, if there is one; the next leader starts another."""
+    shut_down(home.engine_root)
+    return 0
+
+
+def check_host(host: str) -> None:
+    """Raise unless `host` is this machine alone: without TLS the token would cross a network in the clear."""
+    try:
+        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not is_loopback:
+        detail = f"{host!r} is not an address of this machine alone, and there is no TLS yet; use 127.0.0.1"
+        raise RejectedError(Reason(Code.BAD_SPEC, "--host", detail=detail))
+
+
+def bind(host: str, port: int, last: Address | None) -> socket.socket:
+    """A listening socket: on the port asked for, else on the last one if it is free, else on one the system gives."""
+    tries = [port] if port else [last.port if last else 0, 0]
+    for each in tries:
+        try:
+            return _listen(host, each)
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise RejectedError(Reason(Code.BAD_SPEC, "--host", detail=f"{host}: {error.strerror}")) from error
+    raise ConflictError(Reason(Code.PORT_TAKEN, "port", needed=tries[-1]))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(BACKLOG)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+async def _lead(leader: Leader) -> int:
+    return await leader.run(stop_on_signals())
+
+
+async def _follow(home: Home, host: str, listening: socket.socket) -> int:
+    stop = stop_on_signals()
+    journal = await _open_journal(home.journal_file, stop)
+    if journal is None:
+        return 0
+    with contextlib.closing(journal):
+        follower = Follower(load_world(journal), journal, WallClock(), home.leader_socket)
+        settle_memory()
+        server = _Server(_configure(make_app(follower, LocalLogs(home.engine_root), home.read_token())))
+        home.write_address(Address(host, listening.getsockname()[1]))
+        write_note(home.process_file("follower"))
+        await _serve_until(stop, server, follower, listening)
+        return 0
+
+
+async def _open_journal(path: Path, stop: asyncio.Event) -> SqliteJournal | None:
+    """The journal, which a leader that starts beside us may be about to make; None if told to end first."""
+    for _ in range(int(JOURNAL_PATIENCE_S / JOURNAL_LOOK_S)):
+        if path.exists():
+            return SqliteJournal(path)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), JOURNAL_LOOK_S)
+            return None
+    raise StoreError(Reason(Code.NO_LEADER))
+
+
+async def _serve_until(
+    stop: asyncio.Event, server: uvicorn.Server, follower: Follower, listening: socket.socket
+) -> None:
+    """Serve until told to end, or until the journal cannot be followed any more: then the error comes out here."""
+    following = asyncio.ensure_future(follower.run())
+    stopping = asyncio.ensure_future(stop.wait())
+    serving = asyncio.ensure_future(server.serve([listening]))
+    _log.info("serving on port %d from entry %d", listening.getsockname()[1], follower.world.seq)
+    await asyncio.wait([following, stopping, serving], return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await serving
+    stopping.cancel()
+    if following.done():
+        following.result()
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
+
+
+def _configure(app: object) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]  # uvicorn names its own copy of the ASGI types
+        loop="asyncio",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=FAREWELL_S,
+    )
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers, which would end the process by the signal after it was served."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

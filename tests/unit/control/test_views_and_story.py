@@ -1,0 +1,201 @@
+"""What a reader sees of a world, and the life of a job in words."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from muster.control.story import find_tries, show_devices, tell, view_from_story
+from muster.control.views import find_try, page_jobs, view_job, view_nodes, view_tenants, view_why
+from muster.kernel.kernel import Kernel
+from muster.model import fact
+from muster.model.event import Cancel, Event, Exited, NodeGone, NodeSeen, SetTenant, Started, Submit
+from muster.model.job import Quota
+from muster.model.reason import Done
+from muster.model.spec import Spec
+from muster.units import Resources
+from muster.wire.codec import Entry
+from muster.wire.views import Place, TaskCounts
+from muster.world.world import World
+
+
+class Tale:
+    """A world, and the journal that made it."""
+
+    def __init__(self, gpus: int = 8) -> None:
+        self.kernel = Kernel(World())
+        self.entries: list[Entry] = []
+        self.at = 0
+        for name in ("node-1", "node-2"):
+            self.tell(NodeSeen(name, Resources(gpus=gpus, cpu_milli=8000)))
+
+    @property
+    def world(self) -> World:
+        return self.kernel.world
+
+    def tell(self, *events: Event) -> list[object]:
+        self.at += 1000
+        outcome = self.kernel.handle(events, self.at)
+        if outcome.facts:
+            self.entries.append(Entry(1, outcome.seq, outcome.at, outcome.facts))
+        return list(outcome.answers)
+
+    def submit(self, **fields: object) -> int:
+        spec = Spec(("train",), **fields)  # type: ignore[arg-type]  # fields of a Spec, by name
+        [answer] = self.tell(Submit(spec, cause="test"))
+        assert isinstance(answer, Done)
+        return answer.job
+
+    def story(self, job: int) -> list[str]:
+        entries = [entry for entry in self.entries if any(job in fact.jobs_of(item) for item in entry.facts)]
+        return [line.what for line in tell(entries, job, self.world.fleet.names).lines]
+
+
+def test_a_life_without_trouble() -> None:
+    tale = Tale()
+    job = tale.submit(ask=Resources(gpus=4, cpu_milli=1000))
+    tale.tell(Started(job, 1))
+    tale.tell(Exited(job, 1, 0))
+    assert tale.story(job) == [
+        "accepted: 4 GPUs, 1 CPU, tenant default",
+        "placed on node-1, devices 0-3",
+        "began",
+        "ended: succeeded",
+    ]
+
+
+def test_a_gang_that_loses_a_node_and_fails() -> None:
+    tale = Tale(gpus=2)
+    job = tale.submit(gang=2, ask=Resources(gpus=2))
+    tale.tell(Started(job, 1, 0, 1))
+    tale.tell(Started(job, 1, 1, 1))
+    tale.tell(NodeGone("node-2"))
+    tale.tell(Exited(job, 1, 143, 0, 1))
+    tale.tell(NodeSeen("node-2", Resources(gpus=2, cpu_milli=8000)))
+    tale.tell(Started(job, 2, 0, 2))
+    tale.tell(Exited(job, 2, 3, 1, 1))
+    tale.tell(Exited(job, 2, 143, 0, 1))
+    assert tale.story(job) == [
+        "accepted: 2 tasks of 2 GPUs, tenant default",
+        "placed on node-1, 1 task, devices 0-1; node-2, 1 task, devices 0-1",
+        "rank 0 began",
+        "rank 1 began",
+        "rank 1 over",
+        "told to stop: lost",
+        "requeued: lost, exit 143",
+        "placed on node-1, 1 task, devices 0-1; node-2, 1 task, devices 0-1",
+        "began",
+        "rank 1 over",
+        "told to stop: exited, exit 3",
+        "ended: failed, exit 3",
+    ]
+    view = view_job(tale.world, tale.world.jobs[job])
+    assert (view.phase, view.why, view.exit_code, view.epoch, view.is_over) == ("failed", "exit", 3, 2, True)
+
+
+def test_a_job_of_one_task_on_a_node_that_goes() -> None:
+    tale = Tale()
+    job = tale.submit()
+    tale.tell(NodeGone("node-1"))
+    assert tale.story(job)[2:] == ["requeued: node node-1 gone", "placed on node-2"]
+
+
+def test_an_array_and_its_cancellation() -> None:
+    tale = Tale()
+    job = tale.submit(array=20, retries=1)
+    tale.tell(Started(job, 1, 0, 16))
+    tale.tell(Exited(job, 1, 0, 0, 2), Exited(job, 1, 9, 2, 1))
+    assert (view_job(tale.world, tale.world.jobs[job]).phase, find_try(tale.world, tale.world.jobs[job], 0)) == (
+        "running",
+        (1, True),
+    )
+    tale.tell(Cancel(job))
+    assert view_job(tale.world, tale.world.jobs[job]).phase == "stopping"
+    tale.tell(*[Exited(job, epoch, 15, 0, 20) for epoch in (1, 2)])
+    told = tale.story(job)
+    assert told[:3] == [
+        "accepted: 20 tasks of 1 CPU, tenant default",
+        "tasks 0-15 placed on node-1, 8 tasks; node-2, 8 tasks",
+        "tasks 0-15 running",
+    ]
+    assert "task 2 requeued: exited, exit 9" in told
+    assert told[-1] == "ended: cancelled"
+    living = view_job(tale.world, tale.world.jobs[job])
+    assert living.counts == TaskCounts(succeeded=2, cancelled=18)
+    assert view_from_story(tale.entries, job) == msgspec.structs.replace(living, places=[])
+    assert find_tries(tale.entries, job, 2) == 2
+
+
+@pytest.mark.parametrize(("gang", "codes"), [(1, [0]), (1, [7]), (2, [0, 0])])
+def test_a_retired_job_looks_as_it_did_on_its_last_day(gang: int, codes: list[int]) -> None:
+    tale = Tale()
+    job = tale.submit(gang=gang, retries=1, name="train")
+    for epoch in (1, 2):
+        if epoch == 2 and not codes[0]:
+            break
+        tale.tell(Started(job, epoch, 0, gang))
+        for rank, code in enumerate(codes):
+            tale.tell(Exited(job, epoch, code, rank, 1))
+    view = view_job(tale.world, tale.world.jobs[job])
+    assert view.is_over
+    assert view_from_story(tale.entries, job) == view
+    assert find_tries(tale.entries, job, 0) == view.epoch
+
+
+def test_a_story_without_an_end_is_no_view() -> None:
+    tale = Tale()
+    job = tale.submit()
+    assert view_from_story(tale.entries, job) is None
+
+
+def test_a_running_job_shows_its_places() -> None:
+    tale = Tale()
+    job = tale.submit(gang=9, ask=Resources(gpus=1))
+    tale.tell(Started(job, 1, 0, 9))
+    view = view_job(tale.world, tale.world.jobs[job])
+    assert view.phase == "running"
+    assert view.places == [Place("node-1", 8, list(range(8))), Place("node-2", 1, [0])]
+    assert [node.free.gpus for node in view_nodes(tale.world)] == [0, 7]
+    assert [(tenant.name, tenant.used.gpus) for tenant in view_tenants(tale.world)] == [("default", 9)]
+
+
+def test_pages_continue_where_the_last_one_ended() -> None:
+    tale = Tale()
+    for number in range(5):
+        tale.submit(tenant="even" if number % 2 else "odd")
+    tale.tell(Exited(2, 1, 0))
+    seen: list[int] = []
+    after: int | None = 0
+    while after is not None:
+        page = page_jobs(tale.world, state="all", tenant="", phase="", after=after, limit=2)
+        seen += [row.id for row in page.jobs]
+        assert all(row.spec is None for row in page.jobs)
+        after = page.next_after
+    assert seen == [1, 2, 3, 4, 5]
+    assert _ids(tale, state="live") == [1, 3, 4, 5]
+    assert _ids(tale, state="over") == [2]
+    assert _ids(tale, tenant="even") == [2, 4]
+    assert _ids(tale, phase="succeeded") == [2]
+
+
+def _ids(tale: Tale, state: str = "all", tenant: str = "", phase: str = "") -> list[int]:
+    page = page_jobs(tale.world, state=state, tenant=tenant, phase=phase, after=0, limit=100)
+    return [row.id for row in page.jobs]
+
+
+def test_why_says_who_is_ahead() -> None:
+    tale = Tale()
+    tale.tell(SetTenant("lab", Quota(gpus=1)))
+    for _ in range(3):
+        last = tale.submit(gang=2, ask=Resources(gpus=8))
+    why = view_why(tale.world, tale.world.jobs[last])
+    assert (why.code, why.position, [other.job for other in why.ahead]) == ("M201", 2, [2])
+    assert why.words == "waiting for room: 2 tasks must start together, 0 would fit now"
+    assert view_why(tale.world, tale.world.jobs[1]).words == "job 1 is not waiting"
+    first, second = tale.submit(tenant="lab", ask=Resources(gpus=1)), tale.submit(tenant="lab", ask=Resources(gpus=1))
+    assert first + 1 == second
+
+
+@pytest.mark.parametrize(("word", "shown"), [(0b1, "0"), (0b1111, "0-3"), (0b1001111, "0-3, 6"), (0b101, "0, 2")])
+def test_devices_in_words(word: int, shown: str) -> None:
+    assert show_devices(word) == shown
