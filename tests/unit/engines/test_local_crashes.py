@@ -185,7 +185,7 @@ def test_killed_at_a_failpoint(scene: Scene, point: str, turn: int) -> None:
     assert supervisor.wait() == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 23))])
 def test_killed_at_random_moments(scene: Scene, seed: int) -> None:
     dice = random.Random(seed)
     bench = scene.bench()

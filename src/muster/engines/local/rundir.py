@@ -78,19 +78,21 @@ class RunDirectory:
     def find_lock(self) -> int | None:
         """A descriptor that holds the run's lock, or None if the shim holds it."""
         handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            return None
-        return handle
+        if _can_lock(handle):
+            return handle
+        os.close(handle)
+        return None
 
     def is_locked(self) -> bool:
         """Whether the shim lives."""
-        handle = self.find_lock()
-        if handle is not None:
+        try:
+            handle = os.open(self.path / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:  # it was never tried
+            return False
+        try:
+            return not _can_lock(handle)
+        finally:
             os.close(handle)
-        return handle is None
 
     def remove(self) -> None:
         """Forget the run. Renamed first: half a directory could be read as a run that was never started."""
@@ -110,3 +112,11 @@ class RunDirectory:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         new.rename(self.path / name)
+
+
+def _can_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

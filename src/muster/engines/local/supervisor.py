@@ -456,7 +456,8 @@ def _find_shim(place: RunDirectory) -> Shim | None:
     """The shim, held by a pidfd that is certainly its own.
 
     The pid in `stat` was the shim's; the lock, seen held after the pidfd was opened, proves that the shim lived until
-    then, so that the pid was still its own when it was opened. The start time is compared because it costs nothing.
+    then, so that the pid was still its own when it was opened. The start time covers the one moment when somebody else
+    may hold the lock: the shim's child, just before it becomes the command.
     """
     said = place.find_shim()
     if said is None:
