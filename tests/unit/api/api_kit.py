@@ -1,0 +1,156 @@
+"""A follower whose leader is a kernel in the same process, and a caller of its API without a network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from muster.api.app import make_app
+from muster.control.batches import Item, make_batch
+from muster.control.follower import Follower
+from muster.kernel.kernel import Kernel
+from muster.model.errors import MusterError
+from muster.model.event import Event, NodeSeen
+from muster.model.reason import Code, Reason
+from muster.stores.memory import MemoryStore
+from muster.units import Resources
+from muster.wire.codec import decode_entry
+from muster.wire.link import Answer, Request
+from muster.world.world import World
+
+TOKEN = "a-token"  # noqa: S105 - of no server
+DEADLINE_S = 30.0
+
+
+class Reply(NamedTuple):
+    """What the API answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.body)
+
+
+class FixedLogs:
+    """Logs that a test has written."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def find_log(self, job: int, task: int, epoch: int) -> Path | None:
+        path = self.path(job, task, epoch)
+        return path if path.exists() else None
+
+    def path(self, job: int, task: int, epoch: int) -> Path:
+        return self.root / f"{job}.{task}.{epoch}.log"
+
+
+class StillClock:
+    """Always the same moment."""
+
+    def now_ms(self) -> int:
+        return 1000
+
+
+class InlineFollower(Follower):
+    """A follower that asks a kernel beside it; `is_led` is what the test says."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = MemoryStore()
+        super().__init__(World(), self.store, StillClock(), root / "leader.sock")
+        self.kernel = Kernel(World())
+        self.at = 1000
+        self.led = True
+        self.folds = True
+
+    @property
+    def is_led(self) -> bool:
+        return self.led
+
+    async def ask(self, request: Request) -> Answer:
+        if not self.led:
+            raise MusterError(Reason(Code.NO_LEADER))
+        return self.happen(request)[0]
+
+    def happen(self, *events: Event, after_ms: int = 1) -> list[Answer]:
+        """Let events come to pass, and fold what they led to."""
+        self.at += after_ms
+        batch = make_batch([Item(event) for event in events], self.kernel.handle(events, self.at))
+        if batch.commit is not None:
+            self.store.append([batch.commit])
+        if self.folds:
+            self.fold()
+        return [Answer(0, batch.outcome.seq, reply) for reply in batch.outcome.answers]
+
+    def fold(self) -> None:
+        """Catch up with the journal."""
+        for data in self.store.read_entries(self.world.seq):
+            self._fold(decode_entry(data))
+        self._wake_waiters()
+
+
+class Scene:
+    """An API with one node behind it."""
+
+    def __init__(self, root: Path) -> None:
+        self.logs = FixedLogs(root)
+        self.follower = InlineFollower(root)
+        self.follower.happen(NodeSeen("node-1", Resources(gpus=8, cpu_milli=8000, memory_bytes=2**34)))
+        self.app = make_app(self.follower, self.logs, TOKEN, hosts=["muster.example"])
+
+    def call(self, method: str, target: str, body: object = b"", **headers: str) -> Reply:
+        """One request, start to end; header names with `_` for `-`."""
+        return asyncio.run(self.send(method, target, body, **headers))
+
+    async def send(self, method: str, target: str, body: object = b"", **headers: str) -> Reply:
+        """The same, for a test that has an event loop."""
+        data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        fields = {"host": "127.0.0.1:80", "authorization": f"Bearer {TOKEN}", **headers}
+        return await call(self.app, method, target, data, {k: v for k, v in fields.items() if v})
+
+
+async def call(app: Any, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    """Call an ASGI app as a server would, with the body in two pieces."""
+    path, _, query = target.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.replace("_", "-").lower().encode(), value.encode()) for name, value in headers.items()],
+        "server": ("127.0.0.1", 80),
+        "client": ("127.0.0.1", 1),
+    }
+    half = len(body) // 2
+    incoming = [
+        {"type": "http.request", "body": body[:half], "more_body": True},
+        {"type": "http.request", "body": body[half:], "more_body": False},
+    ]
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return incoming.pop(0) if incoming else {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            await app(scope, receive, send)
+    except RuntimeError:
+        if not sent:  # otherwise it is for the server's log: the client was answered
+            raise
+    fields = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return Reply(sent[0]["status"], fields, b"".join(message.get("body", b"") for message in sent[1:]))

@@ -1,0 +1,276 @@
+"""Each route, by what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from api_kit import Scene
+
+from muster.api import jobs as jobs_module
+from muster.lifecycle.gang import RETAIN_MS
+from muster.model.event import Exited, NodeSilent, Started, Submit
+from muster.model.spec import Spec
+from muster.units import MINUTE_MS, Resources
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def retire(scene: Scene) -> None:
+    scene.follower.happen(after_ms=RETAIN_MS + 2 * MINUTE_MS)
+    assert not scene.follower.world.jobs
+
+
+def test_submit_answers_with_the_job_and_its_entry(scene: Scene) -> None:
+    reply = scene.call("POST", "/v1/jobs", {"command": ["train"], "ask": {"gpus": 4}})
+    assert (reply.status, reply.json) == (201, {"job": 1, "seq": 2})
+    assert reply.headers["muster-seq"] == "2"
+    assert scene.follower.world.jobs[1].spec == Spec(("train",), ask=Resources(gpus=4))
+
+
+def test_a_key_makes_a_repeat_harmless_also_after_retirement(scene: Scene) -> None:
+    body = {"command": ["train"]}
+    assert [scene.call("POST", "/v1/jobs", body, idempotency_key="k").json["job"] for _ in range(2)] == [1, 1]
+    other = scene.call("POST", "/v1/jobs", {"command": ["other"]}, idempotency_key="k")
+    assert (other.status, other.json["code"]) == (409, "M131")
+    scene.follower.happen(Exited(1, 1, 0))
+    retire(scene)
+    assert scene.call("POST", "/v1/jobs", body, idempotency_key="k").json["job"] == 1
+    assert scene.call("POST", "/v1/jobs", {"command": ["other"]}, idempotency_key="k").status == 409
+    assert scene.call("POST", "/v1/jobs", body, idempotency_key="k" * 129).json["code"] == "M104"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "words"),
+    [
+        (b"", 400, "M101", "not JSON"),
+        (b"{", 400, "M101", "not JSON"),
+        (b'{"command": ["\xff"]}', 400, "M101", "not JSON"),
+        (b'{"command": ["\\ud800 "]}', 400, "M101", "not JSON"),
+        (b"[]", 422, "M101", "Expected `object`"),
+        (b"{}", 422, "M101", "missing required field `command`"),
+        (b'{"command": ["a"], "gpu": 1}', 422, "M101", "unknown field `gpu`"),
+        (b'{"command": ["a"], "ask": {"gpus": "1"}}', 422, "M101", "`$.ask.gpus`"),
+        (b'{"command": ["a"], "gang": true}', 422, "M101", "`$.gang`"),
+        (b'{"command": ["a"], "gang": 1000000000000000000000000000000}', 422, "M102", "gang is 10000"),
+        (b'{"command": ["a"], "ask": {"gpus": -1}}', 422, "M102", "ask.gpus is -1"),
+        (b'{"command": ["a"], "ask": {}}', 422, "M105", "asks for nothing"),
+        (b'{"command": []}', 422, "M101", "command"),
+        (b'{"command": ["a"], "tenant": "no spaces"}', 422, "M103", "tenant"),
+        (b'{"command": ["a"], "ask": {"gpus": 9}}', 422, "M110", "never fits"),
+    ],
+)
+def test_a_spec_that_is_wrong_is_refused_with_its_place(
+    scene: Scene, body: bytes, status: int, code: str, words: str
+) -> None:
+    reply = scene.call("POST", "/v1/jobs", body)
+    assert (reply.status, reply.json["code"]) == (status, code)
+    assert words in reply.json["detail"]
+    assert not scene.follower.world.jobs
+
+
+def test_listings_are_filtered_and_paged(scene: Scene) -> None:
+    for number in range(5):
+        scene.follower.happen(Submit(Spec(("x",), tenant="even" if number % 2 else "odd")))
+    scene.follower.happen(Exited(1, 1, 3))
+    first = scene.call("GET", "/v1/jobs?limit=2").json
+    assert ([job["id"] for job in first["jobs"]], first["next_after"]) == ([2, 3], 3)
+    rest = scene.call("GET", "/v1/jobs?limit=2&after=3").json
+    assert ([job["id"] for job in rest["jobs"]], rest.get("next_after")) == ([4, 5], None)
+    assert all("spec" not in job for job in first["jobs"])
+    for query, ids in {
+        "state=over": [1],
+        "state=all": [1, 2, 3, 4, 5],
+        "tenant=even": [2, 4],
+        "phase=failed": [1],
+        "phase=failed&state=live": [],
+        "after=99": [],
+    }.items():
+        assert [job["id"] for job in scene.call("GET", f"/v1/jobs?{query}").json["jobs"]] == ids, query
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "limit=-1", "after=1e3", "state=x", "phase=y"])
+def test_a_listing_that_makes_no_sense_is_refused(scene: Scene, query: str) -> None:
+    assert scene.call("GET", f"/v1/jobs?{query}").status == 422
+
+
+def test_a_job_is_shown_while_it_lives_and_when_it_has_retired(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",), name="n"), "k"))
+    assert scene.call("GET", "/v1/jobs/1").json["places"] == [{"node": "node-1", "tasks": 1}]
+    scene.follower.happen(Started(1, 1))
+    scene.follower.happen(Exited(1, 1, 3))
+    living = scene.call("GET", "/v1/jobs/1").json
+    assert (living["phase"], living["exit_code"], living["is_over"]) == ("failed", 3, True)
+    retire(scene)
+    assert scene.call("GET", "/v1/jobs/1").json == living
+    assert scene.call("GET", "/v1/jobs/1/why").json["phase"] == "failed"
+    assert scene.call("POST", "/v1/jobs/1/cancel").json["code"] == "M121"
+    told = [line["what"] for line in scene.call("GET", "/v1/jobs/1/story").json["lines"]]
+    assert told[-2:] == ["ended: failed, exit 3", "retired to history"]
+
+
+@pytest.mark.parametrize("rest", ["", "/why", "/story", "/logs"])
+def test_a_job_that_never_was_is_not_found(scene: Scene, rest: str) -> None:
+    for job in ("7", "0", "999999999999999999"):
+        reply = scene.call("GET", f"/v1/jobs/{job}{rest}")
+        assert (reply.status, reply.json["code"]) == (404, "M120")
+
+
+def test_a_long_poll_ends_with_the_job(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",))))
+
+    async def wait() -> str:
+        asking = asyncio.ensure_future(scene.send("GET", "/v1/jobs/1?wait_ms=60000"))
+        while not scene.follower._waiters:
+            await asyncio.sleep(0)
+        scene.follower.happen(Started(1, 1))
+        scene.follower.happen(Exited(1, 1, 0))
+        return str((await asking).json["phase"])
+
+    assert asyncio.run(wait()) == "succeeded"
+    assert scene.call("GET", "/v1/jobs/1?wait_ms=60001").status == 422
+
+
+def test_a_long_poll_ends_with_patience_too(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",))))
+    assert scene.call("GET", "/v1/jobs/1?wait_ms=1").json["phase"] == "starting"
+
+
+def test_why_in_words(scene: Scene) -> None:
+    for _ in range(2):
+        scene.follower.happen(Submit(Spec(("train",), ask=Resources(gpus=8))))
+    why = scene.call("GET", "/v1/jobs/2/why").json
+    assert (why["code"], why["needed"], why["position"]) == ("M201", 1, 1)
+    assert why["words"].startswith("waiting for room")
+    assert scene.call("GET", "/v1/jobs/1/why").json["code"] == "M203"
+
+
+def test_cancel(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",))))
+    reply = scene.call("POST", "/v1/jobs/1/cancel")
+    assert (reply.status, reply.json["job"]) == (202, 1)
+    scene.follower.happen(Exited(1, 1, 143))
+    again = scene.call("POST", "/v1/jobs/1/cancel")
+    assert (again.status, again.json["code"]) == (409, "M121")
+    assert scene.call("POST", "/v1/jobs/9/cancel").status == 404
+
+
+def test_nodes_and_tenants(scene: Scene) -> None:
+    assert scene.call("PUT", "/v1/tenants/lab/vision", {"gpus": 2, "cpu_milli": None}).status == 200
+    scene.follower.happen(Submit(Spec(("x",), tenant="lab/vision", ask=Resources(gpus=2))))
+    [tenant] = scene.call("GET", "/v1/tenants").json
+    assert tenant == {
+        "name": "lab/vision",
+        "gpus": 2,
+        "cpu_milli": None,
+        "memory_bytes": None,
+        "used": {"gpus": 2},
+    }
+    scene.follower.happen(NodeSilent("node-1"))
+    [node] = scene.call("GET", "/v1/nodes").json
+    assert (node["phase"], node["free"]["gpus"], node["jobs"]) == ("unknown", 6, 1)
+
+
+@pytest.mark.parametrize("body", [{"gpu": 1}, {"gpus": "1"}, {"gpus": -1}, {"gpus": 2**63}, {"gpus": 10**30}, [], None])
+def test_a_quota_that_is_wrong_is_refused(scene: Scene, body: object) -> None:
+    assert scene.call("PUT", "/v1/tenants/lab", body).status == 422
+    assert not scene.follower.world.tenants
+
+
+def test_a_tenant_needs_a_name(scene: Scene) -> None:
+    assert scene.call("PUT", "/v1/tenants/no spaces", {}).json["code"] == "M103"
+
+
+def test_a_reader_waits_for_the_entry_it_knows_of(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.follower.folds = False
+    seq = scene.call("POST", "/v1/jobs", {"command": ["x"]}).headers["muster-seq"]
+    assert scene.call("GET", "/v1/jobs/1").status == 404
+
+    async def read() -> int:
+        asking = asyncio.ensure_future(scene.send("GET", "/v1/jobs/1", muster_at_least=seq))
+        while not scene.follower._waiters:
+            await asyncio.sleep(0)
+        scene.follower.fold()
+        return (await asking).status
+
+    assert asyncio.run(read()) == 200
+    monkeypatch.setattr(jobs_module, "AT_LEAST_PATIENCE_S", 0.01)
+    late = scene.call("GET", "/v1/jobs", muster_at_least="99")
+    assert (late.status, late.headers["retry-after"]) == (503, "1")
+    assert scene.call("GET", "/v1/jobs", muster_at_least="x").status == 422
+
+
+class TestLogs:
+    """Output in pieces, until there will be no more."""
+
+    def test_a_piece_and_the_next(self, scene: Scene) -> None:
+        scene.follower.happen(Submit(Spec(("x",))))
+        empty = scene.call("GET", "/v1/jobs/1/logs")
+        assert (empty.body, empty.headers["muster-next-offset"], empty.headers["muster-log-over"]) == (b"", "0", "0")
+        scene.logs.path(1, 0, 1).write_bytes(b"one two")
+        part = scene.call("GET", "/v1/jobs/1/logs?offset=4")
+        assert (part.body, part.headers["muster-next-offset"]) == (b"two", "7")
+        assert part.headers["content-type"] == "application/octet-stream"
+        assert part.headers["muster-log-over"] == "0"
+        scene.follower.happen(Exited(1, 1, 0))
+        end = scene.call("GET", "/v1/jobs/1/logs?offset=7")
+        assert (end.body, end.headers["muster-log-over"]) == (b"", "1")
+        retire(scene)
+        late = scene.call("GET", "/v1/jobs/1/logs")
+        assert (late.body, late.headers["muster-log-over"], late.headers["muster-log-epoch"]) == (b"one two", "1", "1")
+
+    def test_a_large_log_comes_in_pieces(self, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(jobs_module, "LOG_BYTES_MAX", 4)
+        scene.follower.happen(Submit(Spec(("x",))))
+        scene.follower.happen(Exited(1, 1, 0))
+        scene.logs.path(1, 0, 1).write_bytes(b"abcdefgh")
+        offset, pieces, over = "0", [], "0"
+        while over == "0":
+            part = scene.call("GET", f"/v1/jobs/1/logs?offset={offset}")
+            pieces.append(part.body)
+            offset, over = part.headers["muster-next-offset"], part.headers["muster-log-over"]
+        assert pieces == [b"abcd", b"efgh", b""]
+
+    def test_an_older_try_is_over(self, scene: Scene) -> None:
+        scene.follower.happen(Submit(Spec(("x",), retries=1)))
+        scene.logs.path(1, 0, 1).write_bytes(b"first")
+        scene.logs.path(1, 0, 2).write_bytes(b"second")
+        scene.follower.happen(Exited(1, 1, 1))
+        latest = scene.call("GET", "/v1/jobs/1/logs")
+        assert (latest.body, latest.headers["muster-log-epoch"], latest.headers["muster-log-over"]) == (
+            b"second",
+            "2",
+            "0",
+        )
+        older = scene.call("GET", "/v1/jobs/1/logs?epoch=1")
+        assert (older.body, older.headers["muster-log-over"]) == (b"first", "1")
+
+    def test_whoever_waits_gets_what_comes(self, scene: Scene) -> None:
+        scene.follower.happen(Submit(Spec(("x",))))
+
+        async def wait() -> bytes:
+            asking = asyncio.ensure_future(scene.send("GET", "/v1/jobs/1/logs?wait_ms=60000"))
+            while not scene.follower._waiters:
+                await asyncio.sleep(0.001)
+            scene.logs.path(1, 0, 1).write_bytes(b"at last")
+            return (await asking).body
+
+        assert asyncio.run(wait()) == b"at last"
+
+    def test_tasks_of_an_array(self, scene: Scene) -> None:
+        scene.follower.happen(Submit(Spec(("x",), array=2)))
+        scene.logs.path(1, 1, 1).write_bytes(b"second task")
+        scene.follower.happen(Exited(1, 1, 0, 1, 1))
+        part = scene.call("GET", "/v1/jobs/1/logs?task=1")
+        assert (part.body, part.headers["muster-log-over"]) == (b"second task", "1")
+        assert scene.call("GET", "/v1/jobs/1/logs?task=0").headers["muster-log-over"] == "0"
+        assert scene.call("GET", "/v1/jobs/1/logs?task=2").status == 404
+
+    @pytest.mark.parametrize("query", ["task=../x", "epoch=x", "offset=-1", "task=1.5", "wait_ms=60001"])
+    def test_numbers_only(self, scene: Scene, query: str) -> None:
+        scene.follower.happen(Submit(Spec(("x",))))
+        assert scene.call("GET", f"/v1/jobs/1/logs?{query}").status == 422
