@@ -51,6 +51,7 @@ class Load:
         self._live = live
         self._out = out
         self._enough = threading.Event()
+        self._abandoned = threading.Event()
         self._numbers = iter(range(1_000_000_000))
         self._turn = threading.Lock()
         self.acknowledged: dict[str, int] = {}
@@ -64,30 +65,36 @@ class Load:
     def stop(self) -> None:
         """Begin nothing new, and pursue what was begun to its acknowledgement."""
         self._enough.set()
+        await_true(lambda: not any(thread.is_alive() for thread in self._threads), "all submits are acknowledged")
+
+    def abandon(self) -> None:
+        """Let go of everything: the campaign is over, one way or the other."""
+        self._enough.set()
+        self._abandoned.set()
         for thread in self._threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
 
     def _run(self) -> None:
         with self._live.client(patience_s=1) as client:
             while not self._enough.is_set():
                 with self._turn:
                     key = f"k{next(self._numbers)}"
-                job = self._pursue(client, key)
-                with self._turn:
-                    self.acknowledged[key] = job
+                self._pursue(client, key)
                 self._enough.wait(0.02)  # a pace that leaves the machine room to run the jobs
 
-    def _pursue(self, client: Client, key: str) -> int:
+    def _pursue(self, client: Client, key: str) -> None:
         script = f'echo "$MUSTER_EPOCH" >> {shlex.quote(str(self._out / key))}'
         spec = Spec(("/bin/sh", "-c", script), name=key, ask=SMALL)
-        give_up_at = time.monotonic() + 120
-        while True:
+        while not self._abandoned.is_set():
             try:
-                return client.submit(spec, key).job
+                job = client.submit(spec, key).job
             except MusterError:
-                if time.monotonic() > give_up_at:
-                    raise
-                time.sleep(0.05)
+                self._abandoned.wait(0.05)
+                continue
+            with self._turn:
+                self.acknowledged[key] = job
+            return
 
 
 class Campaign:
@@ -102,6 +109,15 @@ class Campaign:
         self._steady_job = 0
         self._spawned: list[subprocess.Popen[bytes]] = []
         self.load = Load(live, self._out)
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.load.abandon()
+        for process in self._spawned:
+            process.kill()
+            process.wait(60)
 
     def begin(self) -> None:
         """Start the job that is to live through everything, and then the load."""
@@ -147,8 +163,6 @@ class Campaign:
     def finish(self) -> Tally:
         """End the load, let everything run out, and compare the books."""
         self.load.stop()
-        for process in self._spawned:  # armed ones: all of them are to be dead by now
-            process.wait(60)
         self.live.muster("up")
         with self.live.client() as client:
             self._check_steady(client)

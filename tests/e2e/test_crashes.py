@@ -17,6 +17,7 @@ from live import await_true, serving
 from muster.ports.failpoint import FAILPOINTS
 
 PASSES: Final = 4
+ON_THE_WAY_OUT: Final = "leader.after_snapshot"
 JOBS_MIN: Final = 12
 RANDOM_KILLS: Final = 12
 SOAK_KILLS: Final = 200
@@ -26,23 +27,19 @@ CAPACITY: Final = "gpus=8,cpus=64,memory=64Gi"
 @pytest.mark.slow
 @pytest.mark.parametrize("point", FAILPOINTS)
 def test_death_at_every_failpoint_loses_nothing(point: str, tmp_path: Path) -> None:
-    with serving(tmp_path / "home", CAPACITY) as live:
-        campaign = Campaign(live, tmp_path)
+    with serving(tmp_path / "home", CAPACITY) as live, Campaign(live, tmp_path) as campaign:
         campaign.begin()
-        try:
-            _die_at(campaign, point)
-            live.muster("up")
-            before = len(campaign.load.acknowledged)
-            await_true(lambda: len(campaign.load.acknowledged) >= before + JOBS_MIN, "work goes on after the death")
-        finally:
-            campaign.load.stop()
+        _die_at(campaign, point)
+        live.muster("up")
+        before = len(campaign.load.acknowledged)
+        await_true(lambda: len(campaign.load.acknowledged) >= before + JOBS_MIN, "work goes on after the death")
         tally = campaign.finish()
     assert tally.acknowledged >= JOBS_MIN
 
 
 def _die_at(campaign: Campaign, point: str) -> None:
     live = campaign.live
-    process = campaign.arm(point, PASSES)
+    process = campaign.arm(point, 1 if point == ON_THE_WAY_OUT else PASSES)
     if process is None:
         await_true(lambda: live.find_pid("supervisor") is not None, "an armed supervisor is up")
         pid = live.find_pid("supervisor")
@@ -50,7 +47,7 @@ def _die_at(campaign: Campaign, point: str) -> None:
         live.kill("leader")  # it would arm every supervisor that it starts
         live.kill("supervisor")
         return
-    if point == "leader.after_snapshot":  # one is taken on the way out
+    if point == ON_THE_WAY_OUT:
         acknowledged = len(campaign.load.acknowledged)
         await_true(lambda: len(campaign.load.acknowledged) > acknowledged, "the armed leader works")
         process.send_signal(signal.SIGTERM)
@@ -70,12 +67,8 @@ def test_two_hundred_random_deaths_lose_nothing(tmp_path: Path) -> None:
 
 def _strike_at_random(place: Path, strikes: int, seed: int) -> Tally:
     dice = random.Random(seed)
-    with serving(place / "home", CAPACITY) as live:
-        campaign = Campaign(live, place)
+    with serving(place / "home", CAPACITY) as live, Campaign(live, place) as campaign:
         campaign.begin()
-        try:
-            for _ in range(strikes):
-                campaign.strike(dice)
-        finally:
-            campaign.load.stop()
+        for _ in range(strikes):
+            campaign.strike(dice)
         return campaign.finish()

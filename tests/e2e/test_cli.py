@@ -1,0 +1,243 @@
+"""The command line against a real server: what a user types, and what comes back."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from live import LiveHome, await_true, serving
+
+from muster.model.spec import Spec
+from muster.sdk.errors import RefusedError
+from muster.units import AMOUNT_MAX, Resources
+
+HOLD = 'echo $$ > "$0"; while [ ! -e "$0.release" ]; do sleep 0.05; done; exit 7'
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHome]:
+    """One server for the tests that leave it as they found it."""
+    with serving(tmp_path_factory.mktemp("cli") / "home") as running:
+        yield running
+
+
+def test_up_again_finds_nothing_missing(live: LiveHome) -> None:
+    assert live.muster("up").stdout.startswith("already up: http://127.0.0.1:")
+
+
+def test_two_ups_at_once_start_one_server(tmp_path: Path) -> None:
+    both = LiveHome(tmp_path / "home")
+    try:
+        program = ["muster", "up"]
+        racers = [subprocess.Popen(program, env=both.env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        told = sorted(racer.communicate(timeout=300)[0].split(":")[0] for racer in racers)
+        assert told == ["already up", "started leader and follower"]
+    finally:
+        both.end_all()
+
+
+def test_up_starts_only_what_is_missing(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as mine:
+        leader = mine.find_pid("leader")
+        mine.kill("follower")
+        assert mine.muster("up").stdout.startswith("started follower: ")
+        assert mine.find_pid("leader") == leader
+
+
+def test_run_prints_the_output_and_nothing_else(live: LiveHome) -> None:
+    ran = live.muster("run", "--", "echo", "hi")
+    assert ran.stdout == "hi\n"
+
+
+@pytest.mark.parametrize("code", [1, 3, 42, 255])
+def test_run_and_wait_leave_with_the_job_s_code(live: LiveHome, code: int) -> None:
+    live.muster("run", "--", "sh", "-c", f"exit {code}", code=code)
+    job = live.muster("run", "-d", "--", "sh", "-c", f"exit {code}").stdout.strip()
+    live.muster("wait", job, code=code)
+
+
+def test_a_command_that_is_not_there_is_127(live: LiveHome) -> None:
+    assert "exit code 127" in live.muster("run", "--", "surely-not-a-program", code=127).stderr
+
+
+def test_ranks_environment_and_directory_reach_the_job(live: LiveHome, tmp_path: Path) -> None:
+    script = 'echo "$RANK/$WORLD_SIZE $WORD $(pwd)"'
+    words = ["run", "--gang", "2", "--gpus", "1", "--env", "WORD=x y", "--workdir", str(tmp_path)]
+    printed = live.muster(*words, "--", "sh", "-c", script).stdout
+    assert sorted(printed.splitlines()) == [f"[0] 0/2 x y {tmp_path}", f"[1] 1/2 x y {tmp_path}"]
+
+
+def test_an_array_shows_progress_and_each_task_its_number(live: LiveHome) -> None:
+    ran = live.muster("run", "--array", "20", "--cpus", "0.1", "--", "sh", "-c", "echo task $MUSTER_TASK")
+    assert "20/20 done" in ran.stderr
+    job = ran.stderr.split()[1]
+    assert live.muster("logs", job, "--task", "13").stdout == "task 13\n"
+
+
+def test_every_try_is_printed(live: LiveHome) -> None:
+    ran = live.muster("run", "--retries", "1", "--", "sh", "-c", "echo try $MUSTER_EPOCH; [ $MUSTER_EPOCH = 2 ]")
+    assert ran.stdout == "try 1\ntry 2\n"
+
+
+def test_ctrl_c_detaches_and_the_job_goes_on(live: LiveHome, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    program = ["muster", "run", "--", "sh", "-c", HOLD, str(mark)]
+    with subprocess.Popen(program, env=live.env, stderr=subprocess.PIPE, text=True) as running:
+        await_true(mark.exists, "the job runs")
+        running.send_signal(signal.SIGINT)
+        told = running.communicate(timeout=300)[1]
+    assert running.returncode == 130
+    job = told.split()[1]
+    assert f"detached; job {job} goes on: muster logs -f {job} · muster cancel {job}" in told
+    Path(f"{mark}.release").touch()
+    live.muster("wait", job, code=7)
+
+
+def test_cancel_ends_a_running_job(live: LiveHome) -> None:
+    job = live.muster("run", "-d", "--", "sleep", "600").stdout.strip()
+    live.muster("cancel", job)
+    assert "cancelled" in live.muster("wait", job, code=1).stderr
+    assert "error[M121]" in live.muster("cancel", job, code=2).stderr
+
+
+def test_why_names_quota_room_and_the_line(live: LiveHome) -> None:
+    live.muster("quota", "set", "poor", "gpus=1")
+    first = live.muster("run", "-d", "--tenant", "poor", "--gpus", "1", "--", "sleep", "600").stdout.strip()
+    second = live.muster("run", "-d", "--tenant", "poor", "--gpus", "1", "--", "true").stdout.strip()
+    told = live.muster("why", second).stdout
+    assert f"job {second} is waiting for quota: it needs 1 of GPUs, tenant poor has 0 left [M202]" in told
+    assert "\nhelp: " in told
+    assert live.muster("why", first).stdout.startswith(f"job {first} does not wait: it is ")
+    live.muster("cancel", first)
+    live.muster("wait", second)
+    assert "is over: succeeded" in live.muster("why", second).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--gang", "0"], "error[M102]: gang is 0, out of range"),
+        (["--gang", "-1"], "error[M102]: gang '-1' is not a whole number"),
+        (["--gpus", "9" * 30], "error[M102]: gpus"),
+        (["--gpus", str(AMOUNT_MAX)], "error[M110]: never fits"),
+        (["--gang", "2", "--gpus", str(AMOUNT_MAX)], "error[M102]: ask.gpus is"),
+        (["--cpus", "0"], "error[M105]: the job asks for nothing"),
+        (["--gang", "33", "--cpus", "1"], "error[M110]: never fits: 33 tasks must run at once"),
+        (["--array", "2", "--gang", "2"], "error[M101]: gang: an array's tasks are gangs of one"),
+        (["--name", "x" * 100_000], "error[M103]: name"),
+        (["--tenant", "no spaces"], "error[M103]: tenant"),
+        (["--env", "1BAD=x"], "error[M103]: env"),
+        (["--limit", "0s"], "error[M102]: limit_ms is 0"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_with_a_code_and_a_fix(live: LiveHome, words: list[str], told: str) -> None:
+    ran = live.muster("run", *words, "--", "true", code=2)
+    assert ran.stdout == ""
+    assert ran.stderr.startswith(told)
+    assert "\nhelp: " in ran.stderr
+
+
+def test_a_megabyte_of_name_and_unknown_fields_are_refused_over_http(live: LiveHome) -> None:
+    with live.client() as client, pytest.raises(RefusedError) as caught:
+        client.submit(Spec(("true",), name="x" * 1_000_000))
+    assert caught.value.problem.code in {"M103", "M104"}
+    address = live.home.find_address()
+    assert address is not None
+    wire = http.client.HTTPConnection(address.host, address.port, timeout=60)
+    body = msgspec.json.encode({"command": ["true"], "gpu": 8})
+    wire.request("POST", "/v1/jobs", body, {"Authorization": f"Bearer {live.home.read_token()}"})
+    answer = wire.getresponse()
+    problem = msgspec.json.decode(answer.read())
+    wire.close()
+    assert (answer.status, problem["code"]) == (422, "M101")
+    assert "gpu" in problem["detail"]
+
+
+def test_a_key_never_makes_two_jobs(live: LiveHome) -> None:
+    first = live.muster("run", "-d", "--key", "once", "--", "true").stdout
+    assert live.muster("run", "-d", "--key", "once", "--", "true").stdout == first
+    assert "error[M131]" in live.muster("run", "-d", "--key", "once", "--", "false", code=2).stderr
+
+
+def test_listings_filter_and_tell_what_they_left_out(live: LiveHome) -> None:
+    with live.client() as client:
+        job = client.submit(Spec(("true",), name="mine", tenant="filter", ask=Resources(cpu_milli=100))).job
+        client.wait(job)
+    assert live.muster("ls", "--tenant", "filter", "-o", "name").stdout == ""
+    assert live.muster("ls", "-a", "--tenant", "filter", "-o", "name").stdout == f"{job}\n"
+    assert live.muster("ls", "--phase", "succeeded", "--tenant", "filter").stdout.count("\n") == 2
+    assert "succeeded" in live.muster("show", str(job)).stdout
+    assert "error[M120]" in live.muster("show", "999999", code=2).stderr
+
+
+def test_status_and_nodes(live: LiveHome) -> None:
+    assert live.muster("status").stdout.startswith("status:   ok")
+    assert "/32" in live.muster("nodes").stdout
+
+
+def test_down_leaves_jobs_running_and_up_adopts_them(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with serving(tmp_path / "home") as mine:
+        job = mine.muster("run", "-d", "--", "sh", "-c", HOLD, str(mark)).stdout.strip()
+        await_true(lambda: mark.exists() and mark.read_text() != "", "the job runs")
+        pid = int(mark.read_text())
+        told = mine.muster("down").stdout
+        assert told.startswith("stopped follower and leader\n")
+        assert f"still running: job {job}" in told
+        assert "error[M309]" in mine.muster("ls", code=3).stderr
+        os.kill(pid, 0)  # it lives
+        mine.muster("up")
+        Path(f"{mark}.release").touch()
+        mine.muster("wait", job, code=7)
+        assert int(mark.read_text()) == pid
+        with mine.client() as client:
+            assert client.show(int(job)).epoch == 1
+
+
+def test_down_with_jobs_leaves_nothing_behind(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as mine:
+        mine.muster("run", "-d", "--", "sleep", "600")
+        assert mine.muster("down", "--jobs").stdout == "cancelled 1 job\nstopped follower and leader\n"
+        assert [mine.find_pid(role) for role in ("leader", "follower", "supervisor")] == [None] * 3
+        assert mine.muster("down").stdout.startswith("no server was running")
+
+
+def test_a_damaged_journal_is_named_and_left_as_it_is(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as mine:
+        mine.muster("run", "--", "true")
+        mine.muster("down")
+        damaged = bytearray(mine.home.journal_file.read_bytes())
+        damaged[:64] = b"\xff" * 64
+        mine.home.journal_file.write_bytes(damaged)
+        ran = mine.muster("up", code=2)
+        assert "error[M302]: " in ran.stderr
+        assert "help: restore a backup; the file was not touched" in ran.stderr
+        assert "ended with exit code 2; its log is " in ran.stderr
+        assert mine.home.journal_file.read_bytes() == damaged
+        assert mine.find_pid("leader") is None
+        await_true(lambda: mine.find_pid("follower") is None, "nothing half-started is left")
+
+
+def test_a_home_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("")
+    ran = LiveHome(tmp_path / "home").muster("up", code=2)
+    assert ran.stderr.startswith("error[M305]: cannot use ")
+
+
+def test_a_port_that_is_taken_is_named(live: LiveHome, tmp_path: Path) -> None:
+    address = live.home.find_address()
+    assert address is not None
+    other = LiveHome(tmp_path / "home")
+    try:
+        ran = other.muster("up", "--port", str(address.port), code=2)
+        assert f"error[M304]: port {address.port} is taken" in ran.stderr
+    finally:
+        other.end_all()
+    asked = 1 if address.port != 1 else 2
+    assert "error[M303]" in live.muster("up", "--port", str(asked), code=2).stderr
