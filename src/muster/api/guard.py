@@ -13,6 +13,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from muster.api.params import DIGITS_MAX
 from muster.api.problems import ProblemResponse, RefusedError, bad_field
 from muster.model.reason import Code, Reason
 
@@ -50,8 +51,8 @@ class Guard:
         if not is_known and scope["path"] not in OPEN_PATHS:
             raise RefusedError(Reason(Code.UNAUTHORISED), 401)
         for length in _headers(scope, b"content-length"):
-            if not length.isdigit() or int(length) > BODY_BYTES_MAX:
-                raise _too_large(int(length) if length.isdigit() else 0)
+            if not length.isdigit() or int(length[:DIGITS_MAX]) > BODY_BYTES_MAX:
+                raise _too_large(int(length[:DIGITS_MAX]) if length.isdigit() else 0)
 
     def _is_ours(self, host: str) -> bool:
         if host == "localhost" or host in self._hosts:

@@ -16,6 +16,7 @@ from muster.wire.words import put_in_words
 
 LAB_WORDS: Final = ("sim", "replay", "bundle")
 START_FAILED: Final = 2
+PORT_MAX: Final = 65535
 
 
 def main(argv: list[str]) -> int:
@@ -50,8 +51,14 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     for role in (leader, follower, rest):
         role.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
     follower.add_argument("--host", default="127.0.0.1", help="the address to listen on")
-    follower.add_argument("--port", type=int, default=0, help="the port; 0 keeps the last one if it is free")
+    follower.add_argument("--port", type=_port, default=0, help="the port; 0 keeps the last one if it is free")
     return parser.parse_args(argv)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:9]) <= PORT_MAX):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port between 0 and {PORT_MAX}")
+    return int(text)
 
 
 if __name__ == "__main__":

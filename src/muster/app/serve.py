@@ -21,7 +21,7 @@ from muster.api.app import make_app
 from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.follower import Follower
-from muster.control.leader import Leader
+from muster.control.leader import KERNEL_FAILED, STORE_FAILED, Leader
 from muster.control.loading import load_world
 from muster.engines.local.capacity import discover_capacity
 from muster.engines.local.engine import LocalEngine, shut_down
@@ -131,8 +131,7 @@ async def _follow(home: Home, host: str, listening: socket.socket) -> int:
         server = _Server(_configure(make_app(follower, LocalLogs(home.engine_root), home.read_token())))
         home.write_address(Address(host, listening.getsockname()[1]))
         write_note(home.process_file("follower"))
-        await _serve_until(stop, server, follower, listening)
-        return 0
+        return await _serve_until(stop, server, follower, listening)
 
 
 async def _open_journal(path: Path, stop: asyncio.Event) -> SqliteJournal | None:
@@ -148,8 +147,8 @@ async def _open_journal(path: Path, stop: asyncio.Event) -> SqliteJournal | None
 
 async def _serve_until(
     stop: asyncio.Event, server: uvicorn.Server, follower: Follower, listening: socket.socket
-) -> None:
-    """Serve until told to end, or until the journal cannot be followed any more: then the error comes out here."""
+) -> int:
+    """Serve until told to end, or until the journal cannot be followed any more; the exit code."""
     following = asyncio.ensure_future(follower.run())
     stopping = asyncio.ensure_future(stop.wait())
     serving = asyncio.ensure_future(server.serve([listening]))
@@ -158,10 +157,12 @@ async def _serve_until(
     server.should_exit = True
     await serving
     stopping.cancel()
-    if following.done():
-        following.result()
     following.cancel()
-    await asyncio.gather(following, return_exceptions=True)
+    [failure] = await asyncio.gather(following, return_exceptions=True)
+    if isinstance(failure, asyncio.CancelledError):
+        return 0
+    _log.critical("stopping at entry %d: %s", follower.world.seq, failure, exc_info=failure)
+    return STORE_FAILED if isinstance(failure, StoreError) else KERNEL_FAILED
 
 
 def _configure(app: object) -> uvicorn.Config:

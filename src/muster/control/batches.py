@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 class Inbox:
-    """What has arrived and was not yet handled."""
+    """What has arrived and was not yet handled. Asks are bounded by the leader, reports by what their engine runs."""
 
     def __init__(self) -> None:
         self._items: deque[Item] = deque()

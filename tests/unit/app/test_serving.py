@@ -1,0 +1,119 @@
+"""What a server says and does before it serves: settings, ports, addresses, and errors in two lines."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from muster.app.__main__ import main
+from muster.app.process import ProcessNote, WallClock, write_note
+from muster.app.serve import LocalLogs, bind, check_host
+from muster.app.settings import node_name, read_capacity
+from muster.engines.local.layout import log_path
+from muster.model.errors import ConflictError, RejectedError
+from muster.model.spec import is_name
+from muster.sdk.home import Address
+from muster.sdk.processes import find_start_time
+from muster.units import Resources
+
+FOUND = Resources(gpus=0, cpu_milli=2000, memory_bytes=2**30)
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody else listens on."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield other.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "capacity"),
+    [
+        ("", FOUND),
+        ("gpus=8", Resources(8, 2000, 2**30)),
+        ("gpus=8,cpus=4,memory=16Gi", Resources(8, 4000, 2**34)),
+        ("cpus=0.5", Resources(0, 500, 2**30)),
+    ],
+)
+def test_capacity_is_found_and_may_be_declared(text: str, capacity: Resources) -> None:
+    assert read_capacity(lambda: FOUND, {"MUSTER_CAPACITY": text}) == capacity
+
+
+@pytest.mark.parametrize("text", ["gpu=8", "gpus", "gpus=x", "memory=1Zi", "8"])
+def test_a_capacity_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(RejectedError, match="MUSTER_CAPACITY"):
+        read_capacity(lambda: FOUND, {"MUSTER_CAPACITY": text})
+
+
+def test_a_node_has_a_name() -> None:
+    assert is_name(node_name())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
+def test_this_machine_alone_is_served(host: str) -> None:
+    check_host(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.1.2.3", "example.org", ""])  # noqa: S104 - refused is the point
+def test_a_network_is_not(host: str) -> None:
+    with pytest.raises(RejectedError, match="TLS"):
+        check_host(host)
+
+
+def test_a_port_asked_for_is_given_or_refused(taken: int) -> None:
+    with pytest.raises(ConflictError) as caught:
+        bind("127.0.0.1", taken, None)
+    assert caught.value.reason.needed == taken
+
+
+def test_the_last_port_is_kept_if_it_is_free(taken: int) -> None:
+    with bind("127.0.0.1", 0, None) as first:
+        port = first.getsockname()[1]
+    with bind("127.0.0.1", 0, Address("127.0.0.1", port)) as again:
+        assert again.getsockname()[1] == port
+    with bind("127.0.0.1", 0, Address("127.0.0.1", taken)) as other:
+        assert other.getsockname()[1] != taken
+
+
+def test_a_process_says_who_it_is(tmp_path: Path) -> None:
+    write_note(tmp_path / "leader.json")
+    note = msgspec.json.decode((tmp_path / "leader.json").read_bytes(), type=ProcessNote)
+    assert (note.pid, note.start_time) == (os.getpid(), find_start_time(os.getpid()))
+
+
+def test_a_log_is_found_once_it_is_written(tmp_path: Path) -> None:
+    logs = LocalLogs(tmp_path)
+    assert logs.find_log(1, 0, 1) is None
+    path = log_path(tmp_path, 1, 0, 1)
+    path.parent.mkdir()
+    path.write_text("words")
+    assert logs.find_log(1, 0, 1) == path
+
+
+@pytest.mark.parametrize("role", ["leader", "follower"])
+def test_a_home_that_is_a_file_is_told_in_two_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], role: str
+) -> None:
+    (tmp_path / "home").write_text("")
+    assert main([role, "--home", str(tmp_path / "home")]) == 2
+    error, fix = capsys.readouterr().err.splitlines()
+    assert error.startswith("error[M305]: cannot use")
+    assert fix.startswith("help: set MUSTER_HOME")
+
+
+def test_a_word_that_is_wrong_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["dance"])
+    assert caught.value.code == 2
+    assert "dance" in capsys.readouterr().err
+
+
+def test_the_clock_counts_milliseconds() -> None:
+    assert WallClock().now_ms() > 1_700_000_000_000
