@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -229,6 +230,22 @@ def test_every_acknowledged_job_survives_a_killed_leader_exactly_once(server: Se
     assert {job["name"]: job["id"] for job in listed} == acknowledged
     assert len(listed) == jobs
     assert {job["phase"] for job in listed} == {"succeeded"}
+
+
+def test_a_disk_that_refuses_stops_the_leader_and_loses_nothing(server: Server) -> None:
+    kept = server.submit("true", name="kept")
+    leader = server.processes["leader"]
+    resource.prlimit(leader.pid, resource.RLIMIT_FSIZE, (0, 0))  # as good as a full disk, for this process alone
+    status, headers, body = server.call("POST", "/v1/jobs", {"command": ["true"]}, Idempotency_Key="key")
+    assert (status, headers["retry-after"]) == (503, "1"), body
+    assert leader.wait(DEADLINE_S) == 3
+    assert server.get(f"/v1/jobs/{kept}")["name"] == "kept"  # reads go on
+    server.start("leader")
+    server.await_leader()
+    again = [server.call("POST", "/v1/jobs", {"command": ["true"]}, Idempotency_Key="key") for _ in range(2)]
+    assert [status for status, _, _ in again] == [201, 201]
+    assert [msgspec.json.decode(body)["job"] for _, _, body in again] == [kept + 1] * 2
+    assert len(server.get("/v1/jobs?state=all", Muster_At_Least=again[1][1]["muster-seq"])["jobs"]) == 2
 
 
 @pytest.mark.slow
