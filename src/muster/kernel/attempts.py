@@ -78,11 +78,19 @@ def _find_fault(job: Job | None, item: event.Started | event.Exited) -> Refused 
 def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
     """A gang fails with its first failed rank: the others are told to stop, and it ends when all have."""
     cause = item.cause if not item.note else f"{item.cause}: {item.note}"
+    if _are_over(turn, job, item.first, item.count):
+        return
     if _mark_over(turn, job, item.first, item.count, cause):
         _finish(turn, job, Why.EXIT, item.code, cause)
     elif item.code and not isinstance(job.phase, Stopping):
         turn.emit(fact.StopAsked(job.id, Why.EXIT, item.code, cause))
         turn.stop(job, job.epoch, 0, job.spec.gang)
+
+
+def _are_over(turn: Turn, job: Job, first: int, count: int) -> bool:
+    """Whether the end of these ranks was accepted before: only the first word about it counts."""
+    ranks = turn.world.ranks.get(job.id)
+    return ranks is not None and ranks.count(_OVER, first, first + count) == count
 
 
 def _mark_over(turn: Turn, job: Job, first: int, count: int, cause: str) -> bool:

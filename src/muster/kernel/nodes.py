@@ -13,13 +13,14 @@ from muster.kernel.turn import Turn, refuse
 from muster.lifecycle.node import can_move
 from muster.model import event, fact
 from muster.model.instruction import Stop
-from muster.model.job import NodePhase
+from muster.model.job import Job, NodePhase
 from muster.model.phase import Starting, TaskPhase
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import is_name
 from muster.units import AMOUNT_MAX
 from muster.world.fleet import DEVICES_MAX
 from muster.world.seats import Seat, seats_on
+from muster.world.tasks import spans_of
 
 
 def on_node_seen(turn: Turn, item: event.NodeSeen) -> Done | Refused:
@@ -113,7 +114,15 @@ def _say_again(turn: Turn, slot: int, seat: Seat) -> None:
     if seat.phase == TaskPhase.STOPPING:
         turn.stop(job, seat.epoch, seat.first, seat.count)
     elif isinstance(job.phase, Starting):
+        _fence_over(turn, job)
         turn.start(job, job.phase.run)
     else:
         devices = turn.world.arrays[job.id].held_devices(seat.first, seat.count)
         turn.start_tasks(job, seat.first, [slot], [seat.count], [devices])
+
+
+def _fence_over(turn: Turn, job: Job) -> None:
+    """A start is said for the whole gang, since each rank is told its place in it: fence the ranks that are over."""
+    ranks = turn.world.ranks.get(job.id, b"")
+    for first, count in spans_of(ranks, (TaskPhase.SUCCEEDED,), 0, len(ranks)):
+        turn.stop(job, job.epoch, first, count)
