@@ -8,9 +8,10 @@ import msgspec
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `load` is the offered share of all GPU time; `faults` are node failures per 1,000 node-days.
 
-    `pace` divides every run time, so that more happens at once. `lost` and `doubled` are per mille of the engine's messages; `failures` and `cancels` are shares of the jobs. After
-    `days` nothing new comes; with `drain`, the run goes on until everything accepted is over. `inspect_every` is how
-    many entries lie between two full inspections; the auditor looks at every one.
+    `pace` divides every run time, so that more happens at once. `lost` and `doubled` are per mille of the engine's
+    messages; `failures` and `cancels` are shares of the jobs. After `days` nothing new comes; with `drain`, the run
+    goes on until everything accepted is over. `inspect_every` is how many entries lie between two full inspections;
+    the auditor looks at every one.
     """
 
     nodes: int = 100

@@ -1,0 +1,260 @@
+"""Small stories, each about one promise. The laws are checked after every event of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.model.reason import Code
+from muster.simulator.engine import Network
+from muster.testing.scene import Scene
+from muster.units import Resources
+
+
+def test_what_fits_runs_and_what_does_not_waits() -> None:
+    (
+        Scene()
+        .cluster(nodes=2, gpus=8)
+        .job("train", gpus=8, gang=2, minutes=30)
+        .job("next", gpus=8, minutes=30)
+        .run()
+        .expect(running="train", waiting="next", reason={"next": Code.NO_ROOM}, on={"train": ["node-0", "node-1"]})
+        .advance(minutes=30)
+        .run()
+        .expect(succeeded="train", running="next")
+    )
+
+
+def test_a_tenant_stays_within_its_quota_and_holds_up_nobody_else() -> None:
+    (
+        Scene()
+        .cluster(nodes=2, gpus=8)
+        .tenant("lab", gpus=8)
+        .job("first", gpus=8, tenant="lab")
+        .job("second", gpus=8, tenant="lab")
+        .job("other", gpus=8, tenant="shop")
+        .run()
+        .expect(running=["first", "other"], waiting="second", reason={"second": Code.OVER_QUOTA})
+        .expect(held={"lab": 8, "shop": 8})
+        .cancel("first")
+        .run()
+        .expect(cancelled="first", waiting="", running=["other", "second"])
+    )
+
+
+def test_a_bigger_quota_lets_the_waiting_start() -> None:
+    (
+        Scene()
+        .cluster(nodes=2)
+        .tenant("lab", gpus=8)
+        .job("a", gpus=8, tenant="lab")
+        .job("b", gpus=8, tenant="lab")
+        .run()
+        .expect(waiting="b")
+        .tenant("lab", gpus=16)
+        .run()
+        .expect(running=["a", "b"])
+    )
+
+
+def test_a_small_job_behind_a_blocked_gang_is_not_held_up() -> None:
+    (
+        Scene()
+        .cluster(nodes=2)
+        .job("long", gpus=8)
+        .job("gang", gpus=8, gang=2)
+        .job("small", gpus=1)
+        .run()
+        .expect(running=["long", "small"], waiting="gang")
+    )
+
+
+def test_what_can_never_start_is_refused_at_once() -> None:
+    (
+        Scene()
+        .cluster(nodes=2)
+        .tenant("lab", gpus=4)
+        .job("wide", gpus=8, gang=3)
+        .job("greedy", gpus=8, tenant="lab")
+        .expect(refused={"wide": Code.NEVER_FITS, "greedy": Code.NEVER_WITHIN_QUOTA})
+    )
+
+
+def test_silence_kills_nothing() -> None:
+    (
+        Scene()
+        .cluster(nodes=2)
+        .job("train", gpus=8, gang=2, minutes=60)
+        .run()
+        .cut_off("node-1")
+        .advance(minutes=20)
+        .expect(running="train")
+        .bring_back("node-1")
+        .advance(minutes=45)
+        .expect(succeeded="train")
+    )
+
+
+def test_work_that_ended_in_silence_is_heard_of_later() -> None:
+    (
+        Scene()
+        .cluster(nodes=1)
+        .job("short", minutes=5)
+        .run()
+        .cut_off("node-0")
+        .advance(minutes=10)
+        .expect(running="short")
+        .bring_back("node-0")
+        .run()
+        .expect(succeeded="short")
+    )
+
+
+def test_a_fenced_node_gives_its_work_back_to_the_line() -> None:
+    (
+        Scene()
+        .cluster(nodes=2)
+        .job("train", gpus=8, minutes=60)
+        .run()
+        .expect(on={"train": "node-0"})
+        .fail("node-0")
+        .advance(minutes=1)
+        .expect(running="train")
+        .fence("node-0")
+        .run()
+        .expect(running="train", on={"train": "node-1"})
+    )
+
+
+def test_a_gang_that_loses_a_node_stops_whole_and_starts_whole() -> None:
+    (
+        Scene()
+        .cluster(nodes=3)
+        .job("train", gpus=8, gang=2, minutes=60)
+        .run()
+        .fail("node-1")
+        .fence("node-1")
+        .run()
+        .run()
+        .expect(running="train", on={"train": ["node-0", "node-2"]})
+    )
+
+
+def test_a_node_that_forgot_its_work_loses_it() -> None:
+    scene = Scene().cluster(nodes=1).job("train", minutes=60).run().fail("node-0").advance(minutes=2)
+    scene.bring_back("node-0").run().run().expect(running="train")
+    job = scene.find_job("train")
+    assert job is not None
+    assert job.epoch == 2
+
+
+def test_a_failed_try_is_repeated_as_often_as_asked_for() -> None:
+    (
+        Scene()
+        .cluster()
+        .job("flaky", minutes=1, codes=(1, 1, 0), retries=2)
+        .job("hopeless", minutes=1, codes=(3,), retries=1)
+        .advance(minutes=5)
+        .expect(succeeded="flaky", failed="hopeless")
+    )
+
+
+def test_a_limit_ends_a_run() -> None:
+    Scene().cluster().job("endless", minutes=600, limit_ms=60_000).advance(minutes=2).expect(failed="endless")
+
+
+def test_an_array_fills_what_is_free_and_goes_on_as_it_empties() -> None:
+    (
+        Scene()
+        .cluster(nodes=2)
+        .job("sweep", gpus=1, array=40, minutes=10)
+        .run()
+        .expect(tasks={"sweep": {"waiting": 24, "running": 16}})
+        .advance(minutes=10)
+        .run()
+        .expect(tasks={"sweep": {"waiting": 8, "running": 16, "succeeded": 16}})
+        .cancel("sweep")
+        .run()
+        .expect(cancelled="sweep", tasks={"sweep": {"succeeded": 16, "cancelled": 24}})
+    )
+
+
+def test_an_array_loses_only_the_tasks_of_the_lost_node() -> None:
+    (
+        Scene()
+        .cluster(nodes=2)
+        .job("sweep", gpus=1, array=16, minutes=60)
+        .run()
+        .fail("node-1")
+        .fence("node-1")
+        .run()
+        .expect(tasks={"sweep": {"waiting": 8, "running": 8}})
+        .bring_back("node-1")
+        .run()
+        .expect(tasks={"sweep": {"running": 16}})
+    )
+
+
+def test_a_cancel_while_starting_is_confirmed_before_the_place_is_given_away() -> None:
+    (
+        Scene()
+        .cluster()
+        .job("first", gpus=8)
+        .job("second", gpus=8)
+        .cancel("first")
+        .expect(stopping="first", waiting="second")
+        .run()
+        .expect(cancelled="first", running="second")
+    )
+
+
+def test_a_cancel_of_what_waits_is_done_at_once() -> None:
+    Scene().cluster().job("a", gpus=8).job("b", gpus=8).run().cancel("b").expect(cancelled="b", running="a")
+
+
+def test_a_repeated_submit_is_one_job() -> None:
+    scene = Scene().cluster().job("once", key="k").job("once", key="k").run()
+    assert scene.body.world.accepted == 1
+
+
+def test_jobs_leave_the_world_a_while_after_their_end() -> None:
+    scene = Scene().cluster().job("short", minutes=1).advance(minutes=3).expect(succeeded="short")
+    scene.advance(hours=1)
+    assert scene.find_job("short") is None
+    assert scene.body.world.retired == 1
+
+
+def test_cpu_work_goes_beside_gpu_work_and_not_in_its_way() -> None:
+    (
+        Scene()
+        .cluster(nodes=2)
+        .job("train", gpus=8)
+        .job("prepare", ask=Resources(cpu_milli=4000))
+        .run()
+        .expect(on={"train": "node-0", "prepare": "node-0"})
+    )
+
+
+def test_a_rank_that_is_over_is_not_started_again_for_another_ranks_node() -> None:
+    """The node of rank 1 reconnects while the gang still starts; rank 0 has already ended and been forgotten."""
+    scene = Scene(network=Network()).cluster(nodes=2).cut_off("node-1")
+    scene.job("gang", gpus=8, gang=2, minutes=1).advance(minutes=3)
+    scene.expect(starting="gang").bring_back("node-1").run()
+    live = scene.body.engine.find_live(scene.number("gang"), 0, 1)
+    assert live is None, scene.story()
+    scene.advance(minutes=3).expect(succeeded="gang")
+
+
+def test_a_bad_network_changes_no_end() -> None:
+    network = Network(lost=400, doubled=400, late_ms=120_000)
+    for seed in range(5):
+        scene = Scene(seed, network).cluster(nodes=2)
+        scene.job("gang", gpus=8, gang=2, minutes=5).job("sweep", gpus=1, array=20, minutes=5)
+        scene.advance(minutes=50).expect(succeeded=["gang", "sweep"])
+
+
+def test_a_wrong_expectation_shows_the_story() -> None:
+    scene = Scene().cluster().job("train").run()
+    with pytest.raises(AssertionError, match="Placed"):
+        scene.expect(waiting="train")
+    with pytest.raises(TypeError, match="no phase is called"):
+        scene.expect(walking="train")
