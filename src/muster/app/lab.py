@@ -1,0 +1,152 @@
+"""The laboratory: `sim`, `bundle` and `replay`. None of them serves anybody.
+
+It wires the simulator and the journal for one task each and prints what came of it. Exit codes: 0 as
+hoped, 1 the replay differs, 2 refused, 4 a law was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from muster.model.errors import InvariantError, MusterError, StoreError
+from muster.model.reason import Code, Reason
+from muster.ports import Journal
+from muster.sdk.home import Home
+from muster.simulator.options import SimOptions
+from muster.simulator.replay import replay
+from muster.simulator.simulation import Progress, run_simulation
+from muster.stores.sqlite import SqliteJournal
+from muster.wire.bundle import Bundle, chain_of, decode_bundle, encode_bundle
+from muster.wire.codec import decode_entry, decode_inputs
+from muster.wire.words import put_in_words
+from muster.world.apply import apply_entry
+from muster.world.snapshot import digest, restore
+from muster.world.world import World
+
+OK: Final = 0
+DIFFERS: Final = 1
+REFUSED: Final = 2
+LAW_BROKEN: Final = 4
+WIDTH_MAX: Final = 100
+
+
+def main(argv: list[str]) -> int:
+    """Run one of the words; the exit code."""
+    arguments = _parse(argv)
+    try:
+        return int(arguments.run(arguments))
+    except MusterError as error:
+        words = put_in_words(error.reason)
+        sys.stderr.write(f"error[{error.reason.code.value}]: {words.what}\nhelp: {words.fix}\n")
+        return LAW_BROKEN if isinstance(error, InvariantError) else REFUSED
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="muster")
+    words = parser.add_subparsers(required=True, metavar="WORD")
+    sim = words.add_parser("sim", help="simulate a fleet under load and faults, with every law watched")
+    _add_options(sim)
+    sim.add_argument("--bundle", type=Path, metavar="FILE", help="record the run, to be replayed")
+    sim.set_defaults(run=_simulate)
+    bundle = words.add_parser("bundle", help="record the live server's decisions to a file")
+    bundle.add_argument("file", type=Path)
+    bundle.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
+    bundle.set_defaults(run=_bundle)
+    again = words.add_parser("replay", help="decide a recorded bundle again and compare")
+    again.add_argument("file", type=Path)
+    again.set_defaults(run=_replay)
+    return parser.parse_args(argv)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """One flag per option of a simulation, with the option's own default."""
+    for field in msgspec.structs.fields(SimOptions):
+        flag = f"--{field.name.replace('_', '-')}"
+        if isinstance(field.default, bool):
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default)
+        else:
+            words = f"default: {field.default}"
+            parser.add_argument(flag, type=type(field.default), default=field.default, metavar="N", help=words)
+
+
+def _simulate(arguments: argparse.Namespace) -> int:
+    chosen = {field: getattr(arguments, field) for field in SimOptions.__struct_fields__}
+    chosen["record"] = arguments.record or arguments.bundle is not None
+    report = run_simulation(SimOptions(**chosen), _show_progress if sys.stderr.isatty() else None)
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[K")
+    sys.stdout.write(report.render(min(shutil.get_terminal_size().columns, WIDTH_MAX)))
+    if arguments.bundle is not None and report.bundle is not None:
+        _write(arguments.bundle, report.bundle)
+    return OK
+
+
+def _show_progress(progress: Progress) -> None:
+    sys.stderr.write(f"\r\033[K{progress.done_pct}%  {progress.entries} entries, {progress.waiting} waiting")
+    sys.stderr.flush()
+
+
+def _bundle(arguments: argparse.Namespace) -> int:
+    path = Home(arguments.home).journal_file
+    if not path.exists():
+        raise StoreError(Reason(Code.HOME_UNUSABLE, str(path.parent), detail="there is no journal"))
+    with contextlib.closing(SqliteJournal(path)) as journal:
+        recorded = record(journal)
+    _write(arguments.file, encode_bundle(recorded))
+    sys.stdout.write(f"{len(recorded.entries)} entries, digest {recorded.digest}\n")
+    return OK
+
+
+def record(journal: Journal) -> Bundle:
+    """What a live journal can prove: from its beginning, or from its snapshot if the recorder was cut since."""
+    inputs = list(journal.read_inputs(0))
+    first = decode_inputs(inputs[0]).seq if inputs else 1
+    snapshot = journal.find_snapshot()
+    world, start = World(), b""
+    if first > 1 and snapshot is not None:
+        start = snapshot[1]
+        world = restore(start)
+        inputs = [data for data in inputs if decode_inputs(data).seq > world.seq]
+    entries: list[bytes] = []
+    while len(entries) < len(inputs):
+        for data in journal.read_entries(world.seq, min(1000, len(inputs) - len(entries))):
+            entry = decode_entry(data)
+            apply_entry(world, entry.seq, entry.at, entry.facts)
+            entries.append(data)
+    return Bundle(start, inputs, entries, chain_of(entries), digest(world))
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    found = replay(decode_bundle(_read(arguments.file)))
+    if found.same:
+        sys.stdout.write(f"same: {found.entries} entries, digest {found.digest}\n")
+        return OK
+    sys.stdout.write(f"differs after {found.entries} entries, digest {found.digest}\n{found.first_difference}\n")
+    return DIFFERS
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: OSError) -> StoreError:
+    return StoreError(Reason(Code.BAD_BUNDLE, str(path), detail=f"{path}: {error.strerror}"))
