@@ -11,7 +11,7 @@ from muster.engines.local.frames import FRAME_BYTES_MAX, Ack, Asked, Hello, Orde
 from muster.engines.local.launch import plan_launches, show_devices
 from muster.engines.local.layout import Key, find_key, log_path
 from muster.engines.local.processes import find_process, find_stat, signal_member
-from muster.engines.local.ranges import End, merge_events, merge_held
+from muster.engines.local.ranges import CAUSE, End, merge_events, merge_held
 from muster.engines.local.rundir import RunDirectory
 from muster.model.errors import EngineError
 from muster.model.event import Exited, Held, Started
@@ -77,10 +77,10 @@ def test_ends_are_merged_only_when_they_say_the_same() -> None:
         (Key(1, 1, task), End(code, note)) for task, code, note in ((0, 0, ""), (1, 0, ""), (2, 1, ""), (3, 1, "x"))
     ]
     assert merge_events([Key(1, 1, 0)], ends) == [
-        Started(1, 1, 0, 1),
-        Exited(1, 1, 0, 0, 2),
-        Exited(1, 1, 1, 2, 1),
-        Exited(1, 1, 1, 3, 1, "x"),
+        Started(1, 1, 0, 1, CAUSE),
+        Exited(1, 1, 0, 0, 2, "", CAUSE),
+        Exited(1, 1, 1, 2, 1, "", CAUSE),
+        Exited(1, 1, 1, 3, 1, "x", CAUSE),
     ]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from muster.engines.local.frames import TaskEvent
 from muster.engines.local.layout import Key
 from muster.model.event import Exited, Held, Started
+
+CAUSE: Final = "local engine"
 
 
 class End(NamedTuple):
@@ -25,11 +27,12 @@ def merge_held(keys: Iterable[Key]) -> list[Held]:
 def merge_events(started: Iterable[Key], ended: Iterable[tuple[Key, End]]) -> list[TaskEvent]:
     """The same as events, starts first: a task that did both is told in order."""
     events: list[TaskEvent] = [
-        Started(key.job, key.epoch, key.task, count) for key, count, _ in _merge((key, None) for key in started)
+        Started(key.job, key.epoch, key.task, count, cause=CAUSE)
+        for key, count, _ in _merge((key, None) for key in started)
     ]
     for key, count, end in _merge(ended):
         if end is not None:
-            events.append(Exited(key.job, key.epoch, end.code, key.task, count, end.note))
+            events.append(Exited(key.job, key.epoch, end.code, key.task, count, end.note, CAUSE))
     return events
 
 

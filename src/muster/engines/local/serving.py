@@ -36,13 +36,18 @@ from muster.model.errors import EngineError
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
 READ_BYTES: Final = 256 * 1024
 BACKLOG: Final = 16
+IDLE_S: Final = 10.0
+"""How long a supervisor that holds nothing waits for an engine before it leaves; the next engine starts another."""
 ENGINES_MAX: Final = 16  # one body, and whoever looks at it; each costs a descriptor
 
 _log = logging.getLogger(__name__)
 
 
-def serve(root: Path, own: Mapping[str, str], lock: int | None = None) -> bool:
-    """Supervise `root` until told to leave; False at once if somebody else does. `lock` is one taken beforehand."""
+def serve(root: Path, own: Mapping[str, str], lock: int | None = None, idle_s: float = IDLE_S) -> bool:
+    """Supervise `root` until told to leave, or unused for `idle_s`; False at once if somebody else does.
+
+    `lock` is one that was taken beforehand.
+    """
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.chdir(root)  # a socket's path may have 107 bytes, a root's many more
     root = Path.cwd()
@@ -53,7 +58,7 @@ def serve(root: Path, own: Mapping[str, str], lock: int | None = None) -> bool:
     with selectors.DefaultSelector() as selector, _listen() as listener:
         supervisor = Supervisor(root, selector, own)
         supervisor.adopt_all()
-        _Loop(supervisor, selector, listener).run()
+        _Loop(supervisor, selector, listener, idle_s).run()
         Path(SOCKET).unlink(missing_ok=True)
     os.close(held)
     return True
@@ -114,10 +119,13 @@ class _Engine:
 
 
 class _Loop:
-    """Turns until Shutdown."""
+    """Turns until Shutdown, or until there is nothing to hold and nobody to hold it for."""
 
-    def __init__(self, supervisor: Supervisor, selector: selectors.BaseSelector, listener: socket.socket) -> None:
+    def __init__(
+        self, supervisor: Supervisor, selector: selectors.BaseSelector, listener: socket.socket, idle_s: float
+    ) -> None:
         self._supervisor = supervisor
+        self._idle_s = idle_s
         self._selector = selector
         self._listener = listener
         self._engines: list[_Engine] = []
@@ -132,7 +140,9 @@ class _Loop:
             self._drop(engine)
 
     def _turn(self) -> None:
-        ready = self._selector.select(self._supervisor.delay_s())
+        is_unused = not self._engines and self._supervisor.is_empty()
+        ready = self._selector.select(self._idle_s if is_unused else self._supervisor.delay_s())
+        self._leaving = is_unused and not ready
         ended = []
         for key, mask in ready:
             if isinstance(key.data, Run):

@@ -106,6 +106,10 @@ class Supervisor:
         """Every run that is not forgotten."""
         return merge_held(self._runs)
 
+    def is_empty(self) -> bool:
+        """Whether every run is forgotten."""
+        return not self._runs
+
     def retell(self) -> list[TaskEvent]:
         """The events of every run that is not forgotten, for somebody who may have missed them."""
         started = [run.key for run in self._runs.values() if run.begun]
