@@ -61,13 +61,13 @@ def test_random_deaths_under_load_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_two_hundred_random_deaths_lose_nothing(tmp_path: Path) -> None:
-    tally = _strike_at_random(tmp_path, SOAK_KILLS, seed=2)
+    tally = _strike_at_random(tmp_path, SOAK_KILLS, seed=2, pace_s=0.2)
     print(f"\n{SOAK_KILLS} strikes: {tally}")
 
 
-def _strike_at_random(place: Path, strikes: int, seed: int) -> Tally:
+def _strike_at_random(place: Path, strikes: int, seed: int, pace_s: float = 0.02) -> Tally:
     dice = random.Random(seed)
-    with serving(place / "home", CAPACITY) as live, Campaign(live, place) as campaign:
+    with serving(place / "home", CAPACITY) as live, Campaign(live, place, pace_s) as campaign:
         campaign.begin()
         for _ in range(strikes):
             campaign.strike(dice)

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,7 @@ DIFFERS: Final = 1
 REFUSED: Final = 2
 LAW_BROKEN: Final = 4
 WIDTH_MAX: Final = 100
+PAGE: Final = 1000
 
 
 def main(argv: list[str]) -> int:
@@ -109,20 +111,30 @@ def _bundle(arguments: argparse.Namespace) -> int:
 def record(journal: Journal) -> Bundle:
     """What a live journal can prove: from its beginning, or from its snapshot if the recorder was cut since."""
     inputs = list(journal.read_inputs(0))
-    first = decode_inputs(inputs[0]).seq if inputs else 1
-    snapshot = journal.find_snapshot()
-    world, start = World(), b""
-    if first > 1 and snapshot is not None:
-        start = snapshot[1]
-        world = restore(start)
-        inputs = [data for data in inputs if decode_inputs(data).seq > world.seq]
-    entries: list[bytes] = []
-    while len(entries) < len(inputs):
-        for data in journal.read_entries(world.seq, min(1000, len(inputs) - len(entries))):
+    start = b""
+    if inputs and decode_inputs(inputs[0]).seq > 1:
+        start = _get_start(journal)
+    world = restore(start) if start else World()
+    inputs = [data for data in inputs if decode_inputs(data).seq > world.seq]
+    entries = list(_fold(world, journal, len(inputs)))
+    return Bundle(start, inputs, entries, chain_of(entries), digest(world))
+
+
+def _get_start(journal: Journal) -> bytes:
+    found = journal.find_snapshot()
+    if found is None:
+        raise StoreError(Reason(Code.JOURNAL_DAMAGED, "recorder", detail="its beginning is gone, without a snapshot"))
+    return found[1]
+
+
+def _fold(world: World, journal: Journal, count: int) -> Iterator[bytes]:
+    """The next `count` entries, each folded into the world as it is handed over."""
+    for _ in range(0, count, PAGE):
+        for data in journal.read_entries(world.seq, min(PAGE, count)):
             entry = decode_entry(data)
             apply_entry(world, entry.seq, entry.at, entry.facts)
-            entries.append(data)
-    return Bundle(start, inputs, entries, chain_of(entries), digest(world))
+            count -= 1
+            yield data
 
 
 def _replay(arguments: argparse.Namespace) -> int:
