@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from muster.cli.failing import JOB_FAILED
@@ -94,7 +96,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
     ]
     if spec is not None:
         fields += [
-            ("command", " ".join(spec.command)),
+            ("command", shlex.join(spec.command)),
             ("directory", spec.workdir),
             ("limit", "" if spec.limit_ms is None else show_duration(spec.limit_ms)),
             ("retries", str(spec.retries) if spec.retries else ""),

@@ -36,7 +36,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
     for row in (heads, *rows):
         padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo(GAP.join(_paint(cell) for cell in padded).rstrip())
+        click.echo(GAP.join(_paint(cell) for cell in padded).rstrip(), color=True)
 
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
@@ -44,7 +44,7 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     shown = [(name, value) for name, value in fields if value]
     width = max((len(name) for name, _ in shown), default=0) + 1
     for name, value in shown:
-        click.echo(f"{name + ':':<{width}} {value}")
+        click.echo(f"{name + ':':<{width}} {_plain(value)}")
 
 
 def print_json(value: object) -> None:
@@ -92,8 +92,18 @@ def show_end(view: JobView) -> str:
     return f"failed: {words.get(view.why, f'exit code {view.exit_code}')}"
 
 
+def _plain(text: str) -> str:
+    """What somebody else chose must not steer this terminal: control characters are shown as escapes."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 def _paint(cell: str) -> str:
     colour = COLOURS.get(cell.strip())
-    if colour is None or os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+    if colour is None or os.environ.get("NO_COLOR") or not is_terminal():
         return cell
     return click.style(cell, fg=colour)
+
+
+def is_terminal() -> bool:
+    """Whether somebody may be looking at standard output."""
+    return sys.stdout.isatty()

@@ -81,7 +81,7 @@ def _check_port(home: Home, port: int) -> None:
 
 
 def _start(home: Home, role: str, port: int | None) -> Started:
-    program = [sys.executable, "-P", "-m", "muster.app", role, "--home", str(home.root)]
+    program = [sys.executable, "-P", "-m", "muster.app", role, "--home", str(home.root.absolute())]
     if role == "follower" and port is not None:
         program += ["--port", str(port)]
     log = home.log_file(role)
@@ -89,7 +89,12 @@ def _start(home: Home, role: str, port: int | None) -> Started:
     try:
         log_from = os.fstat(handle).st_size
         process = subprocess.Popen(
-            program, stdin=subprocess.DEVNULL, stdout=handle, stderr=handle, start_new_session=True
+            program,
+            cwd=home.root,  # not the user's directory, which would be pinned for as long as the server lives
+            stdin=subprocess.DEVNULL,
+            stdout=handle,
+            stderr=handle,
+            start_new_session=True,
         )
     finally:
         os.close(handle)

@@ -22,7 +22,9 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from muster.model.errors import RejectedError
 from muster.model.job import Quota
+from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.home import Address, Home
@@ -78,6 +80,8 @@ class Client:
 
     def submit(self, spec: Spec, key: str = "") -> Submitted:
         """Hand in a job. The same key never makes two jobs; without one, this call makes its own."""
+        if not (key.isascii() and key.isprintable()):  # it travels as a header
+            raise RejectedError(Reason(Code.BAD_NAME, "key", needed=len(key), available=128, detail=key[:40]))
         headers = {"Idempotency-Key": key or os.urandom(16).hex()}
         return self._ask(Submitted, Request("POST", "/v1/jobs", headers, msgspec.json.encode(spec)))
 

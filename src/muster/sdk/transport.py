@@ -10,7 +10,6 @@ It knows addresses, tokens and status codes; not what the bodies mean.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import time
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -18,14 +17,15 @@ from typing import Final
 import msgspec
 
 from muster.sdk.errors import NoServerError, make_error, strange_answer
+from muster.sdk.exchange import Answer, Connection
 from muster.sdk.home import Address
 from muster.wire.views import Problem
 
 PAUSE_FIRST_S: Final = 0.05
 PAUSE_MAX_S: Final = 1.0
 ANSWER_TIMEOUT_S: Final = 90.0
-BODY_MAX: Final = 64 * 1024 * 1024
-TRY_AGAIN: Final = frozenset({429, 503})
+OVERLOADED: Final = 429
+TRY_AGAIN: Final = frozenset({OVERLOADED, 503})
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -37,12 +37,8 @@ class Request(msgspec.Struct, frozen=True):
     body: bytes = b""
 
 
-class Reply(msgspec.Struct, frozen=True):
+class Reply(Answer, frozen=True):
     """What came back, if it was not a problem."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
     def number(self, name: str) -> int | None:
         """A header that holds a number, if it is there."""
@@ -64,21 +60,25 @@ class Transport:
         self._read_token = read_token
         self._where = where
         self._patience_s = patience_s
-        self._connection: http.client.HTTPConnection | None = None
+        self._connection: Connection | None = None
         self._reached = False
 
     def send(self, request: Request) -> Reply:
         """The reply, after as many tries as patience allows; AnsweredError or NoServerError otherwise."""
-        give_up_at = time.monotonic() + self._patience_s
+        failing_since: float | None = None
         pause_s = PAUSE_FIRST_S
         while True:
             reply = self._try(request)
-            left_s = give_up_at - time.monotonic()
-            if reply is not None and (reply.status not in TRY_AGAIN or left_s <= 0):
+            if reply is not None and reply.status not in TRY_AGAIN:
                 return _check(reply)
+            # From the first failure on: a request may have waited long before it, because that was asked for.
+            failing_since = failing_since or time.monotonic()
+            left_s = failing_since + self._patience_s - time.monotonic()
             if reply is None and (left_s <= 0 or not self._reached):
                 raise NoServerError(self._where)
-            time.sleep(min(pause_s, max(left_s, 0)))
+            if reply is not None and left_s <= 0:
+                return _check(reply)
+            time.sleep(min(max(pause_s, _asked_pause_s(reply)), left_s))
             pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
     def close(self) -> None:
@@ -94,24 +94,25 @@ class Transport:
             if connection is None:
                 return None
             headers = {**request.headers, "Authorization": f"Bearer {self._read_token()}"}
-            connection.request(request.method, request.path, request.body or None, headers)
-            answer = connection.getresponse()
-            body = answer.read(BODY_MAX)
-        except (OSError, http.client.HTTPException):
+            answer = connection.exchange(request.method, request.path, headers, request.body)
+        except OSError:
             self.close()
             return None
         self._reached = True
-        return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, body)
+        return Reply(answer.status, answer.headers, answer.body)
 
-    def _connect(self) -> http.client.HTTPConnection | None:
+    def _connect(self) -> Connection | None:
         if self._connection is None:
             address = self._find_address()
             if address is None:
                 return None
-            connection = http.client.HTTPConnection(address.host, address.port, timeout=ANSWER_TIMEOUT_S)
-            connection.connect()
-            self._connection = connection
+            self._connection = Connection(address.host, address.port, ANSWER_TIMEOUT_S)
         return self._connection
+
+
+def _asked_pause_s(reply: Reply | None) -> int:
+    """How long an overloaded server wants to be left alone. A missing leader may be back at any moment."""
+    return (reply.number("Retry-After") or 0) if reply is not None and reply.status == OVERLOADED else 0
 
 
 def _check(reply: Reply) -> Reply:

@@ -96,6 +96,27 @@ def test_show_leaves_out_what_is_empty(serve: Serve, capsys: pytest.CaptureFixtu
     assert msgspec.json.decode(output_of(capsys, "show", "7", "-o", "json"), type=JobView) == view
 
 
+def test_what_others_chose_cannot_steer_the_terminal(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"GET /v1/jobs/7": msgspec.structs.replace(RUNNING, spec=Spec(("echo", "a\x1b[2Jb")))})
+    assert "echo 'a\\x1b[2Jb'" in output_of(capsys, "show", "7")
+
+
+@pytest.mark.parametrize(("variables", "painted"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_colour_is_for_terminals_that_want_it(
+    serve: Serve,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    painted: bool,
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    serve({"GET /v1/jobs": JobPage([RUNNING])})
+    monkeypatch.setattr("muster.cli.printing.is_terminal", lambda: True)
+    assert ("\x1b[32mrunning" in output_of(capsys, "ls")) == painted
+
+
 @pytest.mark.parametrize(
     ("view", "code"),
     [(DONE, 0), (FAILED, 3), (msgspec.structs.replace(FAILED, phase="cancelled", exit_code=None), 1)],

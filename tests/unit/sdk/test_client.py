@@ -17,6 +17,7 @@ from muster.model.spec import Spec
 from muster.sdk import Client
 from muster.sdk.errors import NoServerError, RefusedError, UnfitError, code_of, words_of
 from muster.sdk.home import Address, Home
+from muster.sdk.transport import Reply, Request, Transport
 from muster.wire.views import Health, JobPage, JobView, NodeView, Problem, Submitted
 from muster.wire.words import put_in_words
 
@@ -73,6 +74,61 @@ def test_patience_has_an_end(server: ScriptedServer) -> None:
         client.submit(SPEC)
     assert caught.value.reason.code is Code.NO_LEADER
     assert len(server.seen) == 1
+
+
+class Clock:
+    """Stands in for the time module: sleeping is what makes time pass."""
+
+    def __init__(self) -> None:
+        self.now_s = 1.0
+        self.slept_s: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, span_s: float) -> None:
+        self.slept_s.append(span_s)
+        self.now_s += span_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("muster.sdk.transport.time", clock)
+    return clock
+
+
+def test_pauses_grow_to_a_limit_and_end_with_patience(server: ScriptedServer, clock: Clock) -> None:
+    server.script = [make_problem(503, "M307")]
+    with Client(address=server.address, token="", patience_s=5) as client, pytest.raises(UnfitError):
+        client.submit(SPEC)
+    assert clock.slept_s[:6] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0]
+    assert sum(clock.slept_s) == pytest.approx(5)
+
+
+def test_an_overloaded_server_is_left_alone_for_as_long_as_it_asks(server: ScriptedServer, clock: Clock) -> None:
+    busy = make_problem(429, "M310")._replace(headers={"Retry-After": "3"})
+    server.script = [busy, Answer(201, Submitted(7, 3))]
+    with Client(address=server.address, token="", patience_s=5) as client:
+        client.submit(SPEC)
+    assert clock.slept_s == [3]
+
+
+def test_patience_counts_from_the_failure_not_from_the_question(
+    server: ScriptedServer, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = Answer(200, make_view(7, "succeeded", is_over=True))
+    server.script = [Answer(200, Health("ok", True, 1)), Answer(hang_up=True), view]
+    ask = Transport._try
+
+    def ask_for_long(transport: Transport, request: Request) -> Reply | None:
+        clock.now_s += 25  # longer than all of the patience: it was told to wait
+        return ask(transport, request)
+
+    monkeypatch.setattr(Transport, "_try", ask_for_long)
+    with Client(address=server.address, token="", patience_s=20) as client:
+        client.health()
+        assert client.wait(7).is_over
 
 
 def test_nobody_listens_is_said_at_once(tmp_path: Path) -> None:
