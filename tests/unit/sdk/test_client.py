@@ -221,3 +221,12 @@ def test_lists_are_tuples_of_views(server: ScriptedServer, client: Client) -> No
 def test_words_of_a_local_error_come_from_the_one_table() -> None:
     error = NoServerError("/here")
     assert words_of(error) == put_in_words(error.reason)
+
+
+@pytest.mark.parametrize("key", ["two\r\nlines: yes", "schlüssel"])
+def test_a_key_that_cannot_travel_as_a_header_is_refused_before_it_is_sent(
+    server: ScriptedServer, client: Client, key: str
+) -> None:
+    with pytest.raises(RejectedError, match="M103"):
+        client.submit(SPEC, key)
+    assert not server.seen
