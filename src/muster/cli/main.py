@@ -68,7 +68,8 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)  # noqa: S101 - the modules are ours; a test visits each entry
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+    # The signature is click's.
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The table itself: asking every command for its help would import them all."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
