@@ -1,0 +1,272 @@
+"""Planted bugs: each breaks one guard of the core for the length of a `with`, to prove that the harness finds it.
+
+A harness that never failed has proven nothing. Nothing here is ever used outside tests, and every plant is taken out
+again on the way out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from unittest import mock
+
+import msgspec
+
+from muster.kernel import attempts, nodes
+from muster.kernel.reactors import REACTORS
+from muster.model import fact
+from muster.model.errors import InvariantError
+from muster.model.event import Exited, NodeGone, NodeSilent
+from muster.model.phase import Failed, Lease, Run, Succeeded, TaskPhase, Why
+from muster.scheduler import cycle, fit
+from muster.units import Resources
+from muster.world import apply, draft
+from muster.world.fleet import Fleet
+from muster.world.ledger import Ledger
+from muster.world.queue import Queue
+from muster.world.world import World
+
+_replace = msgspec.structs.replace
+
+
+@contextlib.contextmanager
+def device_given_twice() -> Iterator[None]:
+    """Placement takes the node's first devices, whether they are free or not, and the node does not look."""
+
+    def lowest(free: int, count: int) -> int:  # noqa: ARG001 - not looking at what is free is the bug
+        return (1 << count) - 1
+
+    with mock.patch.object(fit, "_lowest_devices", lowest), unguarded_nodes():
+        yield
+
+
+@contextlib.contextmanager
+def capacity_overrun() -> Iterator[None]:
+    """CPU is not looked at: neither where a task goes, nor by the node it goes to."""
+    honest = fit._find_best
+
+    def careless(fleet: Fleet, ask: Resources) -> int | None:
+        return honest(fleet, Resources(gpus=ask.gpus))
+
+    with mock.patch.object(fit, "_find_best", careless), unguarded_nodes():
+        yield
+
+
+@contextlib.contextmanager
+def unguarded_nodes() -> Iterator[None]:
+    """A node gives away what it does not have."""
+    occupy, vacate = Fleet.occupy, Fleet.vacate
+
+    def take(fleet: Fleet, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
+        with contextlib.suppress(InvariantError):
+            occupy(fleet, slot, job, ask, tasks, devices)
+
+    def give(fleet: Fleet, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
+        with contextlib.suppress(InvariantError):
+            vacate(fleet, slot, job, ask, tasks, devices)
+
+    with mock.patch.object(Fleet, "occupy", take), mock.patch.object(Fleet, "vacate", give):
+        yield
+
+
+@contextlib.contextmanager
+def job_lost() -> Iterator[None]:
+    """A job that is requeued falls out of the queue."""
+    honest = apply.APPLY[fact.Requeued]
+
+    def requeue(world: World, item: fact.Requeued, at: int) -> None:
+        honest(world, item, at)
+        world.queue.remove(world.jobs[item.job])
+
+    with mock.patch.dict(apply.APPLY, {fact.Requeued: requeue}):
+        yield
+
+
+@contextlib.contextmanager
+def job_forgotten() -> Iterator[None]:
+    """A job that ends is dropped at once, without a fact that says so."""
+    honest = apply.APPLY[fact.Ended]
+
+    def end(world: World, item: fact.Ended, at: int) -> None:
+        honest(world, item, at)
+        del world.jobs[item.job]
+
+    with mock.patch.dict(apply.APPLY, {fact.Ended: end}):
+        yield
+
+
+@contextlib.contextmanager
+def epoch_not_raised() -> Iterator[None]:
+    """A second try carries the epoch of the first."""
+
+    class Careless(draft.Draft):
+        def place(self, job: Any, leases: list[Lease]) -> None:
+            super().place(_replace(job, epoch=max(0, job.epoch - 1)) if job.epoch else job, leases)
+
+    with mock.patch.object(cycle, "Draft", Careless):
+        yield
+
+
+@contextlib.contextmanager
+def terminal_overwritten() -> Iterator[None]:
+    """A late word about a job that succeeded makes it failed."""
+    react, end = REACTORS[Exited], apply.APPLY[fact.Ended]
+
+    def on_exited(turn: Any, item: Exited) -> Any:
+        job = turn.world.jobs.get(item.job)
+        if job is not None and isinstance(job.phase, Succeeded):
+            turn.emit(fact.Ended(job.id, TaskPhase.FAILED, Why.EXIT, 1))
+        return react(turn, item)
+
+    def overwrite(world: World, item: fact.Ended, at: int) -> None:
+        job = world.jobs[item.job]
+        if isinstance(job.phase, Succeeded):
+            world.set_job_phase(job, Failed(at, Why.EXIT, 1))
+        else:
+            end(world, item, at)
+
+    with mock.patch.dict(REACTORS, {Exited: on_exited}), mock.patch.dict(apply.APPLY, {fact.Ended: overwrite}):
+        yield
+
+
+@contextlib.contextmanager
+def ledger_leak() -> Iterator[None]:
+    """One refund in a few is forgotten: that of tasks whose array goes on."""
+    honest = Ledger.refund
+
+    def refund(ledger: Ledger, tenant: str, ask: Resources, tasks: int) -> None:
+        if tasks != 2:
+            honest(ledger, tenant, ask, tasks)
+
+    with mock.patch.object(Ledger, "refund", refund):
+        yield
+
+
+@contextlib.contextmanager
+def partial_gang() -> Iterator[None]:
+    """A gang that does not fit starts with as much of it as does."""
+    honest = fit.find_gang
+
+    def find(fleet: Fleet, ask: Resources, gang: int) -> list[Lease] | None:
+        found = honest(fleet, ask, gang)
+        while found is None and gang > 1:
+            gang -= 1
+            found = honest(fleet, ask, gang)
+        return found
+
+    with mock.patch.object(cycle, "find_gang", find):
+        yield
+
+
+@contextlib.contextmanager
+def fold_differs() -> Iterator[None]:
+    """The fold of a `Placed` gives the gang another start time than the draft that made it."""
+    honest = apply.APPLY[fact.Placed]
+
+    def place(world: World, item: fact.Placed, at: int) -> None:
+        honest(world, item, at + 1)
+
+    with mock.patch.dict(apply.APPLY, {fact.Placed: place}):
+        yield
+
+
+@contextlib.contextmanager
+def index_with_history() -> Iterator[None]:
+    """A task goes to the first shelf that fits in the order in which shelves came to be, not to the best."""
+
+    def first_found(fleet: Fleet, ask: Resources) -> int | None:
+        for (gpus, cpu, memory), bits in fleet.shelves.items():
+            if gpus >= ask.gpus and cpu >= ask.cpu_milli and memory >= ask.memory_bytes:
+                return (bits & -bits).bit_length() - 1
+        return None
+
+    with mock.patch.object(fit, "_find_best", first_found):
+        yield
+
+
+@contextlib.contextmanager
+def stale_wakeup() -> Iterator[None]:
+    """What comes free wakes nobody."""
+    with mock.patch.object(Queue, "wake_for_room", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def quota_never_wakes() -> Iterator[None]:
+    """A tenant that gives something back stays parked."""
+    with mock.patch.object(World, "wake_tenant", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def quota_ignored() -> Iterator[None]:
+    """A tenant may hold whatever there is."""
+    with mock.patch.object(World, "is_within_quota", return_value=True):
+        yield
+
+
+@contextlib.contextmanager
+def stale_epoch_accepted() -> Iterator[None]:
+    """The word of an older try is taken for that of the newest."""
+    honest = attempts._find_fault
+
+    def lenient(job: Any, item: Any) -> Any:
+        return honest(job, item if job is None or job.spec.array else _replace(item, epoch=job.epoch))
+
+    with mock.patch.object(attempts, "_find_fault", lenient):
+        yield
+
+
+@contextlib.contextmanager
+def stopped_too_early() -> Iterator[None]:
+    """A gang gives its places back when it is told to stop, not when the stop is confirmed."""
+    honest = apply.APPLY[fact.StopAsked]
+
+    def stop(world: World, item: fact.StopAsked, at: int) -> None:
+        honest(world, item, at)
+        job = world.jobs[item.job]
+        for lease in _run_of(job.phase).leases:
+            world.fleet.vacate(lease.slot, job.id, job.spec.ask, lease.tasks, lease.devices)
+
+    with mock.patch.dict(apply.APPLY, {fact.StopAsked: stop}):
+        yield
+
+
+@contextlib.contextmanager
+def silence_kills() -> Iterator[None]:
+    """A node that is not heard of is taken for gone, and its work is started elsewhere."""
+
+    def on_silent(turn: Any, item: NodeSilent) -> Any:
+        return nodes.on_node_gone(turn, NodeGone(item.name, item.cause))
+
+    with mock.patch.dict(REACTORS, {NodeSilent: on_silent}):
+        yield
+
+
+def _run_of(phase: Any) -> Run:
+    run: Run = phase.run
+    return run
+
+
+PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]] = {
+    plant.__name__: plant
+    for plant in (
+        device_given_twice,
+        capacity_overrun,
+        job_lost,
+        job_forgotten,
+        epoch_not_raised,
+        terminal_overwritten,
+        ledger_leak,
+        partial_gang,
+        fold_differs,
+        index_with_history,
+        stale_wakeup,
+        quota_never_wakes,
+        quota_ignored,
+        stale_epoch_accepted,
+        stopped_too_early,
+        silence_kills,
+    )
+}

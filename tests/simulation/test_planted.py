@@ -1,0 +1,78 @@
+"""The harness is only worth something if it finds bugs: each planted one must be found, within a few seeds."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.model.errors import InvariantError
+from muster.simulator.options import SimOptions
+from muster.simulator.simulation import run_simulation
+from muster.testing.planted import PLANTED
+
+SEEDS = 12
+
+
+def storm(seed: int) -> SimOptions:
+    """A small fleet with more work than it can hold, and more trouble than any real one has."""
+    return SimOptions(
+        nodes=8, days=0.5, seed=seed, load=1.2, pace=4, faults=4000, lost=100, doubled=300,
+        failures=0.25, cancels=0.15, tenants=3, inspect_every=25,
+    )  # fmt: skip
+
+
+RESTORE = "a restored world decides like the living one"
+FOUND_BY = {
+    "device_given_twice": {"no device is in two leases"},
+    "capacity_overrun": {"allocations fit their node", "a range lies inside its array"},
+    "job_lost": {"the queue is everybody who waits", RESTORE},
+    "job_forgotten": {"no job vanishes"},
+    "epoch_not_raised": {"epochs strictly rise"},
+    "terminal_overwritten": {"terminal is final"},
+    "ledger_leak": {"the ledger is the sum of the leases"},
+    "partial_gang": {"a gang holds all its places or none"},
+    "fold_differs": {"the world is the fold of its facts"},
+    "index_with_history": {RESTORE},
+    "stale_wakeup": {"nobody who could start is asleep", RESTORE},
+    "quota_never_wakes": {"a parked line is over its quota", RESTORE},
+    "quota_ignored": {"a start stays within its tenant's quota"},
+    "stale_epoch_accepted": {"one accepted attempt per task"},
+    "stopped_too_early": {"only what is held is given back", "free is capacity minus what is held"},
+    "silence_kills": {"one accepted attempt per task"},
+}
+
+
+def test_every_plant_has_its_law() -> None:
+    assert set(FOUND_BY) == set(PLANTED)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_bug_is_found(name: str) -> None:
+    error = find_error(name)
+    assert error is not None, f"{name} was not found in {SEEDS} seeds"
+    assert error.law in FOUND_BY[name]
+    assert "again: muster sim --nodes 8" in error.evidence
+
+
+def find_error(name: str) -> InvariantError | None:
+    with PLANTED[name]():
+        for seed in range(SEEDS):
+            try:
+                run_simulation(storm(seed))
+            except InvariantError as error:
+                return error
+    return None
+
+
+@pytest.mark.parametrize("seed", range(SEEDS // 3))
+def test_without_a_plant_no_law_is_broken(seed: int) -> None:
+    report = run_simulation(storm(seed))
+    assert report.accepted == sum(report.outcomes.values())
+    assert report.node_faults > 0
+    assert report.restarts > 0
+
+
+def test_plants_are_taken_out_again() -> None:
+    for plant in PLANTED.values():
+        with plant():
+            pass
+    assert run_simulation(storm(0)).accepted
