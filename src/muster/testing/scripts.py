@@ -1,0 +1,118 @@
+"""Scripts: lists of plain integers that become events, for tests that want any order of anything.
+
+A script is played against a rig. Its numbers are read modulo what there is, so every list means something: reports may
+be doubled, late, of the wrong epoch or about nobody. The same script is always the same story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from muster.model import event
+from muster.model.job import Quota
+from muster.testing.rig import Rig, spec
+from muster.units import MINUTE_MS, Resources
+
+Step: TypeAlias = tuple[int, int, int]
+
+TENANTS: Final = ("a", "b", "c")
+NODES: Final = ("node-0", "node-1", "node-2", "node-3", "node-4")
+_GAPS_MS: Final = (0, 1, 1000, 60_000, 20 * MINUTE_MS)
+
+
+def play(rig: Rig, steps: Sequence[Step]) -> None:
+    """Feed every step as a batch of its own."""
+    for step in steps:
+        rig.feed(*events_of(rig, step), after_ms=gap_of(step))
+
+
+def gap_of(step: Step) -> int:
+    """How long after the step before."""
+    return _GAPS_MS[(step[1] // 7 + step[2]) % len(_GAPS_MS)]
+
+
+def events_of(rig: Rig, step: Step) -> list[event.Event]:
+    """The events that a step means to the rig as it is now."""
+    kind, x, y = step
+    return _KINDS[kind % len(_KINDS)](rig, x, y)
+
+
+def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+    ask = Resources(x % 9, 1000 * (y % 9), 2**30 * (x % 5))
+    shape = {"array": y % 13} if x % 3 == 0 else {"gang": 1 + y % 5}
+    limit = 30_000 if y % 4 == 0 else None
+    asked = spec(ask=ask, tenant=TENANTS[x % 3], retries=y % 3, limit_ms=limit, **shape)
+    return [event.Submit(asked, key=f"k{y % 7}" if x % 5 == 0 else "")]
+
+
+def _cancel(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+    return [event.Cancel(_job(rig, x))]
+
+
+def _quota(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+    return [event.SetTenant(TENANTS[x % 3], Quota(gpus=None if y % 4 == 0 else y % 40))]
+
+
+def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:
+    name = NODES[x % len(NODES)]
+    capacity = Resources(8 if y % 5 else 4, 32_000, 2**36)
+    held = tuple(_held(rig, x + index, y + index) for index in range(y % 3))
+    return [event.NodeSeen(name, capacity, held)]
+
+
+def _node_lost(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+    name = NODES[x % len(NODES)]
+    return [event.NodeSilent(name)] if y % 2 else [event.NodeGone(name)]
+
+
+def _started(rig: Rig, x: int, y: int) -> list[event.Event]:
+    held = _held(rig, x, y)
+    return [event.Started(held.job, held.epoch, held.first, held.count)]
+
+
+def _exited(rig: Rig, x: int, y: int) -> list[event.Event]:
+    held = _held(rig, x, y)
+    exited = event.Exited(held.job, held.epoch, (0, 0, 1, 143)[y % 4], held.first, held.count)
+    return [exited, exited] if x % 6 == 0 else [exited]
+
+
+def _whole_job(rig: Rig, x: int, y: int) -> list[event.Event]:
+    """All tasks of a job come up and, mostly, end."""
+    number = _job(rig, x)
+    job = rig.world.jobs.get(number)
+    if job is None:
+        return []
+    epoch = job.epoch or 1
+    up = event.Started(number, epoch, 0, job.spec.tasks)
+    over = event.Exited(number, epoch, y % 3 % 2, 0, job.spec.tasks)
+    return [up, over] if y % 4 else [over, up]
+
+
+def _held(rig: Rig, x: int, y: int) -> event.Held:
+    number = _job(rig, x)
+    job = rig.world.jobs.get(number)
+    tasks = job.spec.tasks if job is not None else 4
+    epoch = (job.epoch if job is not None and not job.spec.array else 1) + (-1 if y % 7 == 0 else y % 11 == 0)
+    first = y % tasks
+    return event.Held(number, epoch, first, 1 + x % (tasks - first) if y % 13 else tasks)
+
+
+def _job(rig: Rig, x: int) -> int:
+    """One of the newest jobs, or now and then one that is not there."""
+    return max(0, rig.world.next_job - 1 - x % 8) if x % 17 else x
+
+
+_KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
+    _submit,
+    _submit,
+    _submit,
+    _whole_job,
+    _started,
+    _exited,
+    _exited,
+    _cancel,
+    _node_seen,
+    _node_lost,
+    _quota,
+)
