@@ -37,9 +37,7 @@ def _serve(args: argparse.Namespace) -> int:
     from muster.app import serve  # a word that is wrong is refused before anything is loaded
 
     home = Home(args.home)
-    if args.role == "leader":
-        return serve.lead(home)
-    return serve.rest(home) if args.role == "rest" else serve.follow(home, args.host, args.port)
+    return serve.lead(home) if args.role == "leader" else serve.follow(home, args.host, args.port)
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
@@ -47,8 +45,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     leader = roles.add_parser("leader", help="decide, journal, dispatch")
     follower = roles.add_parser("follower", help="serve the API")
-    rest = roles.add_parser("rest", help="let the engine's supervisor leave; what runs goes on running")
-    for role in (leader, follower, rest):
+    for role in (leader, follower):
         role.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
     follower.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     follower.add_argument("--port", type=_port, default=0, help="the port; 0 keeps the last one if it is free")

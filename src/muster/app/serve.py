@@ -24,7 +24,7 @@ from muster.control.follower import Follower
 from muster.control.leader import KERNEL_FAILED, STORE_FAILED, Leader
 from muster.control.loading import load_world
 from muster.engines.local.capacity import discover_capacity
-from muster.engines.local.engine import LocalEngine, shut_down
+from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
 from muster.model.errors import ConflictError, RejectedError, StoreError
 from muster.model.reason import Code, Reason
@@ -72,12 +72,6 @@ def follow(home: Home, host: str, port: int) -> int:
     home.prepare()
     with contextlib.closing(bind(host, port, home.find_address())) as listening:
         return asyncio.run(_follow(home, host, listening))
-
-
-def rest(home: Home) -> int:
-    """Let the engine's supervisor leave, if there is one; the next leader starts another."""
-    shut_down(home.engine_root)
-    return 0
 
 
 def check_host(host: str) -> None:

@@ -83,6 +83,7 @@ def test_what_queues_behind_a_sync_is_committed_as_one_group(tmp_path: Path) -> 
             for number in range(1, 5):
                 caller.ask(Submit(spec()))
                 await eventually(partial(_has_jobs, stage, number))
+                await eventually(stage.store.entered.is_set)  # the first is on its way before the second comes
             stage.store.gate.set()
             assert [answer.reply for answer in await caller.answered(4)] == [Done(1), Done(2), Done(3), Done(4)]
             assert stage.store.groups == [1, 1, 3]  # the node, the first job, all that waited for it
