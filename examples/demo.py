@@ -260,6 +260,9 @@ def tidy(demo: Demo) -> None:
     title("Tidy up")
     demo.type("muster down --jobs")
     left = [role for role in ("leader", "follower") if find_server_process(demo.home, role) is not None]
+    give_up_at = time.monotonic() + DEADLINE_S
+    while demo.find_supervisor() is not None and time.monotonic() < give_up_at:
+        time.sleep(0.02)  # it has said goodbye, and is on its way out
     demo.check("no process is left", holds=not left and demo.find_supervisor() is None)
 
 

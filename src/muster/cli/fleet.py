@@ -93,6 +93,7 @@ def set_quota(tenant: str, limits: tuple[str, ...]) -> None:
         before = Quota() if known is None else Quota(known.gpus, known.cpu_milli, known.memory_bytes)
         after = msgspec.structs.replace(before, **changes)
         client.set_quota(tenant, after)
+        client.settle()
     click.echo(f"tenant {tenant} may hold {_show_quota(after)}")
 
 

@@ -134,6 +134,7 @@ def cancel(jobs: tuple[int, ...]) -> None:
         for job in jobs:
             client.cancel(job)
             click.echo(f"job {job} is being cancelled")
+        client.settle()
 
 
 COMMANDS = {"ls": ls, "show": show, "wait": wait, "cancel": cancel}

@@ -39,10 +39,11 @@ def run(detach: bool, key: str, **options: Any) -> int:
     with Client() as client:
         done = _submit(client, spec, key)
         if detach:
+            client.settle()  # the next command may ask about the job at once
             click.echo(done.job)
             return 0
-        click.echo(f"job {done.job}", err=True)
         try:
+            click.echo(f"job {done.job}", err=True)
             return _follow(client, done.job, spec)
         except KeyboardInterrupt:
             again = f"muster logs -f {done.job} · muster cancel {done.job}"

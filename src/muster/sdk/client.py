@@ -94,6 +94,10 @@ class Client:
         body = {field: getattr(quota, field) for field in Quota.__struct_fields__}
         self._send(Request("PUT", f"/v1/tenants/{quote(tenant, safe='')}", body=msgspec.json.encode(body)))
 
+    def settle(self) -> None:
+        """Wait until reads show what this client wrote, also to another client that asks next."""
+        self.list(limit=1)
+
     # Reads.
 
     def health(self) -> Health:

@@ -239,8 +239,9 @@ def test_ctrl_c_lets_go_of_the_job(
 
 
 def test_detached_run_prints_the_number_alone(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    serve({"POST /v1/jobs": Submitted(7, 1)})
+    seen = serve({"POST /v1/jobs": Submitted(7, 1), "GET /v1/jobs": JobPage([])})
     assert output_of(capsys, "run", "-d", "--", "x") == "7\n"
+    assert len(seen) == 2  # the second makes sure that the next command will know the job
 
 
 def test_nodes_and_tenants_show_free_and_used(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
@@ -253,14 +254,20 @@ def test_nodes_and_tenants_show_free_and_used(serve: Serve, capsys: pytest.Captu
 
 def test_quota_set_keeps_what_is_not_named(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     tenant = TenantView("vision", 16, 4000, None, Resources())
-    seen = serve({"GET /v1/tenants": (tenant,), "PUT /v1/tenants/vision": None})
+    seen = serve({"GET /v1/tenants": (tenant,), "PUT /v1/tenants/vision": None, "GET /v1/jobs": JobPage([])})
     told = output_of(capsys, "quota", "set", "vision", "gpus=unlimited", "memory=1Gi")
     assert told == "tenant vision may hold unlimited GPUs, 4 CPUs, 1Gi memory\n"
-    assert msgspec.json.decode(seen[-1].body) == {"gpus": None, "cpu_milli": 4000, "memory_bytes": 2**30}
+    assert msgspec.json.decode(seen[1].body) == {"gpus": None, "cpu_milli": 4000, "memory_bytes": 2**30}
 
 
 def test_cancel_takes_several(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    serve({"POST /v1/jobs/7/cancel": Submitted(7, 1), "POST /v1/jobs/8/cancel": Submitted(8, 2)})
+    serve(
+        {
+            "POST /v1/jobs/7/cancel": Submitted(7, 1),
+            "POST /v1/jobs/8/cancel": Submitted(8, 2),
+            "GET /v1/jobs": JobPage([]),
+        }
+    )
     assert output_of(capsys, "cancel", "7", "8").splitlines() == [
         "job 7 is being cancelled",
         "job 8 is being cancelled",

@@ -179,6 +179,13 @@ def test_reads_ask_for_what_the_client_has_written(server: ScriptedServer, clien
     assert read.path == "/v1/jobs?state=live&tenant=a+b&phase=queued&after=3&limit=100"
 
 
+def test_settling_reads_once_what_was_written(server: ScriptedServer, client: Client) -> None:
+    server.script = [Answer(202, Submitted(7, 9), {"Muster-Seq": "9"}), Answer(200, JobPage([]))]
+    client.cancel(7)
+    client.settle()
+    assert [seen.headers.get("muster-at-least") for seen in server.seen] == [None, "9"]
+
+
 def test_wait_asks_until_the_job_is_over(server: ScriptedServer, client: Client) -> None:
     server.script = [
         Answer(200, make_view(7, "queued")),
