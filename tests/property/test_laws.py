@@ -22,7 +22,7 @@ from muster.world.world import World
 
 NUMBERS = st.integers(0, 2**16)
 STEPS = st.lists(st.tuples(st.integers(0, 10), NUMBERS, NUMBERS), min_size=12, max_size=150)
-LAWFUL = settings(derandomize=True, deadline=None, max_examples=150)
+LAWFUL = settings(derandomize=True, deadline=None, max_examples=80)
 
 
 def new_rig() -> Rig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Sequence
 from typing import Final
 
@@ -63,7 +64,7 @@ class Report(msgspec.Struct, frozen=True):
             *plot("GPUs held", [sample.gpus_held for sample in self.samples], width, total),
             *plot("waiting", [sample.waiting for sample in self.samples], width),
         ]
-        return "\n".join(line[:width] for line in lines) + "\n"
+        return "\n".join(part for line in lines for part in _fold(line, width)) + "\n"
 
 
 def plot(name: str, values: Sequence[int], width: int, top: int = 0, height: int = 4) -> list[str]:
@@ -85,6 +86,13 @@ def percentiles(values: Sequence[int]) -> dict[str, int]:
     last = len(ordered) - 1
     found = {f"p{share}": ordered[last * share // 100] for share in (50, 90, 99)}
     return {**found, "max": ordered[-1]}
+
+
+def _fold(line: str, width: int) -> list[str]:
+    """A line that is too long goes on under its own words; a plot's never is."""
+    if len(line) <= width:
+        return [line]
+    return textwrap.wrap(line, max(30, width), subsequent_indent=" " * 10)
 
 
 def _squeeze(values: Sequence[int], width: int) -> list[int]:

@@ -1,0 +1,133 @@
+"""Whole fleets for whole days, with faults; the laws are watched at every entry. A failure names its replay command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from muster.simulator.options import SimOptions
+from muster.simulator.replay import replay
+from muster.simulator.simulation import Progress, run_simulation
+from muster.wire.bundle import chain_of, decode_bundle
+from muster.wire.codec import decode_entry, encode_entry
+
+SMALL = SimOptions(nodes=24, days=0.5, seed=7, faults=1500, lost=50, doubled=100, inspect_every=200)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_day_of_a_small_fleet_keeps_every_law(seed: int) -> None:
+    report = run_simulation(msgspec.structs.replace(SMALL, days=1, seed=seed))
+    assert report.accepted == sum(report.outcomes.values()) > 100
+    assert report.outcomes["succeeded"] > report.outcomes["failed"]
+    assert report.inspections > 3
+
+
+def test_a_day_of_a_thousand_nodes_keeps_every_law() -> None:
+    report = run_simulation(SimOptions(nodes=1000, days=0.25, seed=1, faults=200, drain=False, inspect_every=2000))
+    assert report.accepted > 1000
+    assert report.node_faults > 10
+
+
+def test_a_fleet_without_gpus_works_too() -> None:
+    report = run_simulation(SimOptions(nodes=6, gpus=0, days=3, seed=3, faults=0, inspect_every=50))
+    assert report.accepted == sum(report.outcomes.values()) > 0
+
+
+def test_a_quiet_fleet_loses_nothing() -> None:
+    report = run_simulation(SimOptions(nodes=4, days=0.5, faults=0, lost=0, doubled=0, failures=0, cancels=0, load=0.3))
+    assert report.outcomes["cancelled"] == report.restarts == report.node_faults == 0
+
+
+def test_the_same_seed_gives_the_same_journal_and_another_seed_another() -> None:
+    first, second = run_simulation(SMALL), run_simulation(SMALL)
+    other = run_simulation(msgspec.structs.replace(SMALL, seed=8))
+    assert (first.journal_hash, first.digest) == (second.journal_hash, second.digest)
+    assert first.journal_hash != other.journal_hash
+
+
+PROGRAM = """
+from muster.simulator.options import SimOptions
+from muster.simulator.simulation import run_simulation
+report = run_simulation(SimOptions(nodes=12, days=0.3, seed=5, faults=2000, lost=100, doubled=100, inspect_every=100))
+print(report.journal_hash, report.digest)
+"""
+
+
+def test_the_same_seed_gives_the_same_journal_under_two_hash_seeds() -> None:
+    prints = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for hash_seed in ("1", "4242")
+    }
+    assert len(prints) == 1
+
+
+def test_progress_is_told_and_does_not_change_the_run() -> None:
+    told: list[Progress] = []
+    loud, quiet = run_simulation(SMALL, told.append), run_simulation(SMALL)
+    assert loud.journal_hash == quiet.journal_hash
+    assert [item.done_pct for item in told] == sorted(item.done_pct for item in told)
+    assert told[-1].done_pct == 100
+
+
+def test_a_recorded_run_replays_to_the_same_world() -> None:
+    report = run_simulation(msgspec.structs.replace(SMALL, record=True))
+    assert report.bundle is not None
+    replayed = replay(decode_bundle(report.bundle))
+    assert replayed.same
+    assert replayed.first_difference is None
+    assert (replayed.entries, replayed.digest) == (report.entries, report.digest)
+
+
+def test_a_replay_shows_where_decisions_part() -> None:
+    report = run_simulation(msgspec.structs.replace(SMALL, record=True))
+    assert report.bundle is not None
+    bundle = decode_bundle(report.bundle)
+    entry = decode_entry(bundle.entries[40])
+    entries = bundle.entries.copy()
+    entries[40] = encode_entry(entry.seq, entry.at, entry.facts[1:])
+    replayed = replay(msgspec.structs.replace(bundle, entries=entries, chain=chain_of(entries)))
+    assert not replayed.same
+    assert replayed.first_difference is not None
+    assert replayed.first_difference.seq == entry.seq
+    assert type(entry.facts[0]).__name__ in str(replayed.first_difference)
+
+
+def test_a_replay_notices_another_end() -> None:
+    report = run_simulation(msgspec.structs.replace(SMALL, days=0.1, record=True))
+    assert report.bundle is not None
+    replayed = replay(msgspec.structs.replace(decode_bundle(report.bundle), digest="0" * 32))
+    assert not replayed.same
+    assert "digest" in str(replayed.first_difference)
+
+
+def test_a_report_is_as_wide_as_asked_for() -> None:
+    text = run_simulation(msgspec.structs.replace(SMALL, days=0.2)).render(60)
+    assert max(len(line) for line in text.splitlines()) <= 60
+    assert "none broken" in " ".join(text.split())
+    assert "GPUs held, 0 to 192" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_many_storms(seed: int) -> None:
+    run_simulation(
+        SimOptions(nodes=16, days=1, seed=seed, load=1.2, pace=8, faults=5000, lost=100, doubled=300,
+                   failures=0.2, cancels=0.1, inspect_every=100)
+    )  # fmt: skip
+
+
+@pytest.mark.soak
+def test_a_month_of_a_thousand_nodes_keeps_every_law() -> None:
+    """The last figures stand in docs/reference/soak.md."""
+    report = run_simulation(SimOptions(nodes=1000, days=30, seed=1, inspect_every=5000))
+    assert report.accepted == sum(report.outcomes.values()) > 100_000
