@@ -27,8 +27,9 @@ def fire_timers(turn: Turn) -> None:
 
 def find_wake(world: World) -> int | None:
     """When time alone will next bring something about."""
-    limit = world.timers.find_limit(world.jobs)
-    ended = world.timers.find_ended(world.jobs)
+    timers, jobs = world.timers, world.jobs
+    limit = timers.find_limit(jobs)
+    ended = timers.find_ended(jobs)
     if ended is None:
         return None if limit is None else limit[0]
     retire_at = retires_at(ended[0])

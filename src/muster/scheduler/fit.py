@@ -44,9 +44,10 @@ def count_room(fleet: Fleet, ask: Resources) -> int:
 
 def count_capacity(fleet: Fleet, ask: Resources) -> int:
     """How many tasks of this ask the whole fleet could hold if it were empty and every node up."""
-    return sum(
-        _room((node.gpus, node.cpu_milli, node.memory_bytes), ask) * count for node, count in fleet.kinds.items()
-    )
+    total = 0
+    for node, count in fleet.kinds.items():
+        total += _room((node.gpus, node.cpu_milli, node.memory_bytes), ask) * count
+    return total
 
 
 def _find_best(fleet: Fleet, ask: Resources) -> int | None:

@@ -20,55 +20,55 @@ ShapeKey: TypeAlias = tuple[Resources, int]
 
 
 class Line:
-    """The waiting jobs of one tenant and shape. Exact: what was removed is skipped, what returns is counted once."""
+    """The waiting jobs of one tenant and shape: the top of `heap` is the head, and never one who has left."""
 
-    __slots__ = ("_gone", "_heap", "parked", "shape", "tenant")
+    __slots__ = ("_gone", "heap", "parked", "shape", "tenant")
 
     def __init__(self, tenant: str, shape: Shape) -> None:
         self.tenant = tenant
         self.shape = shape
         self.parked = False
-        self._heap: list[int] = []
+        self.heap: list[int] = []
         self._gone: set[int] = set()
 
     def is_empty(self) -> bool:
         """Whether nobody waits; the head is never one who left."""
-        return not self._heap
+        return not self.heap
 
     def add(self, job: int) -> None:
         """Join, at the place that the id gives."""
         if job in self._gone:
             self._gone.remove(job)
         else:
-            heapq.heappush(self._heap, job)
+            heapq.heappush(self.heap, job)
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
-        if self._heap[0] == job:
-            heapq.heappop(self._heap)
+        if self.heap[0] == job:
+            heapq.heappop(self.heap)
             self._drop_gone()
         else:
             self._gone.add(job)
 
     def head(self) -> int:
         """The lowest id that waits."""
-        return self._heap[0]
+        return self.heap[0]
 
     def ids(self) -> list[int]:
         """Everybody who waits, in order."""
-        return sorted(job for job in self._heap if job not in self._gone)
+        return sorted(job for job in self.heap if job not in self._gone)
 
     def fork(self, shape: Shape) -> Line:
         """An independent copy inside `shape`."""
         twin = Line(self.tenant, shape)
         twin.parked = self.parked
-        twin._heap = self._heap.copy()
+        twin.heap = self.heap.copy()
         twin._gone = self._gone.copy()
         return twin
 
     def _drop_gone(self) -> None:
-        while self._heap and self._heap[0] in self._gone:
-            self._gone.remove(heapq.heappop(self._heap))
+        while self.heap and self.heap[0] in self._gone:
+            self._gone.remove(heapq.heappop(self.heap))
 
 
 class Shape:
@@ -84,7 +84,7 @@ class Shape:
 
     def offer(self, line: Line) -> None:
         """Put a line's head up for choice."""
-        heapq.heappush(self.heads, (line.head(), line.tenant))
+        heapq.heappush(self.heads, (line.heap[0], line.tenant))
         if len(self.heads) > 64 and len(self.heads) > 4 * len(self.lines):
             self.heads = sorted((other.head(), other.tenant) for other in self.lines.values() if not other.parked)
 
@@ -93,7 +93,7 @@ class Shape:
         while self.heads:
             job, tenant = self.heads[0]
             line = self.lines.get(tenant)
-            if line is not None and not line.parked and line.head() == job:
+            if line is not None and not line.parked and line.heap[0] == job:
                 return job, line
             heapq.heappop(self.heads)
         return None
@@ -119,7 +119,7 @@ class Queue:
         if line is None:
             line = shape.lines[job.spec.tenant] = Line(job.spec.tenant, shape)
         line.add(job.id)
-        if line.head() == job.id and not line.parked:
+        if line.heap[0] == job.id and not line.parked:
             shape.offer(line)
             self.awake[key] = shape
 
