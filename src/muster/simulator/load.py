@@ -116,7 +116,7 @@ class Load:
             gang=kind.gang,
             array=dice.randrange(2, 2 * kind.array) if kind.array else 0,
             ask=ask,
-            limit_ms=3 * kind.mean_ms if dice.random() < 0.3 else None,
+            limit_ms=3 * kind.mean_ms if not kind.array and dice.random() < 0.3 else None,
             retries=dice.choice((0, 0, 1, 3)),
         )
 

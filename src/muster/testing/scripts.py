@@ -41,7 +41,7 @@ def events_of(rig: Rig, step: Step) -> list[event.Event]:
 def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
     ask = Resources(x % 9, 1000 * (y % 9), 2**30 * (x % 5))
     shape = {"array": y % 13} if x % 3 == 0 else {"gang": 1 + y % 5}
-    limit = 30_000 if y % 4 == 0 else None
+    limit = 30_000 if x % 3 and y % 4 == 0 else None
     asked = spec(ask=ask, tenant=TENANTS[x % 3], retries=y % 3, limit_ms=limit, **shape)
     return [event.Submit(asked, key=f"k{y % 7}" if x % 5 == 0 else "")]
 

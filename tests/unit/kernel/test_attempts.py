@@ -1,0 +1,168 @@
+"""What engines report of tasks: only the newest try counts, and only its first word."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.model import event, fact
+from muster.model.instruction import Forget, Stop
+from muster.model.phase import Failed, TaskPhase, Why
+from muster.model.reason import Code, Refused
+from muster.testing.rig import Rig
+from muster.world.snapshot import digest
+
+
+def refusal(rig: Rig, item: event.Event) -> Code:
+    before = digest(rig.world)
+    answer = rig.answer(item)
+    assert isinstance(answer, Refused), answer
+    assert digest(rig.world) == before
+    return answer.reason.code
+
+
+def test_a_job_starts_runs_and_succeeds() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit()
+    rig.start(job)
+    assert rig.phase(job) == "Running"
+    outcome = rig.exit(job)
+    assert rig.phase(job) == "Succeeded"
+    assert outcome.instructions == [Forget(job, 1, 0, 1)]
+
+
+def test_an_exit_may_come_before_its_start() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit()
+    rig.exit(job)
+    assert rig.phase(job) == "Succeeded"
+    assert refusal(rig, event.Started(job, 1)) == Code.ALREADY_OVER
+
+
+@pytest.mark.parametrize("item", [event.Started(5, 1), event.Exited(5, 1, 0)])
+def test_nobody_unknown_is_heard(item: event.Event) -> None:
+    assert refusal(Rig(nodes=1), item) == Code.UNKNOWN_JOB
+
+
+def test_the_end_of_a_stranger_is_forgotten() -> None:
+    rig = Rig(nodes=1)
+    assert rig.feed(event.Exited(5, 3, 0, 2, 4)).instructions == [Forget(5, 3, 2, 4)]
+
+
+@pytest.mark.parametrize(("first", "count"), [(-1, 1), (0, 0), (0, -1), (0, 3), (2, 1), (1, 2**62)])
+def test_a_range_outside_the_job_is_refused(first: int, count: int) -> None:
+    rig = Rig(nodes=2)
+    job = rig.submit(8, gang=2)
+    assert refusal(rig, event.Started(job, 1, first, count)) == Code.BAD_AMOUNT
+    assert refusal(rig, event.Exited(job, 1, 0, first, count)) == Code.BAD_AMOUNT
+
+
+def test_a_stale_epoch_is_refused_and_forgotten() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(retries=1)
+    rig.exit(job, 1)
+    assert rig.job(job).epoch == 2
+    assert refusal(rig, event.Started(job, 1)) == Code.STALE_EPOCH
+    assert refusal(rig, event.Exited(job, 1, 0)) == Code.STALE_EPOCH
+    assert rig.outcomes[-1].instructions == [Forget(job, 1, 0, 1)]
+    assert refusal(rig, event.Exited(job, 3, 0)) == Code.STALE_EPOCH
+
+
+def test_what_waits_has_no_try_that_could_report() -> None:
+    rig = Rig(nodes=1)
+    rig.submit(8)
+    waiting = rig.submit(8)
+    assert refusal(rig, event.Exited(waiting, 0, 0)) == Code.STALE_EPOCH
+
+
+def test_a_duplicate_changes_nothing() -> None:
+    rig = Rig(nodes=2)
+    job = rig.submit(8, gang=2)
+    rig.start(job)
+    before = digest(rig.world)
+    assert rig.start(job).facts == []
+    rig.exit(job, 0, 0, 1)
+    after = digest(rig.world)
+    assert rig.exit(job, 0, 0, 1).facts == []
+    assert rig.exit(job, 7, 0, 1).facts == [], "the first word about an end counts"
+    assert before != after == digest(rig.world)
+
+
+def test_a_gang_runs_when_every_rank_is_up() -> None:
+    rig = Rig(nodes=3)
+    job = rig.submit(8, gang=3)
+    rig.start(job, 0, 2)
+    assert rig.phase(job) == "Starting"
+    rig.start(job, 2, 1)
+    assert rig.phase(job) == "Running"
+
+
+def test_a_gang_fails_with_its_first_failed_rank() -> None:
+    rig = Rig(nodes=3)
+    job = rig.submit(8, gang=3)
+    rig.start(job)
+    outcome = rig.exit(job, 9, 1, 1)
+    assert rig.phase(job) == "Stopping"
+    assert Stop(job, 1, 0, 3, 10_000) in outcome.instructions
+    rig.exit(job, 143, 0, 1)
+    rig.exit(job, 143, 2, 1)
+    assert rig.job(job).phase == Failed(rig.now, Why.EXIT, 9)
+
+
+def test_a_gang_succeeds_with_its_last_rank() -> None:
+    rig = Rig(nodes=3)
+    job = rig.submit(8, gang=3)
+    rig.start(job)
+    rig.exit(job, 0, 0, 2)
+    assert rig.phase(job) == "Running"
+    rig.exit(job, 0, 2, 1)
+    assert rig.phase(job) == "Succeeded"
+
+
+def test_retries_are_counted_and_end() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(retries=2)
+    for epoch in (1, 2, 3):
+        assert rig.job(job).epoch == epoch
+        rig.exit(job, 5)
+    assert rig.job(job).phase == Failed(rig.now, Why.EXIT, 5)
+
+
+def test_a_requeued_job_keeps_its_place_in_the_line() -> None:
+    rig = Rig(nodes=1)
+    first = rig.submit(8, retries=1)
+    second = rig.submit(8)
+    rig.exit(first, 1)
+    assert rig.phase(first) == "Starting"
+    assert rig.phase(second) == "Queued"
+
+
+def test_tasks_of_an_array_end_each_by_itself() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, array=6)
+    rig.feed(event.Started(job, 1, 0, 6))
+    rig.feed(event.Exited(job, 1, 0, 0, 3))
+    rig.feed(event.Exited(job, 1, 2, 3, 1))
+    assert rig.phase(job) == "Spread"
+    rig.feed(event.Exited(job, 1, 0, 2, 4))
+    assert rig.phase(job) == "Failed"
+    assert rig.world.arrays[job].counts[TaskPhase.SUCCEEDED] == 5
+    assert rig.world.arrays[job].counts[TaskPhase.FAILED] == 1
+
+
+def test_a_task_of_an_array_is_tried_again_with_the_next_epoch() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, array=2, retries=1)
+    outcome = rig.feed(event.Exited(job, 1, 1, 1, 1))
+    assert [type(item).__name__ for item in outcome.facts] == ["TasksEnded", "TasksPlaced"]
+    assert list(rig.world.arrays[job].epoch) == [1, 2]
+    assert rig.feed(event.Exited(job, 1, 0, 1, 1)).facts == [], "the old try has nothing to say"
+    rig.feed(event.Exited(job, 2, 0, 1, 1))
+    rig.feed(event.Exited(job, 1, 0, 0, 1))
+    assert rig.phase(job) == "Succeeded"
+
+
+def test_a_note_goes_into_the_cause() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit()
+    outcome = rig.feed(event.Exited(job, 1, 127, note="command not found", cause="node-0"))
+    assert outcome.facts[0] == fact.Ended(job, TaskPhase.FAILED, Why.EXIT, 127, "node-0: command not found")

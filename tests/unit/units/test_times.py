@@ -1,0 +1,34 @@
+"""Durations and instants are integer milliseconds, parsed and printed in one place."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.units import AmountError, parse_duration, show_duration, show_instant
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("90s", 90_000), ("1h30m", 5_400_000), ("2d", 172_800_000), ("5ms", 5), ("0s", 0), ("1m1ms", 60_001)],
+)
+def test_durations(text: str, wanted: int) -> None:
+    assert parse_duration(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "5", "s", "1.5h", "-1s", "1 h", "1w", "9999999999999999d", "1h junk"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(AmountError):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("span_ms", "words"),
+    [(0, "0ms"), (999, "999ms"), (4200, "4.2s"), (60_000, "1m"), (5_400_000, "1h 30m"), (93_784_000, "1d 2h")],
+)
+def test_words_for_durations(span_ms: int, words: str) -> None:
+    assert show_duration(span_ms) == words
+
+
+def test_words_for_instants() -> None:
+    assert show_instant(0) == "1970-01-01 00:00:00.000Z"
+    assert show_instant(1_767_225_600_120) == "2026-01-01 00:00:00.120Z"
