@@ -60,7 +60,8 @@ class Kernel:
         if turn.facts:
             world.seq += 1
             world.now = now
-            self._timer = find_wake(world)
+            if self._timer is None or self._timer <= now or world.timers.has_limits():
+                self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
         wake_at = now if world.queue.awake else self._timer
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 

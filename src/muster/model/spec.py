@@ -115,13 +115,17 @@ def _find_name_fault(spec: Spec) -> Reason | None:
 def _find_size_fault(spec: Spec) -> Reason | None:
     if not spec.command or not spec.command[0]:
         return Reason(Code.BAD_SPEC, "command", detail="a job needs a command to run")
-    for field, text, most in (
-        ("command", " ".join(spec.command), COMMAND_BYTES_MAX),
-        ("env", " ".join((*spec.env, *spec.env.values())), ENV_BYTES_MAX),
-        ("workdir", spec.workdir, PATH_BYTES_MAX),
-    ):
-        if len(text) > most // 4 and len(text.encode()) > most:
-            return Reason(Code.TOO_LARGE, field, needed=len(text.encode()), available=most)
-        if "\0" in text:
-            return Reason(Code.BAD_SPEC, field, detail="a NUL byte cannot be passed to a process")
+    return (
+        _find_text_fault("command", " ".join(spec.command), COMMAND_BYTES_MAX)
+        or (spec.env and _find_text_fault("env", " ".join((*spec.env, *spec.env.values())), ENV_BYTES_MAX))
+        or (spec.workdir and _find_text_fault("workdir", spec.workdir, PATH_BYTES_MAX))
+        or None
+    )
+
+
+def _find_text_fault(field: str, text: str, most: int) -> Reason | None:
+    if len(text) > most // 4 and len(text.encode()) > most:
+        return Reason(Code.TOO_LARGE, field, needed=len(text.encode()), available=most)
+    if "\0" in text:
+        return Reason(Code.BAD_SPEC, field, detail="a NUL byte cannot be passed to a process")
     return None

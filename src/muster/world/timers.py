@@ -31,6 +31,10 @@ class Timers:
         elif isinstance(phase, TERMINAL):
             heapq.heappush(self._ended, (phase.since, job.id))
 
+    def has_limits(self) -> bool:
+        """Whether any limit is noted, outlived or not."""
+        return bool(self._limits)
+
     def find_limit(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (deadline, job) of a run that is still running."""
         while self._limits:
