@@ -206,6 +206,20 @@ def test_down_leaves_jobs_running_and_up_adopts_them(tmp_path: Path) -> None:
             assert client.show(int(job)).epoch == 1
 
 
+def test_following_a_job_survives_the_death_of_the_server(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with serving(tmp_path / "home") as mine:
+        program = ["muster", "run", "--", "sh", "-c", f"echo before; {HOLD}", str(mark)]
+        with subprocess.Popen(program, env=mine.env, stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline() == "before\n"
+            mine.kill("follower")
+            mine.kill("leader")
+            mine.muster("up")
+            Path(f"{mark}.release").touch()
+            assert running.wait(300) == 7
+
+
 def test_down_with_jobs_leaves_nothing_behind(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as mine:
         mine.muster("run", "-d", "--", "sleep", "600")

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from muster.cli.printing import show_progress
-from muster.sdk.client import Client
+from muster.sdk.client import LONG_PATIENCE_S, Client
 from muster.wire.views import JobView
 
 RANKS_SHOWN_MAX: Final = 8
@@ -60,6 +60,7 @@ class Tail:
 
 def follow_output(client: Client, job: int, first_epoch: int = 1) -> JobView:
     """Print a gang's output, try after try, until the job is over; the job as it ended."""
+    client.be_patient(LONG_PATIENCE_S)
     view = _await_start(client, job)
     epoch = first_epoch
     while epoch <= view.epoch:
@@ -110,6 +111,7 @@ def _follow_try(client: Client, view: JobView, epoch: int) -> JobView:
 
 def follow_progress(client: Client, job: int) -> JobView:
     """Show how far an array is until it is over: one line that changes on a terminal, else a line per tenth."""
+    client.be_patient(LONG_PATIENCE_S)
     is_terminal = sys.stderr.isatty()
     told = -1
     while True:

@@ -16,7 +16,7 @@ from muster.cli.printing import (
     show_end,
     show_progress,
 )
-from muster.sdk.client import Client
+from muster.sdk.client import LONG_PATIENCE_S, Client
 from muster.units import show_duration, show_instant, show_resources
 from muster.wire.views import JobPage, JobView
 
@@ -114,6 +114,7 @@ def _show_place(node: str, tasks: int, devices: list[int]) -> str:
 def wait(job: int) -> int:
     """Wait until a job is over; its exit code becomes yours."""
     with Client() as client:
+        client.be_patient(LONG_PATIENCE_S)
         view = client.wait(job)
     click.echo(f"job {job} {show_end(view)}", err=True)
     return exit_code_of(view)

@@ -32,6 +32,8 @@ from muster.sdk.transport import Reply, Request, Transport
 from muster.wire.views import Health, JobPage, JobView, NodeView, Story, Submitted, TenantView, WhyView
 
 PATIENCE_S: Final = 15.0
+LONG_PATIENCE_S: Final = 300.0
+"""Whoever follows a job for hours wants to sit through a restart of the server."""
 WAIT_MS: Final = 30_000
 LOG_WAIT_MS: Final = 10_000
 
@@ -71,6 +73,10 @@ class Client:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    def be_patient(self, patience_s: float) -> None:
+        """Wait so long from now on for a server that went away."""
+        self._transport.patience_s = patience_s
 
     def close(self) -> None:
         """Hang up; a later call connects again."""

@@ -59,7 +59,7 @@ class Transport:
         self._find_address = find_address
         self._read_token = read_token
         self._where = where
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._connection: Connection | None = None
         self._reached = False
 
@@ -73,7 +73,7 @@ class Transport:
                 return _check(reply)
             # From the first failure on: a request may have waited long before it, because that was asked for.
             failing_since = failing_since or time.monotonic()
-            left_s = failing_since + self._patience_s - time.monotonic()
+            left_s = failing_since + self.patience_s - time.monotonic()
             if reply is None and (left_s <= 0 or not self._reached):
                 raise NoServerError(self._where)
             if reply is not None and left_s <= 0:
