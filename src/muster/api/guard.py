@@ -14,7 +14,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.api.params import DIGITS_MAX
-from muster.api.problems import ProblemResponse, RefusedError, bad_field
+from muster.api.problems import ProblemResponse, RefusedError, forbidden
 from muster.model.reason import Code, Reason
 
 BODY_BYTES_MAX: Final = 1024 * 1024
@@ -43,9 +43,9 @@ class Guard:
     def _check(self, scope: Scope) -> None:
         hosts = [value.decode("latin-1") for value in _headers(scope, b"host")]
         if len(hosts) != 1 or not self._is_ours(_without_port(hosts[0])):
-            raise bad_field("Host header", "only this machine's own names are served here", 403)
+            raise forbidden("Host header", "only this machine's own names are served here")
         if any(_headers(scope, b"origin")):
-            raise bad_field("Origin header", "requests of web pages are not served", 403)
+            raise forbidden("Origin header", "requests of web pages are not served")
         tokens = list(_headers(scope, b"authorization"))
         is_known = len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token)
         if not is_known and scope["path"] not in OPEN_PATHS:

@@ -20,7 +20,8 @@ from muster.api.problems import JsonResponse, ProblemResponse, bad_field, unknow
 from muster.control.follower import Follower
 from muster.control.story import find_tries, get_beginning, tell, view_from_story
 from muster.control.views import PHASES, STATES, find_try, is_over, page_jobs, view_job, view_why, why_not_waiting
-from muster.model.reason import Refused
+from muster.model.errors import RejectedError
+from muster.model.reason import Code, Reason, Refused
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
 from muster.wire.link import Answer
@@ -166,8 +167,7 @@ async def read_world(request: Request, follower: Follower) -> World:
     """The follower's world, once it holds the entry that the request wants to see."""
     wanted = read_number(request.headers.get("muster-at-least"), "Muster-At-Least", default=0)
     if not await follower.at_least(wanted, AT_LEAST_PATIENCE_S):
-        detail = f"entry {wanted} is not here yet, the newest is {follower.world.seq}"
-        raise bad_field("Muster-At-Least", detail, 503)
+        raise RejectedError(Reason(Code.BEHIND, "entry", needed=wanted, available=follower.world.seq))
     return follower.world
 
 

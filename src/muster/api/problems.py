@@ -35,9 +35,11 @@ STATUS: Final[dict[Code, int]] = {
     Code.ALREADY_OVER: 409,
     Code.KEY_REUSED: 409,
     Code.UNAUTHORISED: 401,
+    Code.FORBIDDEN: 403,
     Code.OVERLOADED: 429,
     Code.NO_LEADER: 503,
     Code.STORE_REFUSED: 503,
+    Code.BEHIND: 503,
 }
 """What is not listed is a fault of the server: 500."""
 
@@ -86,6 +88,11 @@ _encoder: Final = msgspec.json.Encoder()
 def bad_field(subject: str, detail: str, status: int = 422) -> RefusedError:
     """Something in the request is not what it should be."""
     return RefusedError(Reason(Code.BAD_SPEC, subject, detail=detail), status)
+
+
+def forbidden(subject: str, detail: str) -> RefusedError:
+    """The request came in a way that is not served."""
+    return RefusedError(Reason(Code.FORBIDDEN, subject, detail=detail), STATUS[Code.FORBIDDEN])
 
 
 def unknown_job(job: int) -> RejectedError:

@@ -17,6 +17,7 @@ from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.model.spec import is_name
 from muster.units import AmountError, Resources, parse_bytes, parse_count, parse_cpus
+from muster.world.fleet import DEVICES_MAX
 
 CAPACITY_VARIABLE: Final = "MUSTER_CAPACITY"
 
@@ -39,6 +40,8 @@ def read_capacity(discover: Callable[[], Resources], environment: Mapping[str, s
             capacity = msgspec.structs.replace(capacity, **{field: parse(text)})
         except AmountError as error:
             raise _bad_capacity(str(error)) from error
+    if capacity.gpus > DEVICES_MAX:
+        raise _bad_capacity(f"gpus={capacity.gpus}; a node has at most {DEVICES_MAX}")
     return capacity
 
 

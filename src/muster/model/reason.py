@@ -45,6 +45,8 @@ class Code(enum.StrEnum):
     OVERLOADED = "M310"
     NOT_FOUND = "M311"
     BAD_BUNDLE = "M312"
+    FORBIDDEN = "M313"
+    BEHIND = "M314"
     ENGINE_FAILED = "M320"
     INVARIANT = "M900"
 

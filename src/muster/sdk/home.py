@@ -48,6 +48,7 @@ class Home:
         """Make the directory and the token; what exists is kept."""
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.root.chmod(0o700)
             self._make_token()
         except OSError as error:
             reason = Reason(Code.HOME_UNUSABLE, str(self.root), detail=error.strerror or str(error))
