@@ -54,6 +54,16 @@ def test_a_submit_carries_the_token_and_a_key_of_its_own(server: ScriptedServer,
     assert msgspec.json.decode(first.body, type=Spec) == SPEC
 
 
+@pytest.mark.parametrize("key", ["a\r\nX-Other: b", "snow\u2603", "\0"])
+def test_a_key_that_no_header_can_carry_is_refused_before_it_is_sent(
+    server: ScriptedServer, client: Client, key: str
+) -> None:
+    with pytest.raises(RejectedError) as caught:
+        client.submit(SPEC, key)
+    assert caught.value.reason.code is Code.BAD_NAME
+    assert server.seen == []
+
+
 @pytest.mark.parametrize(
     "trouble",
     [Answer(hang_up=True), make_problem(503, "M307"), make_problem(429, "M310")],
