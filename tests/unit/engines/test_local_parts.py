@@ -19,7 +19,7 @@ from muster.model.instruction import Forget, Start, Stop
 from muster.model.spec import Spec
 from muster.units import Resources
 
-OWN = {"PATH": "/bin", "HOME": "/home/me", "LD_PRELOAD": "evil.so", "TOKEN": "secret", "MUSTER_FAILPOINT": "x"}
+OWN = {"PATH": "/bin", "HOME": "/users/me", "LD_PRELOAD": "evil.so", "TOKEN": "secret", "MUSTER_FAILPOINT": "x"}
 
 
 def start(spec: Spec, nodes: list[str], counts: list[int], devices: list[int], first: int = 0) -> Start:
@@ -27,11 +27,11 @@ def start(spec: Spec, nodes: list[str], counts: list[int], devices: list[int], f
 
 
 def test_a_task_gets_only_its_own_environment() -> None:
-    spec = Spec(command=("train",), env={"PATH": "/opt/bin", "LR": "3", "MUSTER_JOB": "forged"})
+    spec = Spec(command=("train",), env={"PATH": "/srv/bin", "LR": "3", "MUSTER_JOB": "forged"})
     (launch,) = plan_launches(start(spec, ["a"], [1], [0]), "a", OWN, "boot")
     assert launch.env == {
-        "PATH": "/opt/bin",
-        "HOME": "/home/me",
+        "PATH": "/srv/bin",
+        "HOME": "/users/me",
         "LR": "3",
         "MUSTER_JOB": "7",
         "MUSTER_TASK": "0",
@@ -57,7 +57,7 @@ def test_ranks_of_a_gang_over_two_nodes() -> None:
 
 
 def test_a_relative_workdir_lies_in_the_home_directory() -> None:
-    for workdir, wanted in (("", "/home/me"), ("work", "/home/me/work"), ("/data", "/data")):
+    for workdir, wanted in (("", "/users/me"), ("work", "/users/me/work"), ("/data", "/data")):
         (launch,) = plan_launches(start(Spec(command=("x",), workdir=workdir), ["a"], [1], [0]), "a", OWN, "boot")
         assert launch.workdir == wanted
 

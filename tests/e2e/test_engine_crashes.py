@@ -60,9 +60,9 @@ class Scene:
 
     def spawn(self, command: list[str], **options: object) -> subprocess.Popen[bytes]:
         """Any process that must not outlive the test."""
-        process = subprocess.Popen(command, start_new_session=True, **options)  # type: ignore[call-overload]
+        process = subprocess.Popen(command, start_new_session=True, **options)  # type: ignore[call-overload]  # options pass through
         self._processes.append(process)
-        return process  # type: ignore[no-any-return]
+        return process  # type: ignore[no-any-return]  # the same
 
     def find_supervisor(self) -> int | None:
         """The pid of whoever listens at this root, from the kernel."""
