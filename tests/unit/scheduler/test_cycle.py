@@ -1,0 +1,106 @@
+"""The cycle: first come, first served, held up by nobody who cannot start; reasons by the same arithmetic."""
+
+from __future__ import annotations
+
+from muster.model import event
+from muster.model.reason import Code
+from muster.scheduler.cycle import run_cycle
+from muster.scheduler.reasons import explain, never_fits, quota_room
+from muster.testing.rig import Rig, spec
+from muster.units import Resources
+
+
+def test_the_lowest_id_goes_first_whatever_its_shape() -> None:
+    rig = Rig(nodes=1)
+    blocker = rig.submit(8)
+    waiting = [rig.submit(4), rig.submit(2), rig.submit(4), rig.submit(1)]
+    rig.exit(blocker)
+    assert [rig.phase(job) for job in waiting] == ["Starting", "Starting", "Queued", "Starting"]
+
+
+def test_a_blocked_shape_does_not_hold_up_a_smaller_one() -> None:
+    rig = Rig(nodes=2)
+    rig.submit(8)
+    gang = rig.submit(8, gang=2)
+    small = rig.submit(4)
+    assert rig.phase(gang) == "Queued"
+    assert rig.phase(small) == "Starting"
+
+
+def test_a_tenant_over_its_quota_does_not_hold_up_another() -> None:
+    rig = Rig(nodes=2)
+    rig.tenant("a", gpus=8)
+    first = rig.submit(8, tenant="a")
+    parked = rig.submit(8, tenant="a")
+    other = rig.submit(8, tenant="b")
+    assert [rig.phase(job) for job in (first, parked, other)] == ["Starting", "Queued", "Starting"]
+
+
+def test_a_quiet_cycle_places_nothing() -> None:
+    rig = Rig(nodes=1)
+    assert run_cycle(rig.world, rig.now, "quiet") == []
+
+
+def test_an_array_is_placed_in_one_fact_and_as_far_as_the_quota_goes() -> None:
+    rig = Rig(nodes=4)
+    rig.tenant("a", gpus=10)
+    rig.submit(1, array=100, tenant="a")
+    (placed,) = [item for item in rig.outcomes[-1].facts if type(item).__name__ == "TasksPlaced"]
+    assert sum(placed.counts) == 10  # type: ignore[union-attr]  # it is a TasksPlaced by its name
+
+
+def test_arrays_and_jobs_of_one_shape_stand_in_one_line() -> None:
+    rig = Rig(nodes=1)
+    blocker = rig.submit(8)
+    array = rig.submit(8, array=2)
+    single = rig.submit(8)
+    rig.exit(blocker)
+    assert rig.world.arrays[array].counts[:2] == [1, 1]
+    rig.feed(event.Exited(array, 1, 0, 0, 1))
+    assert rig.phase(single) == "Queued", "the array stays first until it has nobody left"
+
+
+def test_why_a_job_waits() -> None:
+    rig = Rig(nodes=2)
+    rig.tenant("a", gpus=8)
+    rig.submit(8, tenant="a")
+    poor = rig.submit(8, tenant="a")
+    rig.submit(8, tenant="b")
+    late = rig.submit(8, gang=2, tenant="b")
+    why_poor = explain(rig.world, rig.job(poor))
+    assert why_poor is not None
+    assert (why_poor.reason.code, why_poor.reason.needed, why_poor.reason.available) == (Code.OVER_QUOTA, 8, 0)
+    why_late = explain(rig.world, rig.job(late))
+    assert why_late is not None
+    assert (why_late.reason.code, why_late.reason.needed, why_late.reason.available) == (Code.NO_ROOM, 2, 0)
+    assert (why_late.position, why_late.ahead, why_late.ahead_total.gpus) == (2, [poor], 8)
+    assert explain(rig.world, rig.job(1)) is None
+
+
+def test_why_part_of_an_array_waits() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, array=9)
+    why = explain(rig.world, rig.job(job))
+    assert why is not None
+    assert why.reason.code == Code.NO_ROOM
+    rig.feed(event.Exited(job, 1, 0, 0, 1))
+    assert explain(rig.world, rig.job(job)) is None
+
+
+def test_room_under_a_quota() -> None:
+    rig = Rig(nodes=2)
+    rig.tenant("a", gpus=7, cpu_milli=100_000)
+    rig.submit(2, array=5, tenant="a")
+    assert quota_room(rig.world, rig.job(1)) == 0
+    rig.tenant("a", gpus=16)
+    assert rig.world.ledger.used("a").gpus == 10
+    assert quota_room(rig.world, rig.job(1)) == 3
+
+
+def test_what_never_fits_says_how_much_would() -> None:
+    rig = Rig(nodes=2)
+    reason = never_fits(rig.world, Resources(8), 3, "a")
+    assert reason is not None
+    assert (reason.code, reason.needed, reason.available) == (Code.NEVER_FITS, 3, 2)
+    assert never_fits(rig.world, Resources(8), 2, "a") is None
+    assert spec().gang == 1

@@ -1,0 +1,107 @@
+"""The fleet gives what it has and takes back what is held; anything else is a bug of ours."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.model.errors import InvariantError
+from muster.model.job import NodePhase
+from muster.units import Resources
+from muster.world.fleet import DEVICES_MAX, Fleet
+
+NODE = Resources(4, 4000, 400)
+ASK = Resources(2, 1000, 100)
+
+
+def fleet_of(count: int = 2) -> Fleet:
+    fleet = Fleet()
+    for slot in range(count):
+        fleet.join(slot, f"n{slot}", NODE)
+    return fleet
+
+
+def test_a_node_stands_on_the_shelf_of_what_it_has_free() -> None:
+    fleet = fleet_of()
+    assert fleet.shelves == {(4, 4000, 400): 0b11}
+    fleet.occupy(1, 7, ASK, 1, 0b11)
+    assert fleet.shelves == {(4, 4000, 400): 0b01, (2, 3000, 300): 0b10}
+    assert fleet.holders == {1: {7: 1}}
+    fleet.vacate(1, 7, ASK, 1, 0b11)
+    assert fleet.shelves == {(4, 4000, 400): 0b11}
+    assert fleet.is_idle(1)
+
+
+@pytest.mark.parametrize(
+    ("ask", "tasks", "devices"),
+    [
+        (ASK, 3, 0b111111),
+        (ASK, 1, 0b1),
+        (ASK, 1, 0b110000),
+        (Resources(cpu_milli=4001), 1, 0),
+        (Resources(memory_bytes=401), 1, 0),
+        (Resources(cpu_milli=1), 1, 0b1),
+    ],
+)
+def test_what_does_not_fit_is_a_bug_and_changes_nothing(ask: Resources, tasks: int, devices: int) -> None:
+    fleet = fleet_of()
+    with pytest.raises(InvariantError):
+        fleet.occupy(0, 7, ask, tasks, devices)
+    assert fleet.shelves == {(4, 4000, 400): 0b11}
+    assert fleet.holders == {}
+
+
+def test_a_device_is_given_once() -> None:
+    fleet = fleet_of()
+    fleet.occupy(0, 7, ASK, 1, 0b0011)
+    with pytest.raises(InvariantError):
+        fleet.occupy(0, 8, ASK, 1, 0b0110)
+
+
+def test_only_what_is_held_is_given_back() -> None:
+    fleet = fleet_of()
+    fleet.occupy(0, 7, ASK, 1, 0b0011)
+    with pytest.raises(InvariantError):
+        fleet.vacate(0, 8, ASK, 1, 0b0011)
+    with pytest.raises(InvariantError):
+        fleet.vacate(0, 7, ASK, 2, 0b0011)
+    with pytest.raises(InvariantError):
+        fleet.vacate(0, 7, ASK, 1, 0b1100)
+
+
+def test_a_node_that_is_not_up_stands_on_no_shelf_and_comes_back_as_it_is() -> None:
+    fleet = fleet_of(1)
+    fleet.occupy(0, 7, ASK, 1, 0b0011)
+    fleet.set_phase(0, NodePhase.UNKNOWN)
+    assert fleet.shelves == {}
+    fleet.vacate(0, 7, ASK, 1, 0b0011)
+    fleet.set_phase(0, NodePhase.UP)
+    assert fleet.shelves == {(4, 4000, 400): 1}
+
+
+def test_a_slot_belongs_to_one_node_for_ever() -> None:
+    fleet = fleet_of()
+    with pytest.raises(InvariantError):
+        fleet.join(0, "other", NODE)
+    fleet.join(0, "n0", Resources(1))
+    assert fleet.capacity(0) == Resources(1)
+    assert fleet.kinds == {NODE: 1, Resources(1): 1}
+    fleet.occupy(1, 7, ASK, 1, 0b11)
+    with pytest.raises(InvariantError):
+        fleet.join(1, "n1", NODE)
+
+
+def test_the_widest_node_uses_every_device() -> None:
+    fleet = Fleet()
+    fleet.join(0, "wide", Resources(DEVICES_MAX))
+    fleet.occupy(0, 1, Resources(DEVICES_MAX), 1, 2**DEVICES_MAX - 1)
+    assert fleet.free_vector(0) == (0, 0, 0)
+
+
+def test_a_fork_is_independent() -> None:
+    fleet = fleet_of()
+    twin = fleet.fork()
+    twin.occupy(0, 7, ASK, 1, 0b11)
+    twin.join(2, "n2", NODE)
+    assert fleet.shelves == {(4, 4000, 400): 0b11}
+    assert len(fleet) == 2
+    assert fleet.holders == {}

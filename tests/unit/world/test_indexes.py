@@ -1,0 +1,186 @@
+"""Queue, tasks, timers and ledger: indexes that follow from the content, in the order of ids."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.model.errors import InvariantError
+from muster.model.job import Job
+from muster.model.phase import Queued, Run, Running, Succeeded, TaskPhase
+from muster.testing.rig import Rig, spec
+from muster.units import AMOUNT_MAX, Resources
+from muster.world.ledger import Ledger
+from muster.world.queue import Queue
+from muster.world.seats import seats_on
+from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
+from muster.world.timers import Timers
+
+
+def job(number: int, gpus: int = 1, tenant: str = "a", gang: int = 1) -> Job:
+    return Job(number, spec(gpus, tenant=tenant, gang=gang), 0, Queued(0))
+
+
+def queue_of(*jobs: Job) -> Queue:
+    queue = Queue()
+    for item in jobs:
+        queue.add(item)
+    return queue
+
+
+def test_everybody_waits_in_the_order_of_ids() -> None:
+    queue = queue_of(job(5), job(2, 4), job(9, tenant="b"), job(1, gang=2), job(3))
+    assert list(queue.waiting()) == [1, 2, 3, 5, 9]
+    queue.remove(job(3))
+    queue.remove(job(2, 4))
+    assert list(queue.waiting()) == [1, 5, 9]
+
+
+def test_one_who_left_and_came_back_waits_once() -> None:
+    queue = queue_of(job(1), job(2), job(3))
+    queue.remove(job(2))
+    queue.add(job(2))
+    queue.remove(job(1))
+    assert list(queue.waiting()) == [2, 3]
+    queue.remove(job(2))
+    queue.remove(job(3))
+    assert list(queue.waiting()) == []
+    assert not queue.shapes
+    assert not queue.awake
+    assert not queue.parked
+
+
+def test_a_shape_offers_its_lowest_head_that_is_not_parked() -> None:
+    queue = queue_of(job(1, tenant="a"), job(2, tenant="b"), job(3, tenant="a"))
+    (shape,) = queue.shapes.values()
+    first = shape.find_first()
+    assert first is not None
+    queue.park(first[1])
+    second = shape.find_first()
+    assert second is not None
+    assert (first[0], second[0]) == (1, 2)
+    queue.wake_for_quota("a", lambda _: True)
+    again = shape.find_first()
+    assert again is not None
+    assert again[0] == 1
+
+
+def test_sleepers_wake_for_what_they_could_use() -> None:
+    queue = queue_of(job(1, 2), job(2, 8))
+    for shape in list(queue.awake.values()):
+        queue.sleep(shape)
+    queue.wake_for_room((4, 1000, 2**30))
+    assert [shape.ask.gpus for shape in queue.awake.values()] == [2]
+    queue.wake_all()
+    assert len(queue.awake) == 2
+
+
+def test_a_parked_line_stays_parked_when_others_join_it() -> None:
+    queue = queue_of(job(5))
+    (shape,) = queue.shapes.values()
+    queue.park(shape.lines["a"])
+    queue.sleep(shape)
+    queue.add(job(3))
+    assert shape.find_first() is None
+    assert queue.awake == {}
+    queue.wake_for_quota("a", lambda _: False)
+    assert shape.find_first() is None
+
+
+def test_many_heads_are_not_kept_for_ever() -> None:
+    queue = queue_of(*(job(number) for number in range(1, 1000)))
+    (shape,) = queue.shapes.values()
+    for number in range(1, 999):
+        queue.remove(job(number))
+    assert len(shape.heads) < 200
+    assert list(queue.waiting()) == [999]
+
+
+def test_a_forked_queue_is_independent() -> None:
+    queue = queue_of(job(1), job(2, tenant="b"))
+    (shape,) = queue.shapes.values()
+    queue.park(shape.lines["a"])
+    twin = queue.fork()
+    twin.wake_for_quota("a", lambda _: True)
+    twin.remove(job(2, tenant="b"))
+    assert shape.lines["a"].parked
+    assert list(queue.waiting()) == [1, 2]
+
+
+def test_spans_of_tasks() -> None:
+    phases = bytes([0, 0, 1, 2, 4, 1, 0])
+    assert list(spans_of(phases, HOLDING, 0, 7)) == [(2, 2), (5, 1)]
+    assert list(spans_of(phases, (TaskPhase.QUEUED,), 1, 7)) == [(1, 1), (6, 1)]
+    assert list(spans_of(b"", HOLDING, 0, 0)) == []
+
+
+def test_tasks_move_in_ranges_and_are_counted() -> None:
+    tasks = Tasks(10)
+    tasks.place(2, 3, slot=4)
+    tasks.share_devices(2, 3, 2, 0b111111)
+    tasks.set_phase(2, 3, TaskPhase.STARTING)
+    assert list(tasks.devices[2:5]) == [0b11, 0b1100, 0b110000]
+    assert list(tasks.epoch[1:6]) == [0, 1, 1, 1, 0]
+    assert tasks.counts[:2] == [7, 3]
+    assert tasks.live == 10
+    assert list(tasks.seats(1, 5)) == [(NOWHERE, 1, 1), (4, 2, 3), (NOWHERE, 5, 1)]
+    tasks.clear(2, 3, 2)
+    assert tasks.held_devices(0, 10) == 0
+    assert list(tasks.slot) == [NOWHERE] * 10
+
+
+def test_waiting_tasks_are_found_in_order_and_by_epoch() -> None:
+    tasks = Tasks(6)
+    assert tasks.find_queued(4) == (0, 4)
+    tasks.set_phase(0, 2, TaskPhase.RUNNING)
+    assert tasks.find_queued(10) == (2, 4)
+    tasks.epoch[4] = 1
+    assert tasks.find_queued(10) == (2, 2)
+    tasks.set_phase(0, 1, TaskPhase.QUEUED)
+    assert tasks.find_queued(10) == (0, 1)
+    tasks.set_phase(0, 6, TaskPhase.SUCCEEDED)
+    assert tasks.find_queued(10) is None
+
+
+def test_forked_tasks_are_independent() -> None:
+    tasks = Tasks(3)
+    twin = tasks.fork()
+    twin.set_phase(0, 3, TaskPhase.FAILED)
+    assert tasks.counts[TaskPhase.QUEUED] == 3
+
+
+def test_timers_forget_what_was_outlived() -> None:
+    timers = Timers()
+    running = Job(1, spec(limit_ms=50), 0, Running(10, Run(1, ())), 1)
+    timers.watch(running)
+    assert timers.find_limit({1: running}) == (60, 1)
+    over = Job(1, running.spec, 0, Succeeded(70), 1)
+    timers.watch(over)
+    assert timers.find_limit({1: over}) is None
+    assert timers.find_ended({1: over}) == (70, 1)
+    assert timers.take_ended({1: over}, lambda _: False, 9) == []
+    assert timers.take_ended({1: over}, lambda _: True, 9) == [1]
+    assert timers.find_ended({}) is None
+
+
+def test_the_ledger_stays_in_range() -> None:
+    ledger = Ledger()
+    ledger.charge("a", Resources(2), 3)
+    assert ledger.used("a") == Resources(6)
+    with pytest.raises(InvariantError):
+        ledger.refund("a", Resources(2), 4)
+    with pytest.raises(InvariantError):
+        ledger.charge("a", Resources(AMOUNT_MAX), 1)
+    ledger.refund("a", Resources(2), 3)
+    assert ledger.holdings() == {}
+    assert ledger.used("a") == Resources()
+
+
+def test_who_sits_on_a_node() -> None:
+    rig = Rig(nodes=2)
+    gang = rig.submit(4, gang=3)
+    array = rig.submit(1, array=3)
+    rig.exit(gang, 0, 0, 1)
+    seats = [(seat.job, seat.first, seat.count, seat.phase) for seat in seats_on(rig.world, 0)]
+    assert seats == [(gang, 1, 1, TaskPhase.STARTING)]
+    seats = [(seat.job, seat.first, seat.count, seat.phase) for seat in seats_on(rig.world, 1)]
+    assert seats == [(gang, 2, 1, TaskPhase.STARTING), (array, 0, 3, TaskPhase.STARTING)]
