@@ -1,0 +1,59 @@
+"""The load is a function of its seed; the report is a function of its figures."""
+
+from __future__ import annotations
+
+from muster.model.spec import find_fault
+from muster.simulator.load import MIX, Load
+from muster.simulator.options import SimOptions
+from muster.simulator.report import percentiles, plot
+from muster.testing.planted import PLANTED
+
+
+def test_the_same_seed_submits_the_same_jobs() -> None:
+    first, second, other = (Load(SimOptions(seed=seed)) for seed in (4, 4, 5))
+    jobs = [load.next_submit() for load in (first, second, other) for _ in range(20)]
+    assert jobs[:20] == jobs[20:40] != jobs[40:]
+
+
+def test_every_job_of_the_mix_is_in_order() -> None:
+    load = Load(SimOptions(nodes=1000))
+    names = set()
+    for _ in range(3000):
+        spec = load.next_submit().spec
+        assert find_fault(spec) is None
+        names.add(spec.name)
+    assert names == {kind.name for kind in MIX}
+
+
+def test_small_fleets_get_no_gangs_that_fill_them() -> None:
+    load = Load(SimOptions(nodes=8))
+    assert max(load.next_submit().spec.gang for _ in range(500)) == 2
+
+
+def test_a_heavier_load_comes_faster() -> None:
+    light, heavy = (Load(SimOptions(load=share)) for share in (0.2, 0.8))
+    assert sum(light.next_gap_ms() for _ in range(200)) > 2 * sum(heavy.next_gap_ms() for _ in range(200))
+
+
+def test_the_command_names_what_differs_from_the_defaults() -> None:
+    assert SimOptions().command() == "muster sim"
+    options = SimOptions(nodes=8, seed=3, drain=False, record=True, load=1.25, inspect_every=5)
+    assert options.command() == "muster sim --nodes 8 --seed 3 --load 1.25 --no-drain --inspect-every 5 --record"
+
+
+def test_percentiles() -> None:
+    assert percentiles([]) == {}
+    assert percentiles([5]) == {"p50": 5, "p90": 5, "p99": 5, "max": 5}
+    assert percentiles(range(101)) == {"p50": 50, "p90": 90, "p99": 99, "max": 100}
+
+
+def test_a_plot_is_as_wide_as_it_may_be() -> None:
+    lines = plot("load", [0, 4, 8], 40, height=2)
+    assert lines == ["load, 0 to 8", " │  █", " │ ██"]
+    wide = plot("load", list(range(1000)), 40)
+    assert {len(line) for line in wide[1:]} == {40}
+    assert plot("load", [], 40)[0] == "load, 0 to 1"
+
+
+def test_plants_have_names() -> None:
+    assert len(PLANTED) >= 11
