@@ -1,0 +1,108 @@
+"""How the golden files are made and read. They are made once per version and then only read.
+
+    python tests/golden/golden_kit.py journals   writes the journal of the version in JOURNAL, if there is none
+    python tests/golden/golden_kit.py decisions  writes the decisions of the scenes again; read the diff
+
+A journal is a list of entries, each after its length as four bytes, most significant first. Its digest is the first
+line of the file beside it.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from muster.model.reason import Code
+from muster.simulator.options import SimOptions
+from muster.simulator.simulation import run_simulation
+from muster.testing.scene import Scene
+from muster.wire.bundle import decode_bundle
+from muster.world.invariants import fold
+from muster.world.snapshot import digest
+
+HERE = Path(__file__).parent
+JOURNAL = HERE / "journals" / "v1.journal"
+
+
+def pack(entries: Iterable[bytes]) -> bytes:
+    """Entries as one file."""
+    return b"".join(struct.pack(">I", len(data)) + data for data in entries)
+
+
+def unpack(data: bytes) -> list[bytes]:
+    """The entries of a file."""
+    entries, place = [], 0
+    while place < len(data):
+        (size,) = struct.unpack_from(">I", data, place)
+        entries.append(data[place + 4 : place + 4 + size])
+        place += 4 + size
+    return entries
+
+
+def make_journal() -> list[bytes]:
+    """A stormy half day of a small fleet that ends in the middle of things: every kind of fact is in it."""
+    options = SimOptions(
+        nodes=8, days=0.3, seed=11, load=1.2, pace=4, faults=6000, lost=100, doubled=200,
+        failures=0.3, cancels=0.5, tenants=3, drain=False, record=True,
+    )  # fmt: skip
+    bundle = run_simulation(options).bundle
+    assert bundle is not None
+    return decode_bundle(bundle).entries
+
+
+def packing() -> Scene:
+    """Best fit for one, the fewest nodes for a gang, the fullest nodes first for an array."""
+    scene = Scene().cluster(nodes=4, gpus=8)
+    scene.job("three", gpus=3).job("five", gpus=5).job("two", gpus=2).job("gang", gpus=2, gang=10)
+    scene.job("sweep", gpus=1, array=12, minutes=5).run().advance(minutes=6)
+    return scene.cancel("gang").run()
+
+
+def quota_and_order() -> Scene:
+    """Two tenants with quotas and one without; a blocked gang, and what goes past it."""
+    scene = Scene().cluster(nodes=2, gpus=8).tenant("a", gpus=8).tenant("b", gpus=4)
+    scene.job("a1", gpus=8, tenant="a", minutes=10).job("a2", gpus=4, tenant="a", minutes=10)
+    scene.job("b1", gpus=4, tenant="b").job("b2", gpus=1, tenant="b").job("c1", gpus=8, gang=2)
+    scene.job("c2", gpus=4, minutes=3).run().expect(reason={"a2": Code.OVER_QUOTA})
+    return scene.tenant("b", gpus=5).advance(minutes=11)
+
+
+def losses() -> Scene:
+    """A gang loses a node, an array loses tasks, a node comes back with what nobody wants."""
+    scene = Scene(seed=3).cluster(nodes=3, gpus=4)
+    scene.job("gang", gpus=4, gang=2, minutes=30).job("sweep", gpus=1, array=6, minutes=20, retries=1).run()
+    scene.cut_off("node-1").advance(minutes=2).fence("node-1").run().bring_back("node-1").run()
+    return scene.fail("node-2").advance(minutes=1).bring_back("node-2").advance(minutes=25)
+
+
+SCENES: dict[str, Callable[[], Scene]] = {scene.__name__: scene for scene in (packing, quota_and_order, losses)}
+
+
+def decisions_of(name: str) -> str:
+    """What a scene decides, without the events and the facts that only repeat what they say."""
+    lines = SCENES[name]().story().splitlines()
+    return "".join(f"{line}\n" for line in lines if not any(mark in line for mark in ("  > ", "Accepted(", "Joined(")))
+
+
+def decisions_file(name: str) -> Path:
+    """Where the decisions of a scene are pinned."""
+    return HERE / "decisions" / f"{name}.txt"
+
+
+def main(word: str) -> None:
+    """Write the golden files of one kind."""
+    if word == "decisions":
+        for name in SCENES:
+            decisions_file(name).parent.mkdir(exist_ok=True)
+            decisions_file(name).write_text(decisions_of(name), encoding="utf-8")
+    elif word == "journals" and not JOURNAL.exists():
+        entries = make_journal()
+        JOURNAL.parent.mkdir(exist_ok=True)
+        JOURNAL.write_bytes(pack(entries))
+        JOURNAL.with_suffix(".digest").write_text(f"{digest(fold(entries))}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,40 @@
+"""Journals of every released version still fold to the world they folded to; small scenes still decide as they did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from golden_kit import HERE, SCENES, decisions_file, decisions_of, pack, unpack
+
+from muster.model import fact
+from muster.wire.codec import decode_entry
+from muster.world.invariants import check_world, fold
+from muster.world.snapshot import digest
+
+JOURNALS = sorted((HERE / "journals").glob("*.journal"))
+
+
+def test_there_is_a_journal_of_this_version() -> None:
+    assert [path.name for path in JOURNALS] == ["v1.journal"]
+
+
+@pytest.mark.parametrize("path", JOURNALS, ids=lambda path: str(path.stem))
+def test_a_golden_journal_folds_to_its_digest(path: Path) -> None:
+    world = fold(unpack(path.read_bytes()))
+    check_world(world)
+    assert digest(world) == path.with_suffix(".digest").read_text(encoding="utf-8").strip()
+
+
+@pytest.mark.parametrize("path", JOURNALS, ids=lambda path: str(path.stem))
+def test_a_golden_journal_holds_every_kind_of_fact(path: Path) -> None:
+    entries = unpack(path.read_bytes())
+    assert pack(entries) == path.read_bytes()
+    kinds = {type(item) for data in entries for item in decode_entry(data).facts}
+    assert kinds == set(fact.Fact.__args__)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_scene_decides_as_it_did(name: str) -> None:
+    """If a decision changed on purpose, write them again and read the diff: see golden_kit.py."""
+    assert decisions_of(name) == decisions_file(name).read_text(encoding="utf-8")
