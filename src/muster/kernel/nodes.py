@@ -6,7 +6,7 @@ lost, what is held and not wanted is fenced, and what may not have been heard is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from muster.kernel.attempts import lose
 from muster.kernel.turn import Turn, refuse
@@ -32,13 +32,13 @@ def on_node_seen(turn: Turn, item: event.NodeSeen) -> Done | Refused:
     seats = seats_on(turn.world, slot)
     for seat in seats:
         if seat.phase == TaskPhase.RUNNING:
-            for first, count in _missing(seat, item.held):
+            for first, count in _uncovered(seat, item.held):
                 lose(turn, seat.job, first, count, f"node {item.name} no longer holds it")
         else:
             _say_again(turn, slot, seat)
     for held in item.held:
-        if not any(seat.job == held.job and seat.epoch == held.epoch for seat in seats):
-            turn.instructions.append(Stop(held.job, held.epoch, held.first, held.count, 0))
+        for first, count in _uncovered(held, seats):
+            turn.instructions.append(Stop(held.job, held.epoch, first, count, 0))
     _fit_capacity(turn, slot, item)
     return DONE
 
@@ -95,17 +95,16 @@ def _move(turn: Turn, name: str, to: NodePhase, cause: str) -> Done | Refused:
     return DONE
 
 
-def _missing(seat: Seat, held: tuple[event.Held, ...]) -> Iterator[tuple[int, int]]:
-    """The runs of a seat's tasks that no report covers."""
-    first, end = seat.first, seat.first + seat.count
-    mine = sorted((other.first, other.count) for other in held if (other.job, other.epoch) == (seat.job, seat.epoch))
-    for begin, count in mine:
-        if begin > first:
+def _uncovered(mine: Seat | event.Held, others: Sequence[Seat | event.Held]) -> Iterator[tuple[int, int]]:
+    """The runs of one side's tasks that nothing on the other side covers: there the two views differ."""
+    first, end = mine.first, mine.first + mine.count
+    spans = sorted((it.first, it.count) for it in others if (it.job, it.epoch) == (mine.job, mine.epoch))
+    for begin, count in spans:
+        if first < min(begin, end):
             yield first, min(begin, end) - first
         first = max(first, begin + count)
-        if first >= end:
-            return
-    yield first, end - first
+    if first < end:
+        yield first, end - first
 
 
 def _say_again(turn: Turn, slot: int, seat: Seat) -> None:

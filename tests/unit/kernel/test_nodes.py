@@ -153,6 +153,16 @@ def test_what_a_node_holds_and_nobody_wants_is_fenced() -> None:
     assert outcome.instructions == [Stop(77, 3, 2, 5, 0)]
 
 
+def test_of_a_run_that_is_wanted_only_the_unwanted_tasks_are_fenced() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, array=8)
+    rig.feed(event.Started(job, 1, 0, 8))
+    rig.feed(event.Exited(job, 1, 0, 2, 3))
+    outcome = rig.feed(seen("node-0", event.Held(job, 1, 0, 8)))
+    assert outcome.instructions == [Stop(job, 1, 2, 3, 0)]
+    assert outcome.facts == []
+
+
 def test_a_partial_inventory_loses_the_rest() -> None:
     rig = Rig(nodes=1)
     job = rig.submit(1, array=8)
