@@ -126,8 +126,8 @@ def test_many_storms(seed: int) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_month_of_a_thousand_nodes_keeps_every_law() -> None:
-    """The last figures stand in docs/reference/soak.md."""
+    """What it is like and what it costs stands in docs/reference/soak.md."""
     report = run_simulation(SimOptions(nodes=1000, days=30, seed=1, inspect_every=5000))
     assert report.accepted == sum(report.outcomes.values()) > 100_000

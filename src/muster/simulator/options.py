@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+from muster.model.errors import RejectedError
+from muster.model.reason import Code, Reason
+from muster.world.fleet import DEVICES_MAX
+
+_RANGES: Final[dict[str, tuple[float, float]]] = {
+    "nodes": (1, 100_000),
+    "gpus": (0, DEVICES_MAX),
+    "days": (0.001, 3660),
+    "load": (0.001, 100),
+    "pace": (1, 10_000),
+    "faults": (0, 1_000_000),
+    "tenants": (1, 1000),
+    "lost": (0, 900),
+    "doubled": (0, 1000),
+    "failures": (0, 1),
+    "cancels": (0, 1),
+    "inspect_every": (1, 1_000_000_000),
+}
 
 
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +50,14 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     drain: bool = True
     inspect_every: int = 1000
     record: bool = False
+
+    def check(self) -> None:
+        """Raise RejectedError (M102) if an option is out of its range."""
+        for field, (least, most) in _RANGES.items():
+            value = getattr(self, field)
+            if not least <= value <= most:
+                detail = f"{value:g} is not from {least:g} to {most:g}"
+                raise RejectedError(Reason(Code.BAD_AMOUNT, field, detail=detail))
 
     def command(self) -> str:
         """The command that runs this simulation again."""

@@ -45,11 +45,14 @@ class Progress(msgspec.Struct, frozen=True):
 
 def run_simulation(options: SimOptions, progress: Callable[[Progress], None] | None = None) -> Report:
     """Run one simulation to its end. A broken law raises InvariantError, with the command to see it again."""
-    simulation = Simulation(options)
+    options.check()
     try:
-        return simulation.run(progress)
+        return Simulation(options).run(progress)
     except InvariantError as error:
         raise InvariantError(error.law, f"{error.evidence} [again: {options.command()}]") from error
+    except Exception as error:
+        error.add_note(f"again: {options.command()}")
+        raise
 
 
 class Simulation:

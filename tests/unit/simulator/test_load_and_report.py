@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
+import pytest
+
+from muster.model.errors import RejectedError
+from muster.model.reason import Code
 from muster.model.spec import find_fault
 from muster.simulator.load import MIX, Load
 from muster.simulator.options import SimOptions
 from muster.simulator.report import percentiles, plot
+from muster.simulator.simulation import run_simulation
 from muster.testing.planted import PLANTED
+from muster.world.queue import Queue
 
 
 def test_the_same_seed_submits_the_same_jobs() -> None:
@@ -39,6 +47,33 @@ def test_the_command_names_what_differs_from_the_defaults() -> None:
     assert SimOptions().command() == "muster sim"
     options = SimOptions(nodes=8, seed=3, drain=False, record=True, load=1.25, inspect_every=5)
     assert options.command() == "muster sim --nodes 8 --seed 3 --load 1.25 --no-drain --inspect-every 5 --record"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SimOptions(nodes=0),
+        SimOptions(gpus=63),
+        SimOptions(days=0),
+        SimOptions(days=float("inf")),
+        SimOptions(load=float("nan")),
+        SimOptions(pace=0),
+        SimOptions(lost=1000),
+        SimOptions(tenants=0),
+        SimOptions(inspect_every=0),
+    ],
+    ids=lambda options: str(options.command()),
+)
+def test_options_out_of_range_are_refused(options: SimOptions) -> None:
+    with pytest.raises(RejectedError) as caught:
+        run_simulation(options)
+    assert caught.value.reason.code == Code.BAD_AMOUNT
+
+
+def test_whatever_goes_wrong_names_the_command_that_shows_it_again() -> None:
+    with mock.patch.object(Queue, "add", side_effect=KeyError("a bug")), pytest.raises(KeyError) as caught:
+        run_simulation(SimOptions(nodes=4, seed=6, faults=0))
+    assert caught.value.__notes__ == ["again: muster sim --nodes 4 --seed 6 --faults 0"]
 
 
 def test_percentiles() -> None:
