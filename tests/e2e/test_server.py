@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from muster.engines.local.engine import shut_down
 from muster.ports.failpoint import VARIABLE
 from muster.sdk.home import Home
 
@@ -56,11 +57,7 @@ class Server:
             process.terminate()
         for process in self.processes.values():
             process.wait(DEADLINE_S)
-        subprocess.run(
-            [sys.executable, "-P", "-m", "muster.app.rest", str(self.home.root)],
-            check=True,
-            timeout=DEADLINE_S,
-        )
+        shut_down(self.home.engine_root)
 
     def log(self) -> str:
         logs = [self.home.log_file(role) for role in ("leader", "follower")]

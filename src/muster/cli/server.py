@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -53,17 +51,15 @@ def down(with_jobs: bool) -> None:
     if running:
         shown = ", ".join(map(str, running[:SHOWN_MAX])) + (", …" if len(running) > SHOWN_MAX else "")
         click.echo(f"still running: job {shown}; `muster up` takes over what runs")
-    elif running is not None:
-        _rest_engine(home)
 
 
-def _find_running(home: Home) -> list[int] | None:
-    """The jobs that hold places; None if nobody can say."""
+def _find_running(home: Home) -> list[int]:
+    """The jobs that hold places, if anybody can say."""
     try:
         with Client(home, patience_s=1) as client:
             return [job.id for job in _list_live(client) if job.phase != "queued"]
     except MusterError:
-        return None
+        return []
 
 
 def _end_jobs(home: Home) -> list[int]:
@@ -112,13 +108,6 @@ def _end_role(home: Home, role: str) -> bool:
             process.end(signal.SIGKILL)
             process.is_over_within(POLITE_S)
     return True
-
-
-def _rest_engine(home: Home) -> None:
-    """Nothing runs, so the supervisor is of no use until the next `up`. Its own program tells it, not this one."""
-    if home.engine_root.exists():
-        program = [sys.executable, "-P", "-m", "muster.app.rest", str(home.root)]
-        subprocess.run(program, stdin=subprocess.DEVNULL, check=False)
 
 
 @click.command()

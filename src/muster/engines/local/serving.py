@@ -36,7 +36,7 @@ from muster.model.errors import EngineError
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
 READ_BYTES: Final = 256 * 1024
 BACKLOG: Final = 16
-IDLE_S: Final = 10.0
+IDLE_S: Final = 3.0
 """How long a supervisor that holds nothing waits for an engine before it leaves; the next engine starts another."""
 ENGINES_MAX: Final = 16  # one body, and whoever looks at it; each costs a descriptor
 
