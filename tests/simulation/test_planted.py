@@ -38,6 +38,12 @@ FOUND_BY = {
     "stale_epoch_accepted": {"one accepted attempt per task"},
     "stopped_too_early": {"only what is held is given back", "free is capacity minus what is held"},
     "silence_kills": {"one accepted attempt per task"},
+    "stop_not_sent": {"what is accepted ends"},
+    "start_not_repeated": {"what is accepted ends"},
+    "limit_ignored": {"every limit and every end has its timer", "no run goes on past its limit"},
+    "key_forgotten": {"a key names one live job"},
+    "retired_too_early": {"no job vanishes"},
+    "work_for_a_silent_node": {"free is capacity minus what is held"},
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from muster.model.reason import Code
 from muster.simulator.engine import Network
+from muster.testing.planted import over_ranks_restarted
 from muster.testing.scene import Scene
 from muster.units import Resources
 
@@ -234,14 +235,22 @@ def test_cpu_work_goes_beside_gpu_work_and_not_in_its_way() -> None:
     )
 
 
-def test_a_rank_that_is_over_is_not_started_again_for_another_ranks_node() -> None:
+def late_half_of_a_gang() -> Scene:
     """The node of rank 1 reconnects while the gang still starts; rank 0 has already ended and been forgotten."""
-    scene = Scene(network=Network()).cluster(nodes=2).cut_off("node-1")
-    scene.job("gang", gpus=8, gang=2, minutes=1).advance(minutes=3)
-    scene.expect(starting="gang").bring_back("node-1").run()
-    live = scene.body.engine.find_live(scene.number("gang"), 0, 1)
-    assert live is None, scene.story()
+    scene = Scene().cluster(nodes=2).cut_off("node-1").job("gang", gpus=8, gang=2, minutes=1)
+    return scene.advance(minutes=3).expect(starting="gang").bring_back("node-1").run()
+
+
+def test_a_rank_that_is_over_is_not_started_again_for_another_ranks_node() -> None:
+    scene = late_half_of_a_gang()
+    assert scene.body.engine.find_live(scene.number("gang"), 0, 1) is None, scene.story()
     scene.advance(minutes=3).expect(succeeded="gang")
+
+
+def test_without_the_fence_it_would_be() -> None:
+    with over_ranks_restarted():
+        scene = late_half_of_a_gang()
+    assert scene.body.engine.find_live(scene.number("gang"), 0, 1) is not None
 
 
 def test_a_bad_network_changes_no_end() -> None:

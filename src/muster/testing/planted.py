@@ -15,9 +15,11 @@ import msgspec
 
 from muster.kernel import attempts, nodes
 from muster.kernel.reactors import REACTORS
+from muster.kernel.turn import Turn
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.event import Exited, NodeGone, NodeSilent
+from muster.model.job import Job, NodePhase
 from muster.model.phase import Failed, Lease, Run, Succeeded, TaskPhase, Why
 from muster.scheduler import cycle, fit
 from muster.units import Resources
@@ -25,6 +27,7 @@ from muster.world import apply, draft
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
 from muster.world.queue import Queue
+from muster.world.timers import Timers
 from muster.world.world import World
 
 _replace = msgspec.structs.replace
@@ -244,6 +247,72 @@ def silence_kills() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def stop_not_sent() -> Iterator[None]:
+    """A gang is told to stop in the journal, and nobody tells the engine."""
+    with mock.patch.object(Turn, "stop", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def start_not_repeated() -> Iterator[None]:
+    """What a node did not hear is not said again when it comes back."""
+    with mock.patch.object(nodes, "_say_again", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def over_ranks_restarted() -> Iterator[None]:
+    """A gang's start is repeated for every rank, also for those that are over."""
+    with mock.patch.object(nodes, "_fence_over", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def limit_ignored() -> Iterator[None]:
+    """A run goes on past its limit."""
+    with mock.patch.object(Timers, "find_limit", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def key_forgotten() -> Iterator[None]:
+    """A submit that is repeated becomes a second job."""
+    honest = apply.APPLY[fact.Accepted]
+
+    def accept(world: World, item: fact.Accepted, at: int) -> None:
+        honest(world, item, at)
+        world.keys.clear()
+
+    with mock.patch.dict(apply.APPLY, {fact.Accepted: accept}):
+        yield
+
+
+@contextlib.contextmanager
+def retired_too_early() -> Iterator[None]:
+    """Jobs leave the world before they are over."""
+    honest = Timers.take_ended
+
+    def take(timers: Timers, jobs: dict[int, Job], *rest: Any) -> list[int]:
+        found = honest(timers, jobs, *rest)
+        return found + [number for number in list(jobs)[:1] if found and number not in found]
+
+    with mock.patch.object(Timers, "take_ended", take):
+        yield
+
+
+@contextlib.contextmanager
+def work_for_a_silent_node() -> Iterator[None]:
+    """A node that is not heard of stays on its shelf."""
+    honest = Fleet.set_phase
+
+    def set_phase(fleet: Fleet, slot: int, phase: NodePhase) -> None:
+        honest(fleet, slot, NodePhase.UP if phase == NodePhase.UNKNOWN else phase)
+
+    with mock.patch.object(Fleet, "set_phase", set_phase):
+        yield
+
+
 def _run_of(phase: Any) -> Run:
     run: Run = phase.run
     return run
@@ -268,5 +337,11 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         stale_epoch_accepted,
         stopped_too_early,
         silence_kills,
+        stop_not_sent,
+        start_not_repeated,
+        limit_ignored,
+        key_forgotten,
+        retired_too_early,
+        work_for_a_silent_node,
     )
 }

@@ -220,6 +220,8 @@ def _check_timers(world: World) -> None:
     law = "every limit and every end has its timer"
     wanted = sorted(_limits(world))
     require(sorted(limits) == wanted, law, f"limits found {sorted(limits)[:5]}, wanted {wanted[:5]}")
+    overdue = [number for deadline, number in wanted if deadline <= world.now]
+    require(not overdue, "no run goes on past its limit", f"at {world.now}: jobs {overdue[:5]}")
     over = sorted((job.phase.since, job.id) for job in world.jobs.values() if isinstance(job.phase, TERMINAL))
     require(sorted(ended) == over, law, f"ends found {len(ended)}, wanted {len(over)}")
 
