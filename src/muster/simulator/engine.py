@@ -215,7 +215,7 @@ class SimulatedEngine:
         self._agenda.after(delay, self._be_over, node, inside, inside.turn, STOPPED)
 
     def _cut(self, node: SimulatedNode, cohort: Cohort, first: int, count: int) -> Cohort:
-        """The cohort of exactly the tasks inside a range; what is outside lives on by itself."""
+        """The cohort of exactly the tasks inside a range; what is outside lives on for a while of its own."""
         if first <= cohort.first and cohort.end <= first + count:
             return cohort
         inside, outside = cohort.cut(first, count)

@@ -66,7 +66,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, field)
             if value != getattr(_DEFAULT, field):
                 flag = f"--{field.replace('_', '-')}"
-                words.append(flag if value is True else f"--no-{field}" if value is False else f"{flag} {value:g}")
+                words.append(flag if value is True else f"--no-{field}" if value is False else f"{flag} {value}")
         return " ".join(words)
 
 

@@ -10,6 +10,7 @@ import pytest
 from muster.model.errors import InvariantError
 from muster.model.event import Event, Exited, Held, NodeGone, NodeSeen, NodeSilent, Started
 from muster.model.instruction import Forget, Start, Stop
+from muster.ports import Clock, Engine
 from muster.simulator.agenda import Agenda
 from muster.simulator.cohort import Cohort, gaps, part_of_devices
 from muster.simulator.engine import LATENCY_MS, STOPPED, Fate, Network, SimulatedEngine
@@ -44,6 +45,14 @@ class Bench:
 
 def start(job: int = 1, epoch: int = 1, first: int = 0, count: int = 2, devices: int = 0b11) -> Start:
     return Start(job, epoch, spec(1, array=9), first, ["n0"], [count], [devices])
+
+
+def test_it_is_an_engine_and_virtual_time_is_a_clock() -> None:
+    bench = Bench()
+    engine: Engine = bench.engine
+    clock: Clock = bench.agenda
+    assert engine is bench.engine
+    assert clock.now_ms() == 0
 
 
 def test_every_node_reports_itself() -> None:

@@ -45,6 +45,7 @@ def test_a_heavier_load_comes_faster() -> None:
 
 def test_the_command_names_what_differs_from_the_defaults() -> None:
     assert SimOptions().command() == "muster sim"
+    assert SimOptions(seed=12345678).command() == "muster sim --seed 12345678"
     options = SimOptions(nodes=8, seed=3, drain=False, record=True, load=1.25, inspect_every=5)
     assert options.command() == "muster sim --nodes 8 --seed 3 --load 1.25 --no-drain --inspect-every 5 --record"
 
