@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -16,14 +17,30 @@ from muster.stores.sqlite.schema import VERSION
 from muster.testing.store_conformance import check_holds, commits_of
 
 OPENERS = pytest.mark.parametrize("opener", [SqliteStore, SqliteJournal], ids=["writer", "reader"])
-NOT_ROOT = pytest.mark.skipif(os.geteuid() == 0, reason="root may write whatever the mode says")
+NOBODY = 65534
 Opener = Callable[[Path], SqliteJournal]
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A journal of 200 entries, closed."""
-    path = tmp_path / "journal.db"
+    return make_journal(tmp_path / "journal.db")
+
+
+@pytest.fixture
+def humble() -> Iterator[Path]:
+    """A directory of a user who may not write whatever the mode says: root is nobody for the while."""
+    user = NOBODY if os.geteuid() == 0 else os.geteuid()
+    with tempfile.TemporaryDirectory() as name:
+        os.chown(name, user, -1)
+        os.seteuid(user)
+        try:
+            yield Path(name)
+        finally:
+            os.seteuid(os.getuid())
+
+
+def make_journal(path: Path) -> Path:
     store = SqliteStore(path)
     store.append(commits_of(range(1, 201)))
     store.close()
@@ -103,16 +120,15 @@ def test_a_file_in_place_of_the_directory_is_an_unusable_home(path: Path, opener
         opener(path / "journal.db")
 
 
-@NOT_ROOT
-def test_a_directory_without_write_permission_is_an_unusable_home(tmp_path: Path) -> None:
-    home = tmp_path / "home"
+def test_a_directory_without_write_permission_is_an_unusable_home(humble: Path) -> None:
+    home = humble / "home"
     home.mkdir(mode=0o555)
     with pytest.raises(StoreError, match="M305"):
         SqliteStore(home / "journal.db")
 
 
-@NOT_ROOT
-def test_a_journal_without_write_permission_is_an_unusable_home(path: Path) -> None:
+def test_a_journal_without_write_permission_is_an_unusable_home(humble: Path) -> None:
+    path = make_journal(humble / "journal.db")
     path.chmod(0o444)
     with pytest.raises(StoreError, match="M305"):
         SqliteStore(path)
