@@ -44,7 +44,7 @@ class Result(msgspec.Struct, frozen=True):
         for name, m in self.metrics.items():
             bound = f"{'≥' if m.at_least else '≤'} {m.goal:,g}"
             lines.append(f"  {name:20} {m.value:>14,.1f} {bound:>14}  {m.unit:12} {'met' if m.met else 'MISSED'}")
-        lines += [f"  {name:20} {value:>14,.1f} {'reference':>14}" for name, value in self.reference.items()]
+        lines += [f"  {name:20} {value:>14,.4g} {'reference':>14}" for name, value in self.reference.items()]
         return "\n".join(lines)
 
 
