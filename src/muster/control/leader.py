@@ -39,7 +39,7 @@ ASKS_MAX: Final = 10_000
 IN_FLIGHT_MAX: Final = 8
 """How many batches may be handled and not yet durable; beyond, what arrives gathers into larger batches."""
 SNAPSHOT_EVERY: Final = 10_000
-FIRST_NODE_PATIENCE_S: Final = 10.0
+FIRST_NODE_PATIENCE_S: Final = 30.0
 
 STOPPED: Final = 0
 STORE_FAILED: Final = 3
