@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from muster.model import event, fact
 from muster.model.event import Held
-from muster.model.job import NodePhase, Quota
+from muster.model.job import Bar, BarKind, NodePhase, Quota
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
-from muster.units import Resources
+from muster.units import Limit, Resources
 from muster.wire import codec
 
 THOROUGH = settings(derandomize=True, deadline=None, max_examples=40)
@@ -35,13 +35,18 @@ SPECS = st.builds(
     grace_ms=AMOUNTS,
     retries=AMOUNTS,
 )
+KINDS = st.sampled_from(BarKind)
 BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     int: INTS,
     str: st.text(),
+    bool: st.booleans(),
+    Limit: LIMITS,
     list[int]: st.lists(INTS),
     Spec: SPECS,
     Resources: RESOURCES,
     Quota: st.builds(Quota, LIMITS, LIMITS, LIMITS),
+    BarKind: KINDS,
+    Bar: st.builds(Bar, KINDS, st.text(), st.text(), INTS, LIMITS, st.booleans()),
     NodePhase: st.sampled_from(NodePhase),
     TaskPhase: st.sampled_from(TaskPhase),
     Why: st.sampled_from(Why),

@@ -15,7 +15,7 @@ SEEDS = 12
 def storm(seed: int) -> SimOptions:
     """A small fleet with more work than it can hold, and more trouble than any real one has."""
     return SimOptions(
-        nodes=8, days=0.5, seed=seed, load=1.2, pace=4, faults=4000, lost=100, doubled=300,
+        nodes=8, days=0.5, seed=seed, load=1.2, pace=4, faults=4000, maintenance=2000, lost=100, doubled=300,
         failures=0.25, cancels=0.15, tenants=3, inspect_every=25,
     )  # fmt: skip
 
@@ -44,6 +44,9 @@ FOUND_BY = {
     "key_forgotten": {"a key names one live job"},
     "retired_too_early": {"no job vanishes"},
     "work_for_a_silent_node": {"free is capacity minus what is held"},
+    "work_for_a_barred_node": {"a barred node gets no work", "shelves are what is free"},
+    "bar_never_ends": {"every bar that ends has its timer", "no bar stands past its time"},
+    "drained_for_good": {"a drain ends nothing"},
 }
 
 
@@ -74,6 +77,7 @@ def test_without_a_plant_no_law_is_broken(seed: int) -> None:
     report = run_simulation(storm(seed))
     assert report.accepted == sum(report.outcomes.values())
     assert report.node_faults > 0
+    assert report.node_bars > 0
     assert report.restarts > 0
 
 

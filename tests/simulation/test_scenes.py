@@ -267,3 +267,85 @@ def test_a_wrong_expectation_shows_the_story() -> None:
         scene.expect(waiting="train")
     with pytest.raises(TypeError, match="no phase is called"):
         scene.expect(walking="train")
+
+
+def test_a_cordon_keeps_new_work_off_until_it_ends() -> None:
+    (
+        Scene()
+        .cluster(nodes=2, gpus=8)
+        .job("old", gpus=4, minutes=60)
+        .run()
+        .cordon("node-0", minutes=30)
+        .job("new", gpus=4, minutes=90)
+        .job("big", gpus=8, minutes=5)
+        .run()
+        .expect(running=["old", "new"], waiting="big", on={"old": "node-0", "new": "node-1"})
+        .expect(reason={"big": Code.NO_ROOM})
+        .job("small", gpus=1, minutes=90, ask=Resources(4, 1000, 2**30))
+        .job("last", gpus=4, minutes=90)
+        .run()
+        .expect(on={"small": "node-1"}, waiting=["big", "last"])
+        .advance(minutes=30)
+        .expect(on={"last": "node-0"}, waiting="big")
+    )
+
+
+def test_a_drain_lets_finish_and_then_the_node_is_empty() -> None:
+    (
+        Scene()
+        .cluster(nodes=1, gpus=8)
+        .job("old", gpus=4, minutes=10)
+        .run()
+        .drain("node-0")
+        .job("new", gpus=4)
+        .run()
+        .expect(running="old", waiting="new")
+        .advance(minutes=10)
+        .expect(succeeded="old", waiting="new", held={"default": 0})
+        .uncordon("node-0")
+        .run()
+        .expect(running="new")
+    )
+
+
+def test_a_drain_that_lets_nothing_finish_moves_everything() -> None:
+    (
+        Scene(seed=5)
+        .cluster(nodes=3, gpus=8)
+        .job("gang", gpus=8, gang=2, minutes=30, retries=0)
+        .job("sweep", gpus=2, array=4, minutes=30, retries=0)
+        .run()
+        .expect(running=["gang", "sweep"], on={"gang": ["node-0", "node-1"], "sweep": "node-2"})
+        .drain("node-2", now=True)
+        .run()
+        .expect(tasks={"sweep": {"waiting": 4}}, running="gang")
+        .drain("node-0", now=True)
+        .run()
+        .expect(on={"sweep": "node-1"}, waiting="gang")
+        .uncordon("node-0")
+        .uncordon("node-2")
+        .run()
+        .expect(running=["gang", "sweep"], on={"gang": ["node-0", "node-2"]})
+        .advance(minutes=31)
+        .expect(succeeded=["gang", "sweep"])
+    )
+
+
+def test_a_node_that_was_cut_off_hears_of_its_drain_when_it_is_back() -> None:
+    (
+        Scene()
+        .cluster(nodes=1, gpus=8)
+        .job("old", gpus=8, minutes=60)
+        .run()
+        .cut_off("node-0")
+        .advance(minutes=1)
+        .drain("node-0", now=True)
+        .run()
+        .expect(stopping="old")
+        .bring_back("node-0")
+        .run()
+        .expect(waiting="old")
+        .uncordon("node-0")
+        .run()
+        .expect(running="old")
+    )

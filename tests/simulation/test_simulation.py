@@ -15,7 +15,7 @@ from muster.simulator.simulation import Progress, run_simulation
 from muster.wire.bundle import chain_of, decode_bundle
 from muster.wire.codec import decode_entry, encode_entry
 
-SMALL = SimOptions(nodes=24, days=0.5, seed=7, faults=1500, lost=50, doubled=100, inspect_every=200)
+SMALL = SimOptions(nodes=24, days=0.5, seed=7, faults=1500, maintenance=500, lost=50, doubled=100, inspect_every=200)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -38,7 +38,9 @@ def test_a_fleet_without_gpus_works_too() -> None:
 
 
 def test_a_quiet_fleet_loses_nothing() -> None:
-    report = run_simulation(SimOptions(nodes=4, days=0.5, faults=0, lost=0, doubled=0, failures=0, cancels=0, load=0.3))
+    report = run_simulation(
+        SimOptions(nodes=4, days=0.5, faults=0, maintenance=0, lost=0, doubled=0, failures=0, cancels=0, load=0.3)
+    )
     assert report.outcomes["cancelled"] == report.restarts == report.node_faults == 0
 
 
@@ -52,7 +54,8 @@ def test_the_same_seed_gives_the_same_journal_and_another_seed_another() -> None
 PROGRAM = """
 from muster.simulator.options import SimOptions
 from muster.simulator.simulation import run_simulation
-report = run_simulation(SimOptions(nodes=12, days=0.3, seed=5, faults=2000, lost=100, doubled=100, inspect_every=100))
+storm = {'faults': 2000, 'maintenance': 900, 'lost': 100, 'doubled': 100}
+report = run_simulation(SimOptions(nodes=12, days=0.3, seed=5, **storm, inspect_every=100))
 print(report.journal_hash, report.digest)
 """
 
@@ -121,8 +124,8 @@ def test_a_report_is_as_wide_as_asked_for() -> None:
 @pytest.mark.parametrize("seed", range(100, 130))
 def test_many_storms(seed: int) -> None:
     run_simulation(
-        SimOptions(nodes=16, days=1, seed=seed, load=1.2, pace=8, faults=5000, lost=100, doubled=300,
-                   failures=0.2, cancels=0.1, inspect_every=100)
+        SimOptions(nodes=16, days=1, seed=seed, load=1.2, pace=8, faults=5000, maintenance=2000, lost=100,
+                   doubled=300, failures=0.2, cancels=0.1, inspect_every=100)
     )  # fmt: skip
 
 

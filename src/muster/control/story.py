@@ -181,7 +181,13 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.Retired: _Teller.retired,
 }
 
-_WHY: Final = {Why.EXIT: "exited", Why.CANCEL: "cancelled", Why.LIMIT: "time limit", Why.LOST: "lost"}
+_WHY: Final = {
+    Why.EXIT: "exited",
+    Why.CANCEL: "cancelled",
+    Why.LIMIT: "time limit",
+    Why.LOST: "lost",
+    Why.DRAIN: "node drained",
+}
 
 
 def device_list(devices: int) -> list[int]:

@@ -5,6 +5,8 @@ A refused report is answered with `Forget` where nobody will ever want it, so th
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from muster.kernel.turn import Turn, refuse
 from muster.lifecycle.gang import can_move, sources_of
 from muster.model import event, fact
@@ -12,6 +14,8 @@ from muster.model.job import Job
 from muster.model.phase import ACTIVE, TERMINAL, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.world.tasks import HOLDING, Tasks, spans_of
+
+Verdict: TypeAlias = tuple[int, int, TaskPhase, Why]
 
 _OVER = TaskPhase.SUCCEEDED
 
@@ -111,7 +115,7 @@ def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
         why, code = job.phase.why, job.phase.code or code
     if why == Why.CANCEL:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, code, cause))
-    elif why == Why.LOST or (why == Why.EXIT and code and job.failures < job.spec.retries):
+    elif why in (Why.LOST, Why.DRAIN) or (why == Why.EXIT and code and job.failures < job.spec.retries):
         turn.emit(fact.Requeued(job.id, why, code, cause))
     elif why == Why.EXIT and not code:
         turn.emit(fact.Ended(job.id, TaskPhase.SUCCEEDED, why, code, cause))
@@ -123,23 +127,34 @@ def _end_tasks(turn: Turn, job: Job, item: event.Exited) -> None:
     """Each task of an array ends by itself; the array ends with its last one."""
     tasks = turn.world.arrays[job.id]
     cause = item.cause if not item.note else f"{item.cause}: {item.note}"
-    for first, count in list(_live_spans(tasks, item, HOLDING)):
-        for begin, width, after in _verdicts(job, tasks, first, count, item.code):
-            why = Why.CANCEL if after == TaskPhase.CANCELLED else Why.EXIT
+    for first, count in _live_spans(tasks, item, HOLDING):
+        for begin, width, after, why in _verdicts(job, tasks, first, count, item.code):
             turn.emit(fact.TasksEnded(job.id, begin, width, after, why, item.code, cause))
     _close_array(turn, job, cause)
 
 
-def _verdicts(job: Job, tasks: Tasks, first: int, count: int, code: int) -> list[tuple[int, int, TaskPhase]]:
-    """What becomes of each run of tasks that exited with `code`."""
+def _verdicts(job: Job, tasks: Tasks, first: int, count: int, code: int) -> list[Verdict]:
+    """What becomes of each run of tasks that exited with `code`: what was told to stop was cancelled or drained."""
     if isinstance(job.phase, Spread) and job.phase.cancelled:
-        return [(first, count, TaskPhase.CANCELLED)]
+        return [(first, count, TaskPhase.CANCELLED, Why.CANCEL)]
+    if not tasks.counts[TaskPhase.STOPPING]:
+        return _own_verdicts(job, tasks, first, count, code)
+    end = first + count
+    stopped = spans_of(tasks.phase, (TaskPhase.STOPPING,), first, end)
+    found: list[Verdict] = [(*span, TaskPhase.QUEUED, Why.DRAIN) for span in stopped]
+    for span in spans_of(tasks.phase, (TaskPhase.STARTING, TaskPhase.RUNNING), first, end):
+        found += _own_verdicts(job, tasks, *span, code)
+    return found
+
+
+def _own_verdicts(job: Job, tasks: Tasks, first: int, count: int, code: int) -> list[Verdict]:
+    """What becomes of tasks that nobody told to stop."""
     if not code:
-        return [(first, count, TaskPhase.SUCCEEDED)]
+        return [(first, count, TaskPhase.SUCCEEDED, Why.EXIT)]
     if not job.spec.retries:
-        return [(first, count, TaskPhase.FAILED)]
+        return [(first, count, TaskPhase.FAILED, Why.EXIT)]
     return [
-        (task, 1, TaskPhase.QUEUED if tasks.failures[task] < job.spec.retries else TaskPhase.FAILED)
+        (task, 1, TaskPhase.QUEUED if tasks.failures[task] < job.spec.retries else TaskPhase.FAILED, Why.EXIT)
         for task in range(first, first + count)
     ]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from muster.kernel.attempts import on_exited, on_started
+from muster.kernel.bars import on_bar_node, on_unbar_node
 from muster.kernel.nodes import on_node_gone, on_node_seen, on_node_silent
 from muster.kernel.requests import on_cancel, on_set_tenant, on_submit
 from muster.kernel.turn import Turn
@@ -16,6 +17,8 @@ REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.Submit: on_submit,
     event.Cancel: on_cancel,
     event.SetTenant: on_set_tenant,
+    event.BarNode: on_bar_node,
+    event.UnbarNode: on_unbar_node,
     event.NodeSeen: on_node_seen,
     event.NodeSilent: on_node_silent,
     event.NodeGone: on_node_gone,

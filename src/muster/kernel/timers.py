@@ -1,4 +1,4 @@
-"""What time alone brings about: a run past its limit is told to stop, and jobs long over retire to history."""
+"""What time alone brings about: a run past its limit is told to stop, a bar ends, jobs long over retire to history."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def fire_timers(turn: Turn) -> None:
         job = world.jobs[limit[1]]
         turn.emit(fact.StopAsked(job.id, Why.LIMIT, cause="time limit"))
         turn.stop(job, job.epoch, 0, job.spec.gang)
+    while (end := world.timers.find_bar(world.fleet.bars)) is not None and end[0] <= now:
+        turn.emit(fact.NodeUnbarred(*end[1:], cause="until"))
     old = world.timers.take_ended(world.jobs, lambda ended_at: retires_at(ended_at) <= now, RETIRED_AT_ONCE)
     if old:
         turn.emit(fact.Retired(old, cause="retention"))
@@ -29,8 +31,9 @@ def find_wake(world: World) -> int | None:
     """When time alone will next bring something about."""
     timers, jobs = world.timers, world.jobs
     limit = timers.find_limit(jobs)
+    bar = timers.find_bar(world.fleet.bars)
     ended = timers.find_ended(jobs)
-    if ended is None:
-        return None if limit is None else limit[0]
-    retire_at = retires_at(ended[0])
-    return retire_at if limit is None else min(limit[0], retire_at)
+    instants = [first[0] for first in (limit, bar) if first is not None]
+    if ended is not None:
+        instants.append(retires_at(ended[0]))
+    return min(instants, default=None)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from muster.model.job import Quota
+from muster.model.job import BarKind, Quota
 from muster.model.record import Record
 from muster.model.spec import Spec
-from muster.units import Resources
+from muster.units import Limit, Resources
 
 
 class Submit(Record, frozen=True, tag="submit"):
@@ -34,6 +34,27 @@ class SetTenant(Record, frozen=True, tag="set_tenant"):
 
     name: str
     quota: Quota
+    cause: str = ""
+
+
+class BarNode(Record, frozen=True, tag="bar_node"):
+    """Somebody bars a node from new work: until they lift the bar, or until the instant `until`."""
+
+    name: str
+    kind: BarKind
+    owner: str
+    reason: str = ""
+    until: Limit = None
+    lets_finish: bool = True
+    cause: str = ""
+
+
+class UnbarNode(Record, frozen=True, tag="unbar_node"):
+    """Whoever set a bar lifts it."""
+
+    name: str
+    kind: BarKind
+    owner: str
     cause: str = ""
 
 
@@ -91,4 +112,6 @@ class Exited(Record, frozen=True, tag="exited"):
     cause: str = ""
 
 
-Event: TypeAlias = Submit | Cancel | SetTenant | NodeSeen | NodeSilent | NodeGone | Started | Exited
+Event: TypeAlias = (
+    Submit | Cancel | SetTenant | BarNode | UnbarNode | NodeSeen | NodeSilent | NodeGone | Started | Exited
+)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from muster.model.job import NodePhase, Quota
+from muster.model.job import Bar, BarKind, NodePhase, Quota
 from muster.model.phase import TaskPhase, Why
 from muster.model.record import Record
 from muster.model.spec import Spec
@@ -37,6 +37,23 @@ class NodePhased(Record, frozen=True, tag="node_phased.1"):
 
     slot: int
     phase: NodePhase
+    cause: str = ""
+
+
+class NodeBarred(Record, frozen=True, tag="node_barred.1"):
+    """A node gets no new work while this bar stands. It replaces the one of the same kind and owner."""
+
+    slot: int
+    bar: Bar
+    cause: str = ""
+
+
+class NodeUnbarred(Record, frozen=True, tag="node_unbarred.1"):
+    """A bar was lifted, or its time came."""
+
+    slot: int
+    kind: BarKind
+    owner: str
     cause: str = ""
 
 
@@ -158,6 +175,8 @@ Fact: TypeAlias = (
     TenantSet
     | NodeJoined
     | NodePhased
+    | NodeBarred
+    | NodeUnbarred
     | Accepted
     | Placed
     | Began

@@ -1,8 +1,9 @@
-"""Frozen records of what the world knows by name: jobs, tenants, and a node's fixed part."""
+"""Frozen records of what the world knows by name: jobs, tenants, and a node's phase and bars."""
 
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 from muster.model.phase import Phase
 from muster.model.record import Record
@@ -39,3 +40,29 @@ class NodePhase(enum.IntEnum):
     UP = 0
     UNKNOWN = 1
     GONE = 2
+
+
+BARS_MAX: Final = 64
+BAR_REASON_CHARS_MAX: Final = 256
+INSTANT_MAX: Final = 253_402_300_799_999  # the last millisecond of the year 9999: what can be shown as a date
+
+
+class BarKind(enum.StrEnum):
+    """What keeps new work off a node. A cordon only does that; a drain also means that the node is to be emptied."""
+
+    CORDON = "cordon"
+    DRAIN = "drain"
+
+
+class Bar(Record, frozen=True):
+    """One owner's bar of one kind on a node: nothing new goes there while it stands.
+
+    It stands until its owner lifts it, or until the instant `until`. One that does not let finish also stops what runs.
+    """
+
+    kind: BarKind
+    owner: str
+    reason: str
+    since: int
+    until: Limit = None
+    lets_finish: bool = True

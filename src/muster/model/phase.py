@@ -34,6 +34,7 @@ class Why(enum.StrEnum):
     CANCEL = "cancel"
     LIMIT = "limit"
     LOST = "lost"
+    DRAIN = "drain"
 
 
 class Queued(Record, frozen=True, tag="queued"):

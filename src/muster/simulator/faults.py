@@ -1,24 +1,30 @@
-"""Faults: which node fails when, how, and for how long. Seeded, and without a look at what runs there.
+"""Faults and maintenance: which node fails or is barred when, how, and for how long, without a look at what runs there.
 
 Three ways to fail: cut off (what runs goes on; back in minutes, or fenced), crashed (back soon, with nothing held) and
-dead (fenced, repaired after hours).
+dead (fenced, repaired after hours). Maintenance cordons or drains a node for hours; some bars end by themselves. Both
+are seeded, by dice of their own, so that one changes nothing about when the other comes.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Final
 
+from muster.model.event import BarNode, Event, UnbarNode
+from muster.model.job import BarKind
 from muster.simulator.agenda import Agenda
 from muster.simulator.engine import SimulatedEngine
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
+CREWS: Final = ("day-crew", "night-crew")
 
-class Faults:
-    """Plans one fault after the other until `until`; every trouble ends, so that a run can drain."""
 
-    def __init__(self, agenda: Agenda, engine: SimulatedEngine, nodes: list[str], dice: random.Random) -> None:
+class Troubles:
+    """Plans one trouble after the other until `until`; every trouble ends, so that a run can drain."""
+
+    def __init__(self, agenda: Agenda, nodes: list[str], dice: random.Random) -> None:
         self._agenda = agenda
-        self._engine = engine
         self._nodes = nodes
         self._dice = dice
         self._until = 0
@@ -26,7 +32,7 @@ class Faults:
         self.count = 0
 
     def begin(self, per_1000_node_days: float, until: int) -> None:
-        """Fail nodes at this rate until `until`."""
+        """Trouble nodes at this rate until `until`."""
         if per_1000_node_days <= 0:
             return
         self._until = until
@@ -34,13 +40,43 @@ class Faults:
         self._plan_next()
 
     def _plan_next(self) -> None:
-        self._agenda.after(1 + int(self._dice.expovariate(1 / self._mean_gap_ms)), self._strike)
+        self._agenda.after(1 + int(self._dice.expovariate(1 / self._mean_gap_ms)), self._come)
 
-    def _strike(self) -> None:
-        if self._agenda.now >= self._until:
-            return
-        self._plan_next()
-        name = self._dice.choice(self._nodes)
+    def _come(self) -> None:
+        if self._agenda.now < self._until:
+            self._plan_next()
+            self._strike(self._dice.choice(self._nodes))
+
+    def _strike(self, name: str) -> None:
+        raise NotImplementedError
+
+
+class Maintenance(Troubles):
+    """Two crews who bar nodes, each with bars of its own; they may well want the same node."""
+
+    def __init__(self, agenda: Agenda, take: Callable[[Event], None], nodes: list[str], dice: random.Random) -> None:
+        super().__init__(agenda, nodes, dice)
+        self._take = take
+
+    def _strike(self, name: str) -> None:
+        kind, owner = self._dice.choice((BarKind.CORDON, BarKind.DRAIN)), self._dice.choice(CREWS)
+        lets_finish = kind == BarKind.CORDON or self._dice.random() < 0.5
+        span = self._dice.randrange(MINUTE_MS, 8 * HOUR_MS)
+        until = self._agenda.now + span if self._dice.random() < 0.3 else None
+        self._take(BarNode(name, kind, owner, "maintenance", until, lets_finish, cause=owner))
+        if until is None:
+            self._agenda.after(span, self._take, UnbarNode(name, kind, owner, cause=owner))
+        self.count += 1
+
+
+class Faults(Troubles):
+    """Nodes that fail by themselves."""
+
+    def __init__(self, agenda: Agenda, engine: SimulatedEngine, nodes: list[str], dice: random.Random) -> None:
+        super().__init__(agenda, nodes, dice)
+        self._engine = engine
+
+    def _strike(self, name: str) -> None:
         way = self._dice.choice((self._cut_off, self._cut_off, self._crash, self._die))
         if self._engine.is_healthy(name):
             self.count += 1

@@ -17,6 +17,7 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "load": (0.001, 100),
     "pace": (1, 10_000),
     "faults": (0, 1_000_000),
+    "maintenance": (0, 1_000_000),
     "tenants": (1, 1000),
     "lost": (0, 900),
     "doubled": (0, 1000),
@@ -27,7 +28,8 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
 
 
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `load` is the offered share of all GPU time; `faults` are node failures per 1,000 node-days.
+    """One run. `load` is the offered share of all GPU time; `faults` are node failures per 1,000 node-days, and
+    `maintenance` is how many nodes are cordoned or drained in as many.
 
     `pace` divides every run time, so that more happens at once. `lost` and `doubled` are per mille of the engine's
     messages; `failures` and `cancels` are shares of the jobs. After `days` nothing new comes; with `drain`, the run
@@ -42,6 +44,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     load: float = 0.9
     pace: int = 1
     faults: float = 6.5
+    maintenance: float = 5.0
     tenants: int = 6
     lost: int = 10
     doubled: int = 20

@@ -34,6 +34,7 @@ class Report(msgspec.Struct, frozen=True):
     facts: int
     inspections: int
     node_faults: int
+    node_bars: int
     accepted: int
     refused: int
     outcomes: dict[str, int]
@@ -54,7 +55,7 @@ class Report(msgspec.Struct, frozen=True):
             f"{fleet}, {show_duration(self.span_ms)}, seed {self.options.seed}",
             f"jobs      {_pairs({'accepted': self.accepted, 'refused': self.refused, **self.outcomes})}",
             f"tasks     {_pairs(self.tasks)}",
-            f"restarts  {self.restarts} runs, after {self.node_faults} node faults",
+            f"restarts  {self.restarts} runs, after {self.node_faults} node faults and {self.node_bars} bars",
             f"wait      {', '.join(f'{name} {show_duration(span)}' for name, span in self.waits_ms.items())}",
             f"GPU time  {self.busy_pct}% held",
             f"work      {self.events} events in {self.batches} batches, {self.facts} facts in {self.entries} entries",

@@ -22,7 +22,7 @@ from muster.model.reason import Done
 from muster.simulator.agenda import Agenda
 from muster.simulator.body import Body
 from muster.simulator.engine import Network, SimulatedEngine
-from muster.simulator.faults import Faults
+from muster.simulator.faults import Faults, Maintenance
 from muster.simulator.load import Load
 from muster.simulator.options import SimOptions
 from muster.simulator.report import Report, Sample, percentiles
@@ -70,6 +70,7 @@ class Simulation:
             engine.add_node(name, self._load.node_capacity())
         self.body = Body(agenda, engine, inspect_every=options.inspect_every, record=options.record)
         self._faults = Faults(agenda, engine, names, self._dice("faults"))
+        self._maintenance = Maintenance(agenda, self.body.take, names, self._dice("maintenance"))
         self._figures = _Figures(self.body)
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Report:
@@ -78,6 +79,7 @@ class Simulation:
             self.body.take(event)
         self.body.run_until(START_MS + SECOND_MS)
         self._faults.begin(self.options.faults, self._end)
+        self._maintenance.begin(self.options.maintenance, self._end)
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
         while self._agenda.now < self._end:
             self._go_on(min(self._end, self._agenda.now + HOUR_MS), progress)
@@ -140,6 +142,7 @@ class Simulation:
             facts=figures.facts,
             inspections=body.inspector.inspections,
             node_faults=self._faults.count,
+            node_bars=self._maintenance.count,
             accepted=body.world.accepted,
             refused=figures.refused,
             outcomes=figures.outcomes,

@@ -313,6 +313,31 @@ def work_for_a_silent_node() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def work_for_a_barred_node() -> Iterator[None]:
+    """A bar does not take its node off the shelf."""
+
+    def is_open(fleet: Fleet, slot: int) -> bool:
+        return fleet.phase[slot] == NodePhase.UP
+
+    with mock.patch.object(Fleet, "is_open", is_open):
+        yield
+
+
+@contextlib.contextmanager
+def bar_never_ends() -> Iterator[None]:
+    """A bar stands past its time."""
+    with mock.patch.object(Timers, "find_bar", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def drained_for_good() -> Iterator[None]:
+    """A task that a drain stopped is over, as if it had failed by itself."""
+    with mock.patch.object(attempts, "_verdicts", attempts._own_verdicts):
+        yield
+
+
 def _run_of(phase: Any) -> Run:
     run: Run = phase.run
     return run
@@ -343,5 +368,8 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         key_forgotten,
         retired_too_early,
         work_for_a_silent_node,
+        work_for_a_barred_node,
+        bar_never_ends,
+        drained_for_good,
     )
 }

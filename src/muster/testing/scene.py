@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muster.kernel.kernel import Outcome
-from muster.model.event import Cancel, Event, SetTenant, Submit
+from muster.model.event import BarNode, Cancel, Event, SetTenant, Submit, UnbarNode
 from muster.model.fact import Ended
 from muster.model.instruction import Start
-from muster.model.job import Job, Quota
+from muster.model.job import BarKind, Job, Quota
 from muster.model.phase import Spread, TaskPhase
 from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
@@ -29,6 +29,7 @@ from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS, Resources, show_duration
 
 _WORDS = ("waiting", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
 _WORD_OF = {"Queued": "waiting"}
+OPERATOR = "operator"
 
 
 class Scene:
@@ -75,6 +76,23 @@ class Scene:
     def cancel(self, name: str) -> Scene:
         """The owner gives up."""
         self.body.ask(Cancel(self.number(name), cause="its owner"))
+        return self
+
+    def cordon(self, node: str, minutes: int = 0) -> Scene:
+        """The operator keeps new work off a node: for so long, or until it is uncordoned."""
+        until = self._agenda.now + minutes * MINUTE_MS if minutes else None
+        self.body.ask(BarNode(node, BarKind.CORDON, OPERATOR, until=until, cause=OPERATOR))
+        return self
+
+    def drain(self, node: str, *, now: bool = False) -> Scene:
+        """The operator empties a node: what runs there finishes, or is stopped now and waits again."""
+        self.body.ask(BarNode(node, BarKind.DRAIN, OPERATOR, lets_finish=not now, cause=OPERATOR))
+        return self
+
+    def uncordon(self, node: str) -> Scene:
+        """The operator lifts its bars."""
+        for kind in BarKind:
+            self.body.ask(UnbarNode(node, kind, OPERATOR, cause=OPERATOR))
         return self
 
     def send(self, event: Event) -> Scene:

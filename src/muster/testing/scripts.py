@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from muster.model import event
-from muster.model.job import Quota
+from muster.model.job import BarKind, Quota
 from muster.testing.rig import Rig, spec
 from muster.units import MINUTE_MS, Resources
 
@@ -66,6 +66,14 @@ def _node_lost(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 -
     return [event.NodeSilent(name)] if y % 2 else [event.NodeGone(name)]
 
 
+def _bars(rig: Rig, x: int, y: int) -> list[event.Event]:
+    name, kind, owner = NODES[x % len(NODES)], BarKind.DRAIN if y % 3 else BarKind.CORDON, TENANTS[x % 2]
+    if y % 5 < 2:
+        return [event.UnbarNode(name, kind, owner)]
+    until = rig.now + 30_000 * (y % 4) if y % 2 else None
+    return [event.BarNode(name, kind, owner, f"reason {y % 2}", until, lets_finish=y % 3 != 1)]
+
+
 def _started(rig: Rig, x: int, y: int) -> list[event.Event]:
     held = _held(rig, x, y)
     return [event.Started(held.job, held.epoch, held.first, held.count)]
@@ -115,4 +123,5 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _node_seen,
     _node_lost,
     _quota,
+    _bars,
 )

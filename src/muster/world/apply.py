@@ -75,6 +75,14 @@ def _node_phased(world: World, item: fact.NodePhased, at: int) -> None:  # noqa:
     world.queue.wake_all()
 
 
+def _node_barred(world: World, item: fact.NodeBarred, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.bar(item.slot, item.bar)
+
+
+def _node_unbarred(world: World, item: fact.NodeUnbarred, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.unbar(item.slot, item.kind, item.owner)
+
+
 def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     spec = item.spec
     phase: Phase = Spread(at) if spec.array else Queued(at)
@@ -161,7 +169,7 @@ def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
 def _retired(world: World, item: fact.Retired, at: int) -> None:  # noqa: ARG001 - one signature for the table
     for number in item.jobs:
         world.forget(world.jobs[number])
-    world.timers.trim(world.jobs)
+    world.timers.trim(world.jobs, world.fleet.bars)
 
 
 def _run_of(job: Job) -> Run:
@@ -182,6 +190,8 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.TenantSet: _tenant_set,
     fact.NodeJoined: _node_joined,
     fact.NodePhased: _node_phased,
+    fact.NodeBarred: _node_barred,
+    fact.NodeUnbarred: _node_unbarred,
     fact.Accepted: _accepted,
     fact.Placed: _placed,
     fact.Began: _began,

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias
 
 from muster.model import fact
 from muster.model.errors import InvariantError
-from muster.model.job import Job, NodePhase, Quota
-from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase
+from muster.model.job import Bar, BarKind, Job, NodePhase, Quota
+from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
 from muster.model.spec import Spec
 from muster.units import Limit, Resources
 from muster.world.invariants import require
@@ -37,18 +37,20 @@ _PHASE_OF: Final[dict[type, int]] = {
 }
 _FINAL: Final = "terminal is final"
 _TABLE: Final = "only moves that the table lists"
+_DRAIN: Final = "a drain ends nothing"
 _ALL_OR_NONE: Final = "a gang holds all its places or none"
 
 
 class JobBook:
-    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over."""
+    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over; `why` is why its run was last told to stop."""
 
-    __slots__ = ("devices", "epoch", "epochs", "leases", "phase", "phases", "ranks", "slots", "spec")
+    __slots__ = ("devices", "epoch", "epochs", "leases", "phase", "phases", "ranks", "slots", "spec", "why")
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.phase: int = _SPREAD if spec.array else TaskPhase.QUEUED
         self.epoch = 0
+        self.why = Why.EXIT
         self.leases: list[tuple[int, int, int]] = []
         self.ranks = bytearray()
         self.phases = bytearray(spec.array)
@@ -60,12 +62,13 @@ class JobBook:
 class NodeBook:
     """What the facts say of one node."""
 
-    __slots__ = ("capacity", "cpu_milli", "devices", "memory_bytes", "name", "phase")
+    __slots__ = ("bars", "capacity", "cpu_milli", "devices", "memory_bytes", "name", "phase")
 
     def __init__(self, name: str, capacity: Resources) -> None:
         self.name = name
         self.capacity = capacity
         self.phase = NodePhase.UP
+        self.bars: dict[tuple[BarKind, str], Bar] = {}
         self.devices = 0
         self.cpu_milli = 0
         self.memory_bytes = 0
@@ -116,6 +119,16 @@ class Auditor:
         self._nodes[item.slot].phase = item.phase
         self._slots_touched[item.slot] = None
 
+    def _node_barred(self, item: fact.NodeBarred) -> None:
+        self._nodes[item.slot].bars[(item.bar.kind, item.bar.owner)] = item.bar
+        self._slots_touched[item.slot] = None
+
+    def _node_unbarred(self, item: fact.NodeUnbarred) -> None:
+        node = self._nodes[item.slot]
+        stood = node.bars.pop((item.kind, item.owner), None) is not None
+        require(stood, "only a bar that stands is lifted", f"{node.name}: {item.kind} of {item.owner}")
+        self._slots_touched[item.slot] = None
+
     def _accepted(self, item: fact.Accepted) -> None:
         require(item.job > self._newest, "job ids rise", f"job {item.job} after {self._newest}")
         self._newest = item.job
@@ -162,7 +175,7 @@ class Auditor:
             self._move(number, TaskPhase.RUNNING)
 
     def _stop_asked(self, item: fact.StopAsked) -> None:
-        self._move(item.job, TaskPhase.STOPPING)
+        self._move(item.job, TaskPhase.STOPPING).why = item.why
 
     def _ended(self, item: fact.Ended) -> None:
         book = self._book_of(item.job)
@@ -173,6 +186,8 @@ class Auditor:
             book.phase = item.phase
             self._jobs_touched[item.job] = None
         else:
+            drained = book.phase == TaskPhase.STOPPING and book.why == Why.DRAIN
+            require(not drained, _DRAIN, f"job {item.job} ended as {item.phase.name}")
             self._move(item.job, item.phase)
             self._unseat_gang(item.job, book)
 
@@ -199,6 +214,9 @@ class Auditor:
 
     def _tasks_ended(self, item: fact.TasksEnded) -> None:
         book = self._book_of(item.job)
+        stopped = TaskPhase.STOPPING in book.phases[item.first : item.first + item.count]
+        ends = stopped and item.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
+        require(not ends, _DRAIN, f"job {item.job}: tasks from {item.first} were told to stop, now {item.phase.name}")
         self._move_tasks(item.job, item.first, item.count, item.phase)
         for task in range(item.first, item.first + item.count):
             self._unseat(item.job, book.spec.ask, book.slots[task], 1, book.devices[task])
@@ -254,6 +272,7 @@ class Auditor:
     def _seat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
         node = self._nodes[slot]
         require(node.phase == NodePhase.UP, "only nodes that are up get work", f"job {number} on {node.name}")
+        require(not node.bars, "a barred node gets no work", f"job {number} on {node.name}: {list(node.bars)}")
         require(not node.devices & devices, "no device is in two leases", f"job {number} on {node.name}: {devices:b}")
         exact = devices.bit_count() == ask.gpus * tasks
         require(exact, "a lease has the devices it asked for", f"job {number} on {node.name}: {devices:b}")
@@ -327,6 +346,8 @@ class Auditor:
         )
         kept = (fleet.free_devices[slot], fleet.free_cpu[slot], fleet.free_memory[slot], fleet.phase[slot])
         require(kept == wanted, "free is capacity minus what is held", f"{node.name}: kept {kept}, booked {wanted}")
+        bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}
+        require(bars == node.bars, "bars are what the facts say", f"{node.name}: kept {bars}, booked {node.bars}")
 
     def _compare_job(self, world: World, number: int) -> None:
         book, job = self._jobs.get(number), world.jobs.get(number)
@@ -376,6 +397,8 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.TenantSet: Auditor._tenant_set,
     fact.NodeJoined: Auditor._node_joined,
     fact.NodePhased: Auditor._node_phased,
+    fact.NodeBarred: Auditor._node_barred,
+    fact.NodeUnbarred: Auditor._node_unbarred,
     fact.Accepted: Auditor._accepted,
     fact.Placed: Auditor._placed,
     fact.Began: Auditor._began,

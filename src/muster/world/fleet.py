@@ -1,9 +1,10 @@
 """The fleet: nodes as columns, and the shelves that find them by what they have free.
 
 A node has a slot for ever, given by a fact. Its numbers are int64 columns (`array('q')`, so an overflow raises), and
-its devices are the bits of one word. Nodes that are up and have the same free vector stand on one shelf: a bitset over
-slots, read from the lowest slot up. A shelf is therefore a function of what is free now, never of the order in which it
-became free. The fleet knows nothing of jobs but who sits where, and nothing of which shelf is the better choice.
+its devices are the bits of one word. Nodes that are up and unbarred, with the same free vector, stand on one shelf: a
+bitset over slots, read from the lowest slot up. A shelf is therefore a function of what is free now, never of the order
+in which it became free. The fleet knows nothing of jobs but who sits where, and nothing of which shelf is the better
+choice.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from array import array
 from typing import Final, TypeAlias
 
 from muster.model.errors import InvariantError
-from muster.model.job import NodePhase
+from muster.model.job import Bar, BarKind, NodePhase
 from muster.units import Resources
 
 DEVICES_MAX: Final = 62
@@ -22,9 +23,13 @@ _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 
 
 class Fleet:
-    """Columns by slot. `holders[slot]` counts the tasks that each job has there; `kinds` counts nodes by capacity."""
+    """Columns by slot. `holders[slot]` counts the tasks that each job has there; `kinds` counts nodes by capacity.
+
+    `bars[slot]` are the bars of a node that has any, by kind and owner.
+    """
 
     __slots__ = (
+        "bars",
         "cap_cpu",
         "cap_gpus",
         "cap_memory",
@@ -49,6 +54,7 @@ class Fleet:
         self.free_devices = array("q")
         self.free_cpu = array("q")
         self.free_memory = array("q")
+        self.bars: dict[int, tuple[Bar, ...]] = {}
         self.holders: dict[int, dict[int, int]] = {}
         self.shelves: dict[FreeVector, int] = {}
         self.kinds: dict[Resources, int] = {}
@@ -67,6 +73,10 @@ class Fleet:
     def is_idle(self, slot: int) -> bool:
         """Whether nobody holds anything there."""
         return slot not in self.holders
+
+    def is_open(self, slot: int) -> bool:
+        """Whether new work may go to a node: it is up and nobody bars it."""
+        return self.phase[slot] == _UP and slot not in self.bars
 
     def join(self, slot: int, name: str, capacity: Resources) -> None:
         """Give a node its slot, or an idle one its new capacity; it is up from now on."""
@@ -89,6 +99,26 @@ class Fleet:
         """Move a node on or off the shelves."""
         self._unshelve(slot)
         self.phase[slot] = phase
+        self._shelve(slot)
+
+    def bar(self, slot: int, bar: Bar) -> None:
+        """Set a bar; it replaces the one of the same kind and owner."""
+        others = [other for other in self.bars.get(slot, ()) if (other.kind, other.owner) != (bar.kind, bar.owner)]
+        self._unshelve(slot)
+        self.bars[slot] = tuple(sorted([*others, bar], key=_bar_key))
+        self._shelve(slot)
+
+    def unbar(self, slot: int, kind: BarKind, owner: str) -> None:
+        """Lift a bar; with the last one the node is back on its shelf."""
+        bars = self.bars.get(slot, ())
+        left = tuple(bar for bar in bars if (bar.kind, bar.owner) != (kind, owner))
+        if len(left) == len(bars):
+            raise InvariantError("only a bar that stands is lifted", f"{self.names[slot]}: {kind} of {owner}")
+        self._unshelve(slot)
+        if left:
+            self.bars[slot] = left
+        else:
+            del self.bars[slot]
         self._shelve(slot)
 
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
@@ -128,6 +158,7 @@ class Fleet:
         twin.slot_of = self.slot_of.copy()
         for column in ("phase", "cap_gpus", "cap_cpu", "cap_memory", "free_devices", "free_cpu", "free_memory"):
             setattr(twin, column, getattr(self, column)[:])
+        twin.bars = self.bars.copy()
         twin.holders = {slot: here.copy() for slot, here in self.holders.items()}
         twin.shelves = self.shelves.copy()
         twin.kinds = self.kinds.copy()
@@ -151,7 +182,7 @@ class Fleet:
 
     def _set_free(self, slot: int, devices: int, cpu: int, memory: int) -> None:
         """Change what is free, and the shelf with it."""
-        if self.phase[slot] == _UP:
+        if self.is_open(slot):
             self._unshelve(slot)
             key = (devices.bit_count(), cpu, memory)
             self.shelves[key] = self.shelves.get(key, 0) | (1 << slot)
@@ -160,15 +191,19 @@ class Fleet:
         self.free_memory[slot] = memory
 
     def _shelve(self, slot: int) -> None:
-        if self.phase[slot] == _UP:
+        if self.is_open(slot):
             key = (self.free_devices[slot].bit_count(), self.free_cpu[slot], self.free_memory[slot])
             self.shelves[key] = self.shelves.get(key, 0) | (1 << slot)
 
     def _unshelve(self, slot: int) -> None:
-        if self.phase[slot] == _UP:
+        if self.is_open(slot):
             key = (self.free_devices[slot].bit_count(), self.free_cpu[slot], self.free_memory[slot])
             left = self.shelves[key] ^ (1 << slot)
             if left:
                 self.shelves[key] = left
             else:
                 del self.shelves[key]
+
+
+def _bar_key(bar: Bar) -> tuple[str, str]:
+    return bar.kind, bar.owner

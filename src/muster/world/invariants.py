@@ -20,6 +20,7 @@ from muster.world.apply import apply_entry
 from muster.world.fleet import FreeVector
 from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
+from muster.world.timers import BarEnd
 from muster.world.world import World
 
 _Key = TypeVar("_Key")
@@ -163,13 +164,21 @@ def _check_shelves(world: World) -> None:
     kinds: dict[Resources, int] = {}
     for slot in range(len(fleet)):
         kinds[fleet.capacity(slot)] = kinds.get(fleet.capacity(slot), 0) + 1
-        if fleet.phase[slot] == NodePhase.UP:
+        if fleet.phase[slot] == NodePhase.UP and slot not in fleet.bars:
             key = (fleet.free_devices[slot].bit_count(), fleet.free_cpu[slot], fleet.free_memory[slot])
             shelves[key] = shelves.get(key, 0) | (1 << slot)
     require(fleet.shelves == shelves, "shelves are what is free", _first_change(fleet.shelves, shelves))
     require(fleet.kinds == kinds, "kinds are those of the nodes", _first_change(fleet.kinds, kinds))
     named = {name: slot for slot, name in enumerate(fleet.names)}
     require(fleet.slot_of == named, "a slot belongs to one node", _first_change(fleet.slot_of, named))
+
+
+def _check_bars(world: World) -> None:
+    law = "a node has one bar of a kind and an owner"
+    for slot, bars in world.fleet.bars.items():
+        keys = [(bar.kind, bar.owner) for bar in bars]
+        tidy = bool(keys) and 0 <= slot < len(world.fleet) and keys == sorted(dict.fromkeys(keys))
+        require(tidy, law, f"slot {slot}: {keys}")
 
 
 def _check_queue(world: World) -> None:
@@ -226,6 +235,23 @@ def _check_timers(world: World) -> None:
     require(sorted(ended) == over, law, f"ends found {len(ended)}, wanted {len(over)}")
 
 
+def _check_bar_ends(world: World) -> None:
+    timers, bars = world.timers.fork(), world.fleet.bars.copy()
+    found: list[BarEnd] = []
+    while (end := timers.find_bar(bars)) is not None:
+        found.append(end)
+        bars[end[1]] = tuple(bar for bar in bars[end[1]] if (bar.kind, bar.owner) != end[2:])
+    wanted = sorted(
+        (bar.until, slot, bar.kind, bar.owner)
+        for slot, here in world.fleet.bars.items()
+        for bar in here
+        if bar.until is not None
+    )
+    require(found == wanted, "every bar that ends has its timer", f"found {found[:5]}, wanted {wanted[:5]}")
+    overdue = [end for end in wanted if end[0] <= world.now]
+    require(not overdue, "no bar stands past its time", f"at {world.now}: {overdue[:5]}")
+
+
 def _limits(world: World) -> Iterator[tuple[int, int]]:
     for job in world.jobs.values():
         if isinstance(job.phase, Running) and job.spec.limit_ms is not None:
@@ -251,7 +277,9 @@ LAWS: Final = (
     _check_places,
     _check_ledger,
     _check_shelves,
+    _check_bars,
     _check_queue,
     _check_timers,
+    _check_bar_ends,
     _check_keys,
 )

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from muster.model.errors import InvariantError, StoreError
-from muster.model.job import Job, NodePhase, Quota
+from muster.model.job import Bar, Job, NodePhase, Quota
 from muster.model.phase import ACTIVE, Queued, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.units import Resources
@@ -24,14 +24,15 @@ from muster.world.world import World
 FORMAT: Final = 1
 
 
-class NodeColumns(msgspec.Struct, frozen=True):
-    """Nodes by slot; integers are little-endian int64."""
+class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Nodes by slot; integers are little-endian int64. `bars` are of the nodes that have any."""
 
     names: list[str]
     phase: bytes
     gpus: bytes
     cpu_milli: bytes
     memory_bytes: bytes
+    bars: list[tuple[int, tuple[Bar, ...]]] = []
 
 
 class TaskColumns(msgspec.Struct, frozen=True):
@@ -89,6 +90,7 @@ def snapshot(world: World) -> bytes:
                 fleet.cap_gpus.tobytes(),
                 fleet.cap_cpu.tobytes(),
                 fleet.cap_memory.tobytes(),
+                sorted(fleet.bars.items()),
             ),
             jobs=[world.jobs[number] for number in sorted(world.jobs)],
             arrays=[(number, _task_columns(world.arrays[number])) for number in sorted(world.arrays)],
@@ -128,6 +130,9 @@ def _rebuild(content: Snapshot) -> World:
     for slot, phase in enumerate(phases):
         if phase != NodePhase.UP:
             world.fleet.set_phase(slot, NodePhase(phase))
+    for slot, bars in content.nodes.bars:
+        for bar in bars:
+            world.bar(slot, bar)
     return world
 
 

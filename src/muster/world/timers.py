@@ -1,26 +1,31 @@
 """Timers: heaps over instants that the world's records already imply, so that nothing here is a second truth.
 
-`limits` holds (deadline, job, epoch) of gangs with a time limit; `ended` holds (ended at, job) of jobs that are over.
-An entry that its job has outlived is dropped when it comes to the top.
+`limits` holds (deadline, job, epoch) of gangs with a time limit; `ended` holds (ended at, job) of jobs that are over;
+`bars` holds (until, slot, kind, owner) of bars that end by themselves. An entry that is no longer true is dropped when
+it comes to the top.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
 
-from muster.model.job import Job
+from muster.model.job import Bar, BarKind, Job
 from muster.model.phase import TERMINAL, Running
+
+BarEnd: TypeAlias = tuple[int, int, BarKind, str]
 
 
 class Timers:
-    """The earliest limit and the earliest end, checked against the jobs themselves."""
+    """The earliest limit, end and bar's end, checked against the jobs and the bars themselves."""
 
-    __slots__ = ("_ended", "_limits")
+    __slots__ = ("_bars", "_ended", "_limits")
 
     def __init__(self) -> None:
         self._limits: list[tuple[int, int, int]] = []
         self._ended: list[tuple[int, int]] = []
+        self._bars: list[BarEnd] = []
 
     def watch(self, job: Job) -> None:
         """Note what a job's new phase implies."""
@@ -31,9 +36,14 @@ class Timers:
         elif isinstance(phase, TERMINAL):
             heapq.heappush(self._ended, (phase.since, job.id))
 
+    def watch_bar(self, slot: int, bar: Bar) -> None:
+        """Note when a bar ends by itself, if it does."""
+        if bar.until is not None:
+            heapq.heappush(self._bars, (bar.until, slot, bar.kind, bar.owner))
+
     def has_limits(self) -> bool:
-        """Whether any limit is noted, outlived or not."""
-        return bool(self._limits)
+        """Whether any limit of a run or of a bar is noted, outlived or not."""
+        return bool(self._limits or self._bars)
 
     def find_limit(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (deadline, job) of a run that is still running."""
@@ -43,6 +53,15 @@ class Timers:
             if job is not None and job.epoch == epoch and isinstance(job.phase, Running):
                 return deadline, number
             heapq.heappop(self._limits)
+        return None
+
+    def find_bar(self, bars: Mapping[int, tuple[Bar, ...]]) -> BarEnd | None:
+        """The earliest (until, slot, kind, owner) of a bar that still stands, and until then."""
+        while self._bars:
+            until, slot, kind, owner = self._bars[0]
+            if any((bar.until, bar.kind, bar.owner) == (until, kind, owner) for bar in bars.get(slot, ())):
+                return self._bars[0]
+            heapq.heappop(self._bars)
         return None
 
     def find_ended(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
@@ -63,14 +82,16 @@ class Timers:
             taken.append(heapq.heappop(self._ended)[1])
         return taken
 
-    def trim(self, jobs: dict[int, Job]) -> None:
+    def trim(self, jobs: dict[int, Job], bars: Mapping[int, tuple[Bar, ...]]) -> None:
         """Drop what has been outlived: a world that only folds never asks for the earliest."""
         self.find_limit(jobs)
         self.find_ended(jobs)
+        self.find_bar(bars)
 
     def fork(self) -> Timers:
         """An independent copy."""
         twin = Timers()
         twin._limits = self._limits.copy()
         twin._ended = self._ended.copy()
+        twin._bars = self._bars.copy()
         return twin

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from muster.model.job import Job, Quota
+from muster.model.job import Bar, BarKind, Job, Quota
 from muster.model.phase import ACTIVE, TERMINAL, Phase, Queued, Run, Starting, TaskPhase
 from muster.units import Resources
 from muster.world.fleet import Fleet
@@ -109,6 +109,16 @@ class World:
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
             self.queue.add(job)
         tasks.set_phase(first, count, after)
+
+    def bar(self, slot: int, bar: Bar) -> None:
+        """Bar a node, and note when the bar ends by itself."""
+        self.fleet.bar(slot, bar)
+        self.timers.watch_bar(slot, bar)
+
+    def unbar(self, slot: int, kind: BarKind, owner: str) -> None:
+        """Lift a bar: whoever waits is worth a try."""
+        self.fleet.unbar(slot, kind, owner)
+        self.queue.wake_all()
 
     def put(self, job: Job) -> None:
         """Replace a job's record and note what its phase implies for the timers."""

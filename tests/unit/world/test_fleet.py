@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from muster.model.errors import InvariantError
-from muster.model.job import NodePhase
+from muster.model.job import Bar, BarKind, NodePhase
 from muster.units import Resources
 from muster.world.fleet import DEVICES_MAX, Fleet
 
 NODE = Resources(4, 4000, 400)
 ASK = Resources(2, 1000, 100)
+CORDON = Bar(BarKind.CORDON, "me", "disk", 5)
 
 
 def fleet_of(count: int = 2) -> Fleet:
@@ -78,6 +79,40 @@ def test_a_node_that_is_not_up_stands_on_no_shelf_and_comes_back_as_it_is() -> N
     assert fleet.shelves == {(4, 4000, 400): 1}
 
 
+def test_a_barred_node_stands_on_no_shelf_until_its_last_bar_is_lifted() -> None:
+    fleet = fleet_of(1)
+    fleet.bar(0, CORDON)
+    fleet.bar(0, Bar(BarKind.DRAIN, "me", "", 5))
+    assert fleet.shelves == {}
+    fleet.occupy(0, 7, ASK, 1, 0b0011)
+    fleet.unbar(0, BarKind.CORDON, "me")
+    assert not fleet.is_open(0)
+    assert fleet.shelves == {}
+    fleet.unbar(0, BarKind.DRAIN, "me")
+    assert fleet.shelves == {(2, 3000, 300): 1}
+    assert fleet.bars == {}
+
+
+def test_a_node_needs_both_to_be_up_and_to_be_unbarred() -> None:
+    fleet = fleet_of(1)
+    fleet.set_phase(0, NodePhase.UNKNOWN)
+    fleet.bar(0, CORDON)
+    fleet.set_phase(0, NodePhase.UP)
+    assert fleet.shelves == {}
+    fleet.set_phase(0, NodePhase.GONE)
+    fleet.unbar(0, BarKind.CORDON, "me")
+    assert fleet.shelves == {}
+    fleet.set_phase(0, NodePhase.UP)
+    assert fleet.shelves == {(4, 4000, 400): 1}
+
+
+def test_only_a_bar_that_stands_is_lifted() -> None:
+    fleet = fleet_of(1)
+    fleet.bar(0, CORDON)
+    with pytest.raises(InvariantError):
+        fleet.unbar(0, BarKind.CORDON, "you")
+
+
 def test_a_slot_belongs_to_one_node_for_ever() -> None:
     fleet = fleet_of()
     with pytest.raises(InvariantError):
@@ -102,6 +137,8 @@ def test_a_fork_is_independent() -> None:
     twin = fleet.fork()
     twin.occupy(0, 7, ASK, 1, 0b11)
     twin.join(2, "n2", NODE)
+    twin.bar(1, CORDON)
     assert fleet.shelves == {(4, 4000, 400): 0b11}
     assert len(fleet) == 2
     assert fleet.holders == {}
+    assert fleet.bars == {}

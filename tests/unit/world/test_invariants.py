@@ -10,7 +10,7 @@ import pytest
 from muster.lifecycle.gang import TABLE
 from muster.model import event, fact
 from muster.model.errors import InvariantError
-from muster.model.job import NodePhase, Quota
+from muster.model.job import Bar, BarKind, NodePhase, Quota
 from muster.model.phase import Queued, TaskPhase, Why
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
@@ -21,7 +21,7 @@ from muster.world.world import World
 
 
 def healthy() -> World:
-    """Two gangs that hold places, an array in two phases, one who waits, one with a key, one that is over."""
+    """Two gangs that hold places, an array in two phases, one who waits, one with a key, one over, a barred node."""
     rig = Rig(nodes=3)
     rig.tenant("a", gpus=20)
     rig.submit(8, gang=2)
@@ -33,6 +33,7 @@ def healthy() -> World:
     rig.feed(event.Exited(2, 1, 0, 0, 2))
     rig.submit(1)
     rig.exit(6)
+    rig.feed(event.BarNode("node-2", BarKind.CORDON, "me", until=10**6))
     check_world(rig.world)
     return rig.world
 
@@ -81,6 +82,23 @@ def forget_a_timer(world: World) -> None:
     world.timers = type(world.timers)()
 
 
+def shelve_a_barred_node(world: World) -> None:
+    free = world.fleet.free_vector(2)
+    world.fleet.shelves[free] = world.fleet.shelves.get(free, 0) | 0b100
+
+
+def bar_a_node_twice(world: World) -> None:
+    world.fleet.bars[2] *= 2
+
+
+def forget_a_bar_s_end(world: World) -> None:
+    world.fleet.bars[2] = (msgspec.structs.replace(world.fleet.bars[2][0], until=2 * 10**6),)
+
+
+def oversleep_a_bar_s_end(world: World) -> None:
+    world.now = 10**6
+
+
 def lend_a_key(world: World) -> None:
     world.keys[("default", "other")] = 1
 
@@ -117,6 +135,10 @@ DAMAGE: dict[Callable[[World], None], str] = {
     forget_a_kind: "kinds are those of the nodes",
     shorten_a_gang: "a gang holds all its places or none",
     swap_an_epoch: "a run has its job's epoch",
+    shelve_a_barred_node: "shelves are what is free",
+    bar_a_node_twice: "a node has one bar of a kind and an owner",
+    forget_a_bar_s_end: "every bar that ends has its timer",
+    oversleep_a_bar_s_end: "no bar stands past its time",
     forget_a_timer: "every limit and every end has its timer",
     lend_a_key: "a key names one live job",
     miscount_tasks: "counts are those of the column",
@@ -206,6 +228,39 @@ WRONG: dict[str, tuple[str, list[fact.Fact]]] = {
             fact.TenantSet("default", Quota(gpus=1)),
             fact.Accepted(1, spec(2)),
             fact.Placed([1], [1], [1], [0], [1], [3]),
+        ],
+    ),
+    "on a barred node": (
+        "a barred node gets no work",
+        [
+            NODE,
+            fact.NodeBarred(0, Bar(BarKind.CORDON, "me", "", 0)),
+            fact.Accepted(1, spec()),
+            fact.Placed([1], [1], [1], [0], [1], [1]),
+        ],
+    ),
+    "a bar of somebody else": (
+        "only a bar that stands is lifted",
+        [NODE, fact.NodeBarred(0, Bar(BarKind.CORDON, "me", "", 0)), fact.NodeUnbarred(0, BarKind.CORDON, "you")],
+    ),
+    "a gang that ends by a drain": (
+        "a drain ends nothing",
+        [
+            NODE,
+            fact.Accepted(1, spec()),
+            fact.Placed([1], [1], [1], [0], [1], [1]),
+            fact.StopAsked(1, Why.DRAIN),
+            fact.Ended(1, TaskPhase.FAILED, Why.DRAIN),
+        ],
+    ),
+    "a task that ends by a drain": (
+        "a drain ends nothing",
+        [
+            NODE,
+            fact.Accepted(1, spec(array=2)),
+            fact.TasksPlaced(1, 0, [0], [2], [3]),
+            fact.TasksMoved(1, 1, 1, TaskPhase.STOPPING),
+            fact.TasksEnded(1, 0, 2, TaskPhase.FAILED),
         ],
     ),
     "on a node that is gone": (

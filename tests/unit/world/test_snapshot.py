@@ -7,6 +7,7 @@ import pytest
 
 from muster.model import event
 from muster.model.errors import StoreError
+from muster.model.job import BarKind
 from muster.model.reason import Code
 from muster.testing.rig import Rig
 from muster.world.invariants import check_world
@@ -24,6 +25,10 @@ def busy_rig() -> Rig:
     rig.feed(event.Started(2, 1, 0, 5))
     rig.feed(event.Exited(2, 1, 0, 1, 2))
     rig.feed(event.NodeSilent("node-2"))
+    rig.feed(event.BarNode("node-1", BarKind.CORDON, "me", "disk", until=10**6))
+    rig.feed(
+        event.BarNode("node-2", BarKind.DRAIN, "you", lets_finish=False), event.BarNode("node-2", BarKind.DRAIN, "me")
+    )
     return rig
 
 
@@ -43,6 +48,7 @@ def test_a_restored_world_holds_what_its_leases_hold() -> None:
     assert again.ledger.holdings() == world.ledger.holdings()
     assert again.fleet.shelves == world.fleet.shelves
     assert again.fleet.holders == world.fleet.holders
+    assert again.fleet.bars == world.fleet.bars
     assert list(again.queue.waiting()) == list(world.queue.waiting())
 
 
@@ -60,6 +66,26 @@ def test_every_cut_of_a_snapshot_is_a_store_error() -> None:
     for size in range(0, len(data), 7):
         with pytest.raises(StoreError):
             restore(data[:size])
+
+
+def test_a_snapshot_from_before_there_were_bars_is_read() -> None:
+    content = msgspec.msgpack.decode(snapshot(busy_rig().world))
+    del content["nodes"]["bars"]
+    older = restore(msgspec.msgpack.encode(content))
+    assert older.fleet.bars == {}
+    check_world(older)
+
+
+def test_a_world_without_bars_has_the_bytes_it_had_before_there_were_any() -> None:
+    assert "bars" not in msgspec.msgpack.decode(snapshot(Rig(nodes=1).world))["nodes"]
+
+
+def test_a_bar_on_a_node_that_is_not_there_is_damage() -> None:
+    content = msgspec.msgpack.decode(snapshot(busy_rig().world))
+    content["nodes"]["bars"][0][0] = 77
+    with pytest.raises(StoreError) as caught:
+        restore(msgspec.msgpack.encode(content))
+    assert caught.value.reason.code == Code.JOURNAL_DAMAGED
 
 
 def test_a_newer_snapshot_is_refused_even_if_it_could_be_read() -> None:

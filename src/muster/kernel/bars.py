@@ -1,0 +1,85 @@
+"""What keeps new work off a node: bars are set and lifted here, and a drain that lets nothing finish stops what runs.
+
+A bar is somebody's: only its owner lifts it, or its own time. It knows nothing of who may own what; that is for the
+surface to say.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from muster.kernel.turn import Turn, refuse
+from muster.model import event, fact
+from muster.model.job import BAR_REASON_CHARS_MAX, BARS_MAX, INSTANT_MAX, Bar, BarKind
+from muster.model.phase import Stopping, TaskPhase, Why
+from muster.model.reason import DONE, Code, Done, Refused
+from muster.model.spec import is_name
+from muster.world.seats import Seat, seats_on
+
+
+def on_bar_node(turn: Turn, item: event.BarNode) -> Done | Refused:
+    """Bar a node. Saying the same again changes nothing; saying it otherwise replaces the bar."""
+    slot = turn.world.fleet.slot_of.get(item.name)
+    if slot is None:
+        return refuse(Code.UNKNOWN_NODE, "node", detail=item.name[:128])
+    fault = _find_fault(item, turn.now)
+    if fault is not None:
+        return fault
+    bars = turn.world.fleet.bars.get(slot, ())
+    known = _find_bar(bars, item.kind, item.owner)
+    if known is None and len(bars) >= BARS_MAX:
+        return refuse(Code.TOO_LARGE, "bars", len(bars) + 1, BARS_MAX)
+    bar = Bar(item.kind, item.owner, item.reason, turn.now, item.until, item.lets_finish)
+    if known is None or msgspec.structs.replace(known, since=turn.now) != bar:
+        turn.emit(fact.NodeBarred(slot, bar, item.cause))
+        if not bar.lets_finish:
+            _stop_all(turn, slot, f"node {item.name} drained")
+    return DONE
+
+
+def on_unbar_node(turn: Turn, item: event.UnbarNode) -> Done | Refused:
+    """Lift a bar; one that does not stand is lifted already."""
+    slot = turn.world.fleet.slot_of.get(item.name)
+    if slot is None:
+        return refuse(Code.UNKNOWN_NODE, "node", detail=item.name[:128])
+    if _find_bar(turn.world.fleet.bars.get(slot, ()), item.kind, item.owner) is not None:
+        turn.emit(fact.NodeUnbarred(slot, item.kind, item.owner, item.cause))
+    return DONE
+
+
+def _find_fault(item: event.BarNode, now: int) -> Refused | None:
+    if not is_name(item.owner):
+        return refuse(Code.BAD_NAME, "owner", len(item.owner), 128, item.owner[:40])
+    if len(item.reason) > BAR_REASON_CHARS_MAX:
+        return refuse(Code.TOO_LARGE, "reason", len(item.reason), BAR_REASON_CHARS_MAX)
+    if item.until is not None and not now < item.until <= INSTANT_MAX:
+        return refuse(Code.BAD_AMOUNT, "until", item.until, INSTANT_MAX, f"after {now}, up to {INSTANT_MAX}")
+    if item.kind == BarKind.CORDON and not item.lets_finish:
+        return refuse(Code.BAD_SPEC, "lets_finish", detail="a cordon stops nothing; use a drain")
+    return None
+
+
+def _find_bar(bars: tuple[Bar, ...], kind: BarKind, owner: str) -> Bar | None:
+    return next((bar for bar in bars if (bar.kind, bar.owner) == (kind, owner)), None)
+
+
+def _stop_all(turn: Turn, slot: int, cause: str) -> None:
+    for seat in seats_on(turn.world, slot):
+        if turn.world.jobs[seat.job].spec.array:
+            _stop_tasks(turn, seat, cause)
+        else:
+            _stop_gang(turn, seat.job, cause)
+
+
+def _stop_gang(turn: Turn, number: int, cause: str) -> None:
+    """A gang stops as a whole, wherever its other ranks are; one that is stopping already keeps its own reason."""
+    job = turn.world.jobs[number]
+    if not isinstance(job.phase, Stopping):
+        turn.emit(fact.StopAsked(number, Why.DRAIN, cause=cause))
+        turn.stop(job, job.epoch, 0, job.spec.gang)
+
+
+def _stop_tasks(turn: Turn, seat: Seat, cause: str) -> None:
+    if seat.phase != TaskPhase.STOPPING:
+        turn.emit(fact.TasksMoved(seat.job, seat.first, seat.count, TaskPhase.STOPPING, cause))
+        turn.stop(turn.world.jobs[seat.job], seat.epoch, seat.first, seat.count)
