@@ -30,7 +30,7 @@ class Waiting(msgspec.Struct, frozen=True):
 
 def explain(world: World, job: Job) -> Waiting | None:
     """Why a job, or part of an array, waits; None if nothing of it does."""
-    if not _is_waiting(world, job):
+    if not is_waiting(world, job):
         return None
     ahead: list[int] = []
     total = Resources()
@@ -46,10 +46,22 @@ def explain(world: World, job: Job) -> Waiting | None:
     return Waiting(_dominant_reason(world, job), position, ahead, total)
 
 
+def is_waiting(world: World, job: Job) -> bool:
+    """Whether a job, or part of an array, waits."""
+    if job.spec.array:
+        return bool(world.arrays[job.id].counts[TaskPhase.QUEUED])
+    return isinstance(job.phase, Queued)
+
+
 def quota_room(world: World, job: Job) -> int:
     """How many more tasks of a job its tenant's quota lets start now, at most as many as the job has."""
-    quota, used, ask = world.quota_of(job.spec.tenant), world.ledger.used(job.spec.tenant), job.spec.ask
-    rooms = [job.spec.tasks]
+    return tasks_within_quota(world, job.spec.tenant, job.spec.ask, job.spec.tasks)
+
+
+def tasks_within_quota(world: World, tenant: str, ask: Resources, most: int) -> int:
+    """How many of `most` more tasks of this ask a tenant's quota lets start now."""
+    quota, used = world.quota_of(tenant), world.ledger.used(tenant)
+    rooms = [most]
     for limit, held, each in _lines(quota, used, ask):
         if limit is not None and each:
             rooms.append(max(0, limit - held) // each)
@@ -91,9 +103,3 @@ def _lines(quota: Quota, used: Resources, ask: Resources) -> tuple[tuple[Limit, 
         (quota.cpu_milli, used.cpu_milli, ask.cpu_milli),
         (quota.memory_bytes, used.memory_bytes, ask.memory_bytes),
     )
-
-
-def _is_waiting(world: World, job: Job) -> bool:
-    if job.spec.array:
-        return bool(world.arrays[job.id].counts[TaskPhase.QUEUED])
-    return isinstance(job.phase, Queued)

@@ -1,0 +1,162 @@
+"""advice: what would start now. Which one change to a job that waits, and which asks of a tenant, and how many of them.
+
+The promise is "if it were submitted now", in the world as it is after a cycle: whoever waits then cannot start, so
+nobody goes first. (A cycle that ended at its limit of starts leaves some who can; a job among them gets no options.)
+The search asks the arithmetic of the cycle, room and quota both; what it finds is offered only after it was placed.
+
+It is placed on a draft of a fork, never on the world that was given. A draft places what waits in its world, so the
+changed job has to be accepted first, and no inverse takes that back; undoing a placement also wakes shapes that slept
+for good reason. A fork costs milliseconds, once per question and only if there is something to prove, and leaves no
+trace. Here are integers and no words: how a change is said, or typed, is the surface's.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from muster.model.fact import Accepted
+from muster.model.job import Job
+from muster.model.reason import Code
+from muster.model.record import Record
+from muster.model.spec import GANG_MAX, Spec
+from muster.scheduler.fit import count_room, find_gang
+from muster.scheduler.reasons import is_waiting, tasks_within_quota
+from muster.units import Resources
+from muster.world.apply import apply
+from muster.world.draft import Draft
+from muster.world.fleet import Fleet
+from muster.world.world import World, fits_quota
+
+CPU_STEP_MILLI: Final = 100
+MEMORY_STEP_BYTES: Final = 2**20
+RELAXATIONS: Final = (("gang", 1), ("gpus", 1), ("cpu_milli", CPU_STEP_MILLI), ("memory_bytes", MEMORY_STEP_BYTES))
+"""What may be lowered, one at a time and in this order, and by which step: never to zero, which is another job."""
+STEPS_MAX: Final = 2**17
+"""The finest grid that is searched; where an amount has more steps, they are doubled. So GPUs, CPU and memory take at
+most 18 tries each, and a job at most 56: each is one walk over the shelves."""
+GPU_COUNTS: Final = (0, 1, 2, 4, 8)
+"""The GPUs per task that `available` asks for; 0 is one core and no GPU."""
+
+replace = msgspec.structs.replace
+
+
+class Option(Record, frozen=True):
+    """The least change of one field of a spec with which the job would start now; of an array, its first task."""
+
+    field: str
+    asked: int
+    to: int
+
+
+class Opening(Record, frozen=True):
+    """An ask, how many one-task jobs with it would start now, the largest gang that would, and what sets the bound."""
+
+    ask: Resources
+    tasks: int
+    gang: int
+    bound: Code
+
+
+def find_options(world: World, job: Job) -> list[Option]:
+    """For each field the least change that starts a waiting job now; nothing if no single change does."""
+    spec = job.spec
+    if not is_waiting(world, job) or can_start(world, spec):
+        return []
+    found: list[Option] = []
+    for field, step in RELAXATIONS:
+        most = _most_tasks(world, spec) if field == "gang" else _most_each(world, spec, field, step)
+        if most:
+            found.append(Option(field, amount_of(spec, field), most))
+    return _keep_proven(world, spec, found) if found else []
+
+
+def available(world: World, tenant: str) -> list[Opening]:
+    """What a tenant could start now, by GPUs per task, as far as the fleet has nodes with so many."""
+    asks = [_share(world.fleet, gpus) for gpus in GPU_COUNTS]
+    return [_measure(world, tenant, ask) for ask in asks if ask is not None]
+
+
+def can_start(world: World, spec: Spec) -> bool:
+    """Whether there is room and quota now for a gang, or for one task of an array."""
+    used = world.ledger.used(spec.tenant)
+    within = fits_quota(world.quota_of(spec.tenant), used, spec.ask, spec.gang)
+    return within and count_room(world.fleet, spec.ask) >= spec.gang
+
+
+def amount_of(spec: Spec, field: str) -> int:
+    """The amount that a relaxation would lower."""
+    return spec.gang if field == "gang" else int(getattr(spec.ask, field))
+
+
+def relax(spec: Spec, field: str, to: int) -> Spec:
+    """The spec with one amount changed."""
+    if field == "gang":
+        return replace(spec, gang=to)
+    return replace(spec, ask=replace(spec.ask, **{field: to}))
+
+
+def _most_tasks(world: World, spec: Spec) -> int:
+    """The most tasks below what was asked that start together now."""
+    if spec.gang == 1:
+        return 0
+    return tasks_within_quota(world, spec.tenant, spec.ask, min(spec.gang - 1, count_room(world.fleet, spec.ask)))
+
+
+def _most_each(world: World, spec: Spec, field: str, step: int) -> int:
+    """The most per task, below what was asked, that starts now; 0 if nothing does. Whoever asks for less fits too."""
+    asked = amount_of(spec, field)
+    while asked // step >= STEPS_MAX:
+        step *= 2
+    low, high = 1, (asked - 1) // step
+    if high < low or not can_start(world, relax(spec, field, step)):
+        return 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        if can_start(world, relax(spec, field, middle * step)):
+            low = middle
+        else:
+            high = middle - 1
+    return low * step
+
+
+def _keep_proven(world: World, spec: Spec, found: list[Option]) -> list[Option]:
+    twin = world.fork()
+    return [option for option in found if _is_placed(twin, relax(spec, option.field, option.to))]
+
+
+def _is_placed(twin: World, spec: Spec) -> bool:
+    """Whether a draft takes the job; of an array, one task. Afterwards it waits in the twin and holds nothing."""
+    number = twin.next_job
+    apply(twin, Accepted(number, replace(spec, array=min(spec.array, 1))), twin.now)
+    leases = find_gang(twin.fleet, spec.ask, spec.gang)
+    if leases is None or not can_start(twin, spec):
+        return False
+    with Draft(twin, twin.now) as draft:
+        if spec.array:
+            draft.place_tasks(twin.jobs[number], 0, leases, "")
+        else:
+            draft.place(twin.jobs[number], leases)
+    return True
+
+
+def _share(fleet: Fleet, gpus: int) -> Resources | None:
+    """The ask with so many GPUs: with them goes their share of the node kind that is most common among those that have
+    so many, whatever its nodes' phase; of equally common ones the largest. With no GPU it is one core, and that core's
+    share of the memory. CPU is rounded down to a tenth of a core, memory to a MiB."""
+    cpu_least = 0 if gpus else 1000
+    kinds = [(n, kind) for kind, n in fleet.kinds.items() if kind.gpus >= gpus and kind.cpu_milli >= cpu_least]
+    if not kinds:
+        return None
+    kind = max(kinds, key=lambda item: (item[0], item[1].gpus, item[1].cpu_milli, item[1].memory_bytes))[1]
+    part, whole = (gpus, kind.gpus) if gpus else (1000, kind.cpu_milli)
+    cpu, memory = kind.cpu_milli * part // whole, kind.memory_bytes * part // whole
+    return Resources(gpus, cpu - cpu % CPU_STEP_MILLI, memory - memory % MEMORY_STEP_BYTES)
+
+
+def _measure(world: World, tenant: str, ask: Resources) -> Opening:
+    """A gang may span nodes, so as many tasks start together as alone."""
+    room = count_room(world.fleet, ask)
+    tasks = tasks_within_quota(world, tenant, ask, room)
+    return Opening(ask, tasks, min(tasks, GANG_MAX), Code.OVER_QUOTA if tasks < room else Code.NO_ROOM)

@@ -1,0 +1,112 @@
+"""What is offered starts, what is not offered would not have, and asking leaves no trace: over any small fleet."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster.kernel.kernel import Kernel
+from muster.model.event import NodeSeen, NodeSilent, SetTenant, Submit
+from muster.model.fact import Placed, TasksPlaced
+from muster.model.job import Job, Quota
+from muster.model.reason import Refused
+from muster.model.spec import Spec
+from muster.scheduler.advice import (
+    CPU_STEP_MILLI,
+    MEMORY_STEP_BYTES,
+    RELAXATIONS,
+    amount_of,
+    available,
+    find_options,
+    relax,
+)
+from muster.scheduler.reasons import is_waiting
+from muster.units import Resources
+from muster.world.snapshot import digest
+from muster.world.world import World
+
+LAWFUL = settings(derandomize=True, deadline=None, max_examples=200)
+SEEDS = st.integers(0, 2**32)
+CPU, MEMORY = CPU_STEP_MILLI, MEMORY_STEP_BYTES
+
+
+def build(seed: int) -> World:
+    """A world after its cycles: crowded nodes, some of them silent, tenants with and without a quota.
+
+    Drawn by dice, for hypothesis prefers simple worlds, and in those nobody waits who could be helped.
+    """
+    dice = random.Random(seed)
+    kernel = Kernel(World())
+    for at in range(dice.randint(1, 4)):
+        kernel.handle([NodeSeen(f"n{at}", _draw(dice, 2, 8))], 1)
+    limits = [dice.choice([None, each]) for each in (dice.randint(2, 16), dice.randint(200, 4000), 9 * MEMORY // 2)]
+    kernel.handle([SetTenant("lab", Quota(*limits))], 2)
+    for at in range(dice.randint(4, 12)):
+        kernel.handle([Submit(_draw_spec(dice))], 3 + at)
+        if not dice.randint(0, 9):
+            kernel.handle([NodeSilent(f"n{dice.randint(0, 3)}")], 3 + at)
+    return kernel.world
+
+
+def _draw(dice: random.Random, least: int, most: int) -> Resources:
+    """Amounts that lie off the steps as well as on them."""
+    gpus, cpu, memory = (dice.randint(least, most) for _ in range(3))
+    return Resources(gpus, cpu * CPU // 2, memory * MEMORY // 2)
+
+
+def _draw_spec(dice: random.Random) -> Spec:
+    array = dice.choice([0, 0, 0, 3])
+    gang = 1 if array else dice.randint(1, 4)
+    return Spec(("x",), tenant=dice.choice(["lab", "other"]), gang=gang, array=array, ask=_draw(dice, 0, 5))
+
+
+def starts(world: World, spec: Spec) -> bool:
+    """Whether a spec that is submitted to a fork is placed in that very batch."""
+    twin = world.fork()
+    number = twin.next_job
+    outcome = Kernel(twin).handle([Submit(spec)], twin.now)
+    placed = [job for item in outcome.facts if isinstance(item, Placed) for job in item.jobs]
+    placed += [item.job for item in outcome.facts if isinstance(item, TasksPlaced)]
+    return not isinstance(outcome.answers[0], Refused) and number in placed
+
+
+def waiting_of(world: World) -> list[Job]:
+    return [job for job in world.jobs.values() if is_waiting(world, job)]
+
+
+@LAWFUL
+@given(SEEDS)
+def test_the_options_are_the_least_changes_that_start(seed: int) -> None:
+    """By brute force: for each field every smaller amount on its steps is submitted."""
+    world = build(seed)
+    for job in waiting_of(world):
+        before = digest(world)
+        offered = {option.field: option.to for option in find_options(world, job)}
+        assert digest(world) == before
+        for field, step in RELAXATIONS:
+            asked = amount_of(job.spec, field)
+            smaller = range(step, asked, step)
+            starting = [amount for amount in smaller if starts(world, relax(job.spec, field, amount))]
+            assert offered.get(field, 0) == max(starting, default=0), (field, asked)
+
+
+@LAWFUL
+@given(SEEDS)
+def test_an_opening_is_as_wide_as_it_says_and_no_wider(seed: int) -> None:
+    world = build(seed)
+    for opening in available(world, "lab"):
+        gangs = [opening.gang, opening.gang + 1]
+        found = [gang > 0 and starts(world, Spec(("x",), tenant="lab", gang=gang, ask=opening.ask)) for gang in gangs]
+        assert found == [opening.gang > 0, False]
+        assert _count_singles(world, opening.ask) == opening.tasks
+
+
+def _count_singles(world: World, ask: Resources) -> int:
+    """How many one-task jobs start, submitted one after the other until one waits."""
+    kernel, count = Kernel(world.fork()), 0
+    spec = Spec(("x",), tenant="lab", ask=ask)
+    while any(isinstance(item, Placed) for item in kernel.handle([Submit(spec)], world.now).facts):
+        count += 1
+    return count

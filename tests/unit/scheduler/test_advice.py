@@ -1,0 +1,152 @@
+"""Advice on small scenes: what is offered starts, what cannot be helped gets no offer, and asking changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.model import event
+from muster.model.reason import Code
+from muster.scheduler import advice
+from muster.scheduler.advice import Opening, Option, available, find_options
+from muster.testing.rig import Rig, spec
+from muster.units import Resources
+from muster.world.snapshot import digest
+
+GIB = 2**30
+
+
+def options_of(rig: Rig, number: int) -> list[Option]:
+    """What is offered to a job, and that the question left no trace."""
+    before = (digest(rig.world), list(rig.world.queue.awake), rig.world.next_job)
+    found = find_options(rig.world, rig.job(number))
+    assert (digest(rig.world), list(rig.world.queue.awake), rig.world.next_job) == before
+    return found
+
+
+def test_fewer_tasks_or_fewer_gpus_each() -> None:
+    """Two nodes of 8, one GPU taken: of 4 tasks with 4 GPUs three fit, and four with 3 GPUs do."""
+    rig = Rig(nodes=2)
+    rig.submit(1)
+    wide = rig.submit(4, gang=4)
+    assert options_of(rig, wide) == [Option("gang", 4, 3), Option("gpus", 4, 3)]
+
+
+def test_cpu_and_memory_are_lowered_alone_and_in_steps() -> None:
+    """One node with 64 cores and 256 GiB; 10.05 cores and 100.5 GiB are taken."""
+    rig = Rig(nodes=1)
+    rig.submit(ask=Resources(0, 10_050, 100 * GIB + GIB // 2))
+    broad = rig.submit(ask=Resources(0, 60_000, GIB))
+    assert options_of(rig, broad) == [Option("cpu_milli", 60_000, 53_900)]
+    heavy = rig.submit(ask=Resources(0, 1000, 200 * GIB))
+    (option,) = options_of(rig, heavy)
+    assert (option.field, option.to) == ("memory_bytes", 155 * GIB + GIB // 2)
+
+
+def test_no_single_change_helps_against_two_shortages() -> None:
+    rig = Rig(nodes=1)
+    rig.submit(8)
+    assert options_of(rig, rig.submit(8)) == []
+
+
+def test_no_option_goes_down_to_nothing() -> None:
+    """Without its GPU the job would fit; but then it would be another job."""
+    rig = Rig(nodes=1)
+    rig.submit(8)
+    assert options_of(rig, rig.submit(1)) == []
+
+
+def test_an_option_stays_within_the_quota_and_the_room() -> None:
+    """Of 16 free GPUs the tenant may hold 5 more; then only 4 are free."""
+    rig = Rig(nodes=3)
+    rig.tenant("lab", gpus=13)
+    rig.submit(8, tenant="lab")
+    job = rig.submit(2, gang=4, tenant="lab")
+    assert options_of(rig, job) == [Option("gang", 4, 2), Option("gpus", 2, 1)]
+    rig.submit(8)
+    rig.submit(5)
+    assert options_of(rig, job) == [Option("gang", 4, 1)]
+
+
+def test_whoever_does_not_wait_gets_no_options() -> None:
+    rig = Rig(nodes=1)
+    assert options_of(rig, rig.submit(8)) == []
+
+
+def test_whoever_could_start_as_it_is_needs_none() -> None:
+    """A node came, and the cycle that will see it has not run yet."""
+    rig = Rig(nodes=1)
+    rig.submit(8)
+    waiting = rig.submit(8)
+    rig.world.fleet.join(1, "node-1", Resources(8, 64_000, 256 * GIB))
+    assert options_of(rig, waiting) == []
+
+
+def test_an_array_is_offered_what_starts_its_first_task() -> None:
+    rig = Rig(nodes=1)
+    rig.submit(5)
+    array = rig.submit(4, array=1000)
+    assert options_of(rig, array) == [Option("gpus", 4, 3)]
+
+
+def test_what_a_draft_does_not_take_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig(nodes=2)
+    rig.submit(8)
+    wide = rig.submit(8, gang=2)
+    assert options_of(rig, wide) == [Option("gang", 2, 1), Option("gpus", 8, 4)]
+    monkeypatch.setattr(advice, "find_gang", lambda _fleet, ask, _gang: None if ask.gpus == 8 else [])
+    assert [option.field for option in find_options(rig.world, rig.job(wide))] == ["gpus"]
+
+
+def test_the_search_is_bounded_for_any_amount(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = 0
+
+    def count(_world: object, asked: object) -> bool:
+        nonlocal tries
+        tries += 1
+        return asked is not huge
+
+    huge = spec(ask=Resources(62, 2**60, 2**60))
+    rig = Rig(nodes=1)
+    rig.submit(8)
+    job = rig.job(rig.submit(8))
+    monkeypatch.setattr(advice, "can_start", count)
+    monkeypatch.setattr(advice, "_keep_proven", lambda _world, _spec, found: found)
+    found = find_options(rig.world, type(job)(job.id, huge, job.accepted_at, job.phase))
+    assert [option.field for option in found] == ["gpus", "cpu_milli", "memory_bytes"]
+    assert tries <= 55
+
+
+def test_openings_of_an_idle_fleet() -> None:
+    """Nodes of 8 GPUs, 64 cores, 256 GiB: a GPU goes with 8 cores and 32 GiB."""
+    rig = Rig(nodes=2)
+    assert available(rig.world, "lab") == [
+        Opening(Resources(0, 1000, 4 * GIB), 128, 128, Code.NO_ROOM),
+        Opening(Resources(1, 8000, 32 * GIB), 16, 16, Code.NO_ROOM),
+        Opening(Resources(2, 16_000, 64 * GIB), 8, 8, Code.NO_ROOM),
+        Opening(Resources(4, 32_000, 128 * GIB), 4, 4, Code.NO_ROOM),
+        Opening(Resources(8, 64_000, 256 * GIB), 2, 2, Code.NO_ROOM),
+    ]
+
+
+def test_openings_know_the_tenant_s_quota() -> None:
+    rig = Rig(nodes=2)
+    rig.tenant("lab", gpus=3)
+    found = {it.ask.gpus: (it.tasks, it.bound) for it in available(rig.world, "lab")}
+    quota, room = Code.OVER_QUOTA, Code.NO_ROOM
+    assert found == {0: (128, room), 1: (3, quota), 2: (1, quota), 4: (0, quota), 8: (0, quota)}
+    assert [it.tasks for it in available(rig.world, "other")] == [128, 16, 8, 4, 2]
+
+
+def test_shares_are_those_of_the_most_frequent_kind_with_so_many_gpus() -> None:
+    rig = Rig(nodes=2, gpus=0, cpu_milli=4000, memory_bytes=16 * GIB)
+    rig.feed(event.NodeSeen("big", Resources(3, 10_000, 10 * GIB)))
+    assert available(rig.world, "lab") == [
+        Opening(Resources(0, 1000, 4 * GIB), 10, 10, Code.NO_ROOM),
+        Opening(Resources(1, 3300, 3413 * 2**20), 3, 3, Code.NO_ROOM),
+        Opening(Resources(2, 6600, 6826 * 2**20), 1, 1, Code.NO_ROOM),
+    ]
+
+
+def test_a_fleet_of_nothing_has_no_openings() -> None:
+    assert available(Rig().world, "lab") == []
+    assert available(Rig(nodes=1, gpus=0, cpu_milli=500).world, "lab") == []
