@@ -39,6 +39,8 @@ def _print_waiting(view: WhyView) -> None:
         click.echo(f"  ahead: {unseen} more")
     if view.position > 1:
         click.echo(f"  all ahead ask for {show_resources(view.ahead_total)}")
+    if view.offer:
+        click.echo(f"  {view.offer}")
     click.echo(f"help: {view.fix}")
 
 

@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "show": Entry("jobs", "Show one job."),
     "why": Entry("explain", "Say why a job waits, and what would help."),
     "story": Entry("explain", "Tell a job's life, step by step."),
+    "avail": Entry("avail", "List what would start now for a tenant."),
     "logs": Entry("logs", "Print a job's output."),
     "wait": Entry("jobs", "Wait until a job is over; its exit code becomes yours."),
     "cancel": Entry("jobs", "End jobs."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from muster.control.offers import view_options
 from muster.control.story import device_list
 from muster.lifecycle.gang import PHASE_OF
 from muster.model.job import Job, NodePhase
@@ -86,12 +87,13 @@ def page_jobs(world: World, *, state: str, tenant: str, phase: str, after: int, 
 
 
 def view_why(world: World, job: Job) -> WhyView:
-    """Why a job waits: the reason with its numbers, and who is ahead."""
+    """Why a job waits: the reason with its numbers, who is ahead, and what would start it now."""
     waiting = explain(world, job)
     if waiting is None:
         return why_not_waiting(job.id, phase_word(world, job))
     reason = waiting.reason
     words = put_in_words(reason)
+    options, offer = view_options(world, job)
     return WhyView(
         job=job.id,
         phase=phase_word(world, job),
@@ -103,6 +105,8 @@ def view_why(world: World, job: Job) -> WhyView:
         position=waiting.position,
         ahead=[_ahead(world.jobs[number]) for number in waiting.ahead],
         ahead_total=waiting.ahead_total,
+        options=options,
+        offer=offer,
     )
 
 

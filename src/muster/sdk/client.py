@@ -29,7 +29,7 @@ from muster.model.spec import Spec
 from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.home import Address, Home
 from muster.sdk.transport import Reply, Request, Transport
-from muster.wire.views import Health, JobPage, JobView, NodeView, Story, Submitted, TenantView, WhyView
+from muster.wire.views import AvailView, Health, JobPage, JobView, NodeView, Story, Submitted, TenantView, WhyView
 
 PATIENCE_S: Final = 15.0
 LONG_PATIENCE_S: Final = 300.0
@@ -131,6 +131,10 @@ class Client:
     def why(self, job: int) -> WhyView:
         """Why a job waits."""
         return self._get(WhyView, f"/v1/jobs/{job}/why")
+
+    def avail(self, tenant: str = "default") -> AvailView:
+        """What a tenant could start now."""
+        return self._get(AvailView, "/v1/avail", {"tenant": tenant})
 
     def story(self, job: int) -> Story:
         """A job's life, also long after its end."""

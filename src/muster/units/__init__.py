@@ -14,6 +14,7 @@ from muster.units.amounts import (
     show_bytes,
     show_cpus,
     show_resources,
+    spell_bytes,
 )
 from muster.units.times import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, parse_duration, show_duration, show_instant
 
@@ -38,4 +39,5 @@ __all__ = [
     "show_duration",
     "show_instant",
     "show_resources",
+    "spell_bytes",
 ]

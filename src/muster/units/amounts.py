@@ -118,6 +118,14 @@ def show_bytes(size: int) -> str:
     return f"{size}B"
 
 
+def spell_bytes(size: int) -> str:
+    """Bytes -> the largest binary unit that divides it, however many digits: `parse_bytes` gives the same back."""
+    for unit in ("Pi", "Ti", "Gi", "Mi", "Ki"):
+        if size and size % _BYTE_UNITS[unit] == 0:
+            return f"{size // _BYTE_UNITS[unit]}{unit}"
+    return str(size)
+
+
 def show_resources(amount: Resources) -> str:
     """`8 GPUs, 64 CPUs, 512Gi`; what is zero is left out."""
     parts = []

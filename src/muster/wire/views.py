@@ -80,8 +80,18 @@ class Ahead(View, frozen=True):
     ask: Resources
 
 
+class OptionView(View, frozen=True):
+    """One change with which a job would start now: `flag` is how `muster run` takes it."""
+
+    field: str
+    asked: int
+    to: int
+    flag: str
+    words: str
+
+
 class WhyView(View, frozen=True):
-    """Why a job waits, in words and in numbers."""
+    """Why a job waits, in words and in numbers; `offer` says in one line what would start it now."""
 
     job: int
     phase: str
@@ -93,6 +103,25 @@ class WhyView(View, frozen=True):
     position: int = 0
     ahead: list[Ahead] = []
     ahead_total: Resources = Resources()
+    options: list[OptionView] = []
+    offer: str = ""
+
+
+class OpeningView(View, frozen=True):
+    """An ask per task: how many one-task jobs with it would start now, the largest gang, and what keeps out more."""
+
+    ask: Resources
+    flags: str
+    tasks: int
+    gang: int
+    limited_by: str
+
+
+class AvailView(View, frozen=True):
+    """What a tenant could start now, the smallest ask first."""
+
+    tenant: str
+    openings: list[OpeningView]
 
 
 class StoryLine(View, frozen=True):

@@ -1,14 +1,16 @@
-"""Reasons in words: the one wording that the command line, the API and the SDK share.
+"""Reasons and options in words: the one wording that the command line, the API and the SDK share.
 
-Each code has a sentence and one fix, as templates over the Reason's own numbers. A test keeps the table total.
+Each code has a sentence and one fix, as templates over the Reason's own numbers. A test keeps the table total. An
+option is also written as the flag of `muster run` that takes it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from muster.model.reason import Code, Reason
-from muster.units import show_bytes, show_cpus
+from muster.units import Resources, show_bytes, show_cpus, spell_bytes
 
 
 class Words(NamedTuple):
@@ -78,6 +80,23 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.INVARIANT: Words("a law of Muster was broken: {subject}: {detail}", "report it with the recorded bundle"),
 }
 
+
+class Flag(NamedTuple):
+    """How a field is typed, exactly, and what it is called in a sentence."""
+
+    name: str
+    spell: Callable[[int], str]
+    what: str
+
+
+_FLAGS: Final = {
+    "gang": Flag("--gang", str, "tasks at once"),
+    "gpus": Flag("--gpus", str, "GPUs per task"),
+    "cpu_milli": Flag("--cpus", show_cpus, "CPUs per task"),
+    "memory_bytes": Flag("--memory", spell_bytes, "memory per task"),
+}
+_BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}
+
 _SHOW: Final = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}
 _NAMES: Final = {"cpu_milli": "CPUs", "memory_bytes": "memory", "gpus": "GPUs"}
 
@@ -95,3 +114,36 @@ def put_in_words(reason: Reason) -> Words:
     }
     what, fix = _TABLE[reason.code]
     return Words(what.format(**fields), fix.format(**fields))
+
+
+def spell_flag(field: str, amount: int) -> str:
+    """An amount as `muster run` takes it: `--memory 61Gi`. Nothing is rounded."""
+    return f"{_FLAGS[field].name} {_FLAGS[field].spell(amount)}"
+
+
+def spell_ask(ask: Resources) -> str:
+    """An ask as `muster run` takes it; memory that is not asked for is left out."""
+    fields = [field for field in ask.__struct_fields__ if field == "cpu_milli" or getattr(ask, field)]
+    return " ".join(spell_flag(field, getattr(ask, field)) for field in fields)
+
+
+def put_option_in_words(field: str, asked: int, to: int) -> str:
+    """One change: `tasks at once: 2 instead of 4`."""
+    flag, show = _FLAGS[field], _SHOW.get(field, str)
+    return f"{flag.what}: {flag.spell(to)} instead of {show(asked)}"
+
+
+def put_offer_in_words(options: Sequence[tuple[str, int, int]], *, is_array: bool, is_next: bool) -> str:
+    """All of them, as (field, asked, to), in one line; or that none would do, or that none is needed."""
+    who = "its first task starts" if is_array else "starts"
+    if is_next:
+        return f"{who} with the next cycle, as it is"
+    if not options:
+        return "no single change to the job would start it now"
+    changes = [f"{spell_flag(field, to)} (asked {_SHOW.get(field, str)(asked)})" for field, asked, to in options]
+    return f"{who} now if: {' · '.join(changes)}"
+
+
+def name_bound(code: Code) -> str:
+    """What keeps more from starting, in one word."""
+    return _BOUNDS[code]

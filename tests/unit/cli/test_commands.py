@@ -15,10 +15,12 @@ from muster.sdk.transport import Reply, Request, Transport
 from muster.units import Resources
 from muster.wire.views import (
     Ahead,
+    AvailView,
     Health,
     JobPage,
     JobView,
     NodeView,
+    OpeningView,
     Place,
     Story,
     StoryLine,
@@ -140,6 +142,29 @@ def test_why_names_the_reason_the_line_and_the_fix(serve: Serve, capsys: pytest.
         "  all ahead ask for 20 GPUs",
         "help: wait, or ask for fewer tasks",
     ]
+
+
+def test_why_prints_what_the_server_offers(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    offer = "starts now if: --gang 2 (asked 4)"
+    serve({"GET /v1/jobs/9/why": WhyView(9, "queued", "M201", "waiting for room", "wait", 4, 2, 1, offer=offer)})
+    assert output_of(capsys, "why", "9").splitlines()[-2:] == [f"  {offer}", "help: wait"]
+
+
+def test_avail_shows_a_table_or_the_api_json(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    view = AvailView("lab", [OpeningView(ASK, "--gpus 2 --cpus 1.5", 6, 6, "quota")])
+    seen = serve({"GET /v1/avail": view})
+    heads, row = output_of(capsys, "avail", "--tenant", "lab").splitlines()
+    assert heads.split("  ")[0] == "EACH"
+    assert [cell.strip() for cell in row.split("  ") if cell] == ["2g 1.5c", "6", "6", "quota", "--gpus 2 --cpus 1.5"]
+    assert seen[-1].path == "/v1/avail?tenant=lab"
+    assert msgspec.json.decode(output_of(capsys, "avail", "-o", "json"), type=AvailView) == view
+    assert seen[-1].path == "/v1/avail?tenant=default"
+
+
+def test_avail_of_no_fleet_says_so(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"GET /v1/avail": AvailView("default", [])})
+    assert run_command(["avail"]) == 0
+    assert capsys.readouterr().err == "no node has reported yet\n"
 
 
 def test_why_of_a_running_job_says_where_and_since(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

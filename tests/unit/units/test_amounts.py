@@ -16,6 +16,7 @@ from muster.units import (
     show_bytes,
     show_cpus,
     show_resources,
+    spell_bytes,
 )
 
 
@@ -66,6 +67,11 @@ def test_words_for_amounts() -> None:
     assert show_resources(Resources(1, 1000, 2**30)) == "1 GPU, 1 CPU, 1Gi"
     assert show_resources(Resources(8, 64_000)) == "8 GPUs, 64 CPUs"
     assert show_resources(ZERO) == "nothing"
+
+
+@pytest.mark.parametrize("size", [0, 1, 1023, 2**10, 1536, 10**9, 4097 * 2**20, 61 * 2**30, 2**50, AMOUNT_MAX])
+def test_a_size_that_is_spelled_is_parsed_to_the_same(size: int) -> None:
+    assert parse_bytes(spell_bytes(size)) == size
 
 
 def test_sums_are_checked_and_never_stick_at_the_ceiling() -> None:

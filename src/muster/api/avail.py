@@ -1,0 +1,30 @@
+"""What would start now, over HTTP. Answered by the follower alone, from its own world."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.jobs import read_response, read_world
+from muster.control.follower import Follower
+from muster.control.offers import view_avail
+from muster.model.errors import RejectedError
+from muster.model.reason import Code, Reason
+from muster.model.spec import is_name
+
+
+class Avail:
+    """The route /v1/avail."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self.routes = [Route("/v1/avail", self.avail, methods=["GET"])]
+
+    async def avail(self, request: Request) -> Response:
+        """What a tenant could start now; one that was never named has no quota, as for a submit."""
+        tenant = request.query_params.get("tenant", "default")
+        if not is_name(tenant):
+            raise RejectedError(Reason(Code.BAD_NAME, "tenant", len(tenant), 128, tenant[:40]))
+        world = await read_world(request, self._follower)
+        return read_response(world, view_avail(world, tenant))

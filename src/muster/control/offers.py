@@ -1,0 +1,42 @@
+"""Offers: what would start now, as a reader sees it. Questions to `scheduler.advice`, answered in wire shapes.
+
+A follower asks its own living world and does not wait in between. That is safe because nothing is tried on that world:
+the options are placed on a fork of it, so that the next entry is folded into a world that nobody touched.
+"""
+
+from __future__ import annotations
+
+from muster.model.job import Job
+from muster.scheduler.advice import Opening, Option, available, can_start, find_options
+from muster.wire.views import AvailView, OpeningView, OptionView
+from muster.wire.words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
+from muster.world.world import World
+
+
+def view_options(world: World, job: Job) -> tuple[list[OptionView], str]:
+    """The options of a job that waits, and the one line that offers them."""
+    options = find_options(world, job)
+    is_next = not options and can_start(world, job.spec)
+    changes = [(option.field, option.asked, option.to) for option in options]
+    offer = put_offer_in_words(changes, is_array=bool(job.spec.array), is_next=is_next)
+    return [_option(option) for option in options], offer
+
+
+def view_avail(world: World, tenant: str) -> AvailView:
+    """What a tenant could start now."""
+    return AvailView(tenant, [_opening(opening) for opening in available(world, tenant)])
+
+
+def _option(option: Option) -> OptionView:
+    field, asked, to = option.field, option.asked, option.to
+    return OptionView(field, asked, to, spell_flag(field, to), put_option_in_words(field, asked, to))
+
+
+def _opening(opening: Opening) -> OpeningView:
+    return OpeningView(
+        ask=opening.ask,
+        flags=spell_ask(opening.ask),
+        tasks=opening.tasks,
+        gang=opening.gang,
+        limited_by=name_bound(opening.bound),
+    )
