@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from muster.api.avail import Avail
+from muster.api.bars import Bars
 from muster.api.fleet import Fleet
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
@@ -22,7 +23,7 @@ from muster.ports import Logs
 def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] = ()) -> ASGIApp:
     """The API of one follower."""
     app = Starlette(
-        routes=[*Jobs(follower, logs).routes, *Fleet(follower).routes, *Avail(follower).routes],
+        routes=[*Jobs(follower, logs).routes, *Fleet(follower).routes, *Bars(follower).routes, *Avail(follower).routes],
         exception_handlers={
             MusterError: on_muster_error,
             HTTPException: on_http_error,

@@ -8,6 +8,7 @@ from typing import Final
 import click
 import msgspec
 
+from muster.cli.bars import show_bars
 from muster.cli.printing import print_json, print_table
 from muster.model.job import Quota
 from muster.sdk.client import Client
@@ -35,7 +36,7 @@ def nodes(output: str) -> None:
     elif not views:
         click.echo("no node has reported yet", err=True)
     else:
-        heads = ("NODE", "PHASE", "GPUS FREE", "CPUS FREE", "MEMORY FREE", "JOBS")
+        heads = ("NODE", "PHASE", "GPUS FREE", "CPUS FREE", "MEMORY FREE", "JOBS", "BARS")
         print_table(heads, [_node_row(view) for view in views])
 
 
@@ -48,6 +49,7 @@ def _node_row(view: NodeView) -> tuple[str, ...]:
         f"{show_cpus(free.cpu_milli)}/{show_cpus(whole.cpu_milli)}",
         f"{show_bytes(free.memory_bytes)}/{show_bytes(whole.memory_bytes)}",
         str(view.jobs),
+        show_bars(view.bars),
     )
 
 

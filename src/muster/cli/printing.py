@@ -44,7 +44,7 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     shown = [(name, value) for name, value in fields if value]
     width = max((len(name) for name, _ in shown), default=0) + 1
     for name, value in shown:
-        click.echo(f"{name + ':':<{width}} {_plain(value)}")
+        click.echo(f"{name + ':':<{width}} {show_plain(value)}")
 
 
 def print_json(value: object) -> None:
@@ -92,7 +92,7 @@ def show_end(view: JobView) -> str:
     return f"failed: {words.get(view.why, f'exit code {view.exit_code}')}"
 
 
-def _plain(text: str) -> str:
+def show_plain(text: str) -> str:
     """What somebody else chose must not steer this terminal: control characters are shown as escapes."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 

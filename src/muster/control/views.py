@@ -7,12 +7,12 @@ from typing import Final
 from muster.control.offers import view_options
 from muster.control.story import device_list
 from muster.lifecycle.gang import PHASE_OF
-from muster.model.job import Job, NodePhase
+from muster.model.job import Bar, Job, NodePhase
 from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succeeded, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.scheduler.reasons import explain
 from muster.units import Resources
-from muster.wire.views import Ahead, JobPage, JobView, NodeView, Place, TaskCounts, TenantView, WhyView
+from muster.wire.views import Ahead, BarView, JobPage, JobView, NodeView, Place, TaskCounts, TenantView, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
 from muster.world.world import World
@@ -126,6 +126,7 @@ def view_nodes(world: World) -> list[NodeView]:
             capacity=fleet.capacity(slot),
             free=Resources(*fleet.free_vector(slot)),
             jobs=len(fleet.holders.get(slot, ())),
+            bars=[_bar(bar) for bar in fleet.bars.get(slot, ())],
         )
         for slot, name in enumerate(fleet.names)
     ]
@@ -145,6 +146,10 @@ def view_tenant(world: World, name: str) -> TenantView:
 
 def _ahead(job: Job) -> Ahead:
     return Ahead(job.id, job.spec.tenant, job.spec.tasks, job.spec.ask)
+
+
+def _bar(bar: Bar) -> BarView:
+    return BarView(bar.kind.value, bar.owner, bar.since, bar.reason, bar.until, bar.lets_finish)
 
 
 def _exit_code(job: Job) -> int | None:

@@ -23,7 +23,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from muster.model.errors import RejectedError
-from muster.model.job import Quota
+from muster.model.job import BarKind, Quota
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.sdk.errors import make_error, strange_answer
@@ -99,6 +99,17 @@ class Client:
         """Name a tenant and what it may hold at once."""
         body = {field: getattr(quota, field) for field in Quota.__struct_fields__}
         self._send(Request("PUT", f"/v1/tenants/{quote(tenant, safe='')}", body=msgspec.json.encode(body)))
+
+    def bar(
+        self, node: str, kind: BarKind, *, reason: str = "", until_ms: int | None = None, lets_finish: bool = True
+    ) -> None:
+        """Keep new work off a node: until the instant `until_ms`, or until `unbar`."""
+        body = {"reason": reason, "until_ms": until_ms, "lets_finish": lets_finish}
+        self._send(Request("PUT", _bar_path(node, kind), body=msgspec.json.encode(body)))
+
+    def unbar(self, node: str, kind: BarKind) -> None:
+        """Lift your bar of that kind, if there is one."""
+        self._send(Request("DELETE", _bar_path(node, kind)))
 
     def settle(self) -> None:
         """Wait until reads show what this client wrote, also to another client that asks next."""
@@ -185,3 +196,7 @@ class Client:
         reply = self._transport.send(request)
         self._seq = max(self._seq, reply.number("Muster-Seq") or 0)
         return reply
+
+
+def _bar_path(node: str, kind: BarKind) -> str:
+    return f"/v1/nodes/{quote(node, safe='')}/bars/{kind.value}"

@@ -140,14 +140,32 @@ class Story(View, frozen=True):
     lines: list[StoryLine]
 
 
+class Changed(View, frozen=True):
+    """The answer to a change that makes no job: the entry to read at least."""
+
+    seq: int
+
+
+class BarView(View, frozen=True):
+    """What keeps new work off a node: until then, or until its owner lifts it. Some also stop what runs."""
+
+    kind: str
+    owner: str
+    since_ms: int
+    reason: str = ""
+    until_ms: int | None = None
+    lets_finish: bool = True
+
+
 class NodeView(View, frozen=True):
-    """A node and what is free on it."""
+    """A node and what is free on it; nothing new goes there while it has bars."""
 
     name: str
     phase: str
     capacity: Resources
     free: Resources
     jobs: int = 0
+    bars: list[BarView] = []
 
 
 class TenantView(View, frozen=True):

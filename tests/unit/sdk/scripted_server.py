@@ -44,7 +44,7 @@ class ScriptedServer:
             def handle_any(handler) -> None:  # noqa: N805 - `self` is the script's owner
                 self._answer(handler)
 
-            do_GET = do_POST = do_PUT = handle_any  # noqa: N815 - the names are the standard library's
+            do_GET = do_POST = do_PUT = do_DELETE = handle_any  # noqa: N815 - the names are the standard library's
 
             def log_message(handler, format: str, *args: object) -> None:  # noqa: A002, N805 - the library's signature
                 return

@@ -11,14 +11,14 @@ import pytest
 from scripted_server import Answer, ScriptedServer
 
 from muster.model.errors import ConflictError, RejectedError
-from muster.model.job import Quota
+from muster.model.job import BarKind, Quota
 from muster.model.reason import Code
 from muster.model.spec import Spec
 from muster.sdk import Client
 from muster.sdk.errors import NoServerError, RefusedError, UnfitError, code_of, words_of
 from muster.sdk.home import Address, Home
 from muster.sdk.transport import Reply, Request, Transport
-from muster.wire.views import Health, JobPage, JobView, NodeView, Problem, Submitted
+from muster.wire.views import Changed, Health, JobPage, JobView, NodeView, Problem, Submitted
 from muster.wire.words import put_in_words
 
 SPEC = Spec(("true",))
@@ -227,6 +227,17 @@ def test_a_quota_is_sent_whole_and_its_tenant_quoted(server: ScriptedServer, cli
     client.set_quota("team/a", Quota(gpus=16))
     assert server.seen[0].path == "/v1/tenants/team%2Fa"
     assert msgspec.json.decode(server.seen[0].body) == {"gpus": 16, "cpu_milli": None, "memory_bytes": None}
+
+
+def test_a_bar_is_named_by_its_node_and_kind(server: ScriptedServer, client: Client) -> None:
+    server.script = [Answer(200, Changed(3)), Answer(200, Changed(4))]
+    client.bar("rack/n1", BarKind.DRAIN, reason="fan", until_ms=9, lets_finish=False)
+    client.unbar("rack/n1", BarKind.DRAIN)
+    assert [(item.method, item.path) for item in server.seen] == [
+        ("PUT", "/v1/nodes/rack%2Fn1/bars/drain"),
+        ("DELETE", "/v1/nodes/rack%2Fn1/bars/drain"),
+    ]
+    assert msgspec.json.decode(server.seen[0].body) == {"reason": "fan", "until_ms": 9, "lets_finish": False}
 
 
 def test_lists_are_tuples_of_views(server: ScriptedServer, client: Client) -> None:

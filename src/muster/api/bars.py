@@ -1,0 +1,71 @@
+"""Bars over HTTP: keep new work off a node, and lift what keeps it off.
+
+A bar is named by its node and kind; whose it is follows from who asks. Until there are users there is one token, so
+every bar that comes this way is the operator's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.jobs import CAUSE
+from muster.api.params import read_body, read_choice
+from muster.api.problems import JsonResponse, ProblemResponse
+from muster.control.follower import Follower
+from muster.model.event import BarNode, UnbarNode
+from muster.model.job import INSTANT_MAX, BarKind
+from muster.model.reason import Refused
+from muster.wire.link import Answer
+from muster.wire.views import Changed
+
+OPERATOR: Final = "operator"
+KINDS: Final = tuple(kind.value for kind in BarKind)
+
+
+class BarBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A bar as a client sends it: without `until_ms` it stands until it is lifted."""
+
+    reason: str = ""
+    until_ms: Annotated[int, msgspec.Meta(ge=0, le=INSTANT_MAX)] | None = None
+    lets_finish: bool = True
+
+
+_bar_decoder: Final = msgspec.json.Decoder(BarBody)
+
+
+class Bars:
+    """The routes below /v1/nodes that change something."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        path = "/v1/nodes/{name:path}/bars/{kind}"
+        self.routes = [Route(path, self.bar, methods=["PUT"]), Route(path, self.unbar, methods=["DELETE"])]
+
+    async def bar(self, request: Request) -> Response:
+        """Set a bar, or replace it."""
+        name, kind = _read_target(request)
+        body = await read_body(request, _bar_decoder, "bar")
+        event = BarNode(name, kind, OPERATOR, body.reason, body.until_ms, body.lets_finish, CAUSE)
+        return _respond(await self._follower.ask(event))
+
+    async def unbar(self, request: Request) -> Response:
+        """Lift a bar; one that does not stand is lifted already."""
+        name, kind = _read_target(request)
+        return _respond(await self._follower.ask(UnbarNode(name, kind, OPERATOR, CAUSE)))
+
+
+def _read_target(request: Request) -> tuple[str, BarKind]:
+    kind = read_choice(request.path_params["kind"], "kind", KINDS, default="")
+    return request.path_params["name"], BarKind(kind)
+
+
+def _respond(answer: Answer) -> Response:
+    headers = {"Muster-Seq": str(answer.seq)}
+    if isinstance(answer.reply, Refused):
+        return ProblemResponse(answer.reply.reason, headers=headers)
+    return JsonResponse(Changed(answer.seq), headers=headers)

@@ -1,0 +1,88 @@
+"""`muster cordon`, `drain` and `uncordon`: keep new work off a node, empty it, and give it back."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from muster.cli.printing import show_plain
+from muster.model.job import BarKind
+from muster.sdk.client import Client
+from muster.units import parse_duration, show_duration
+from muster.wire.views import BarView, NodeView
+
+_reason = click.option("--reason", default="", metavar="TEXT", help="Why, for whoever looks at the node.")
+_span = click.option("--for", "span", metavar="TIME", help="Lift it by itself after so long, such as 2h.")
+
+
+@click.command()
+@click.argument("node")
+@_reason
+@_span
+def cordon(node: str, reason: str, span: str | None) -> None:
+    """Keep new work off a node; what runs there goes on."""
+    view = _bar(node, BarKind.CORDON, reason, span)
+    click.echo(f"{node} is cordoned; {_count(view, 'goes', 'go')} on there")
+
+
+@click.command()
+@click.argument("node")
+@_reason
+@_span
+@click.option("--now", is_flag=True, help="Stop what runs there; it waits again, in its old place.")
+def drain(node: str, reason: str, span: str | None, now: bool) -> None:
+    """Empty a node: nothing new goes there, and what runs there finishes."""
+    view = _bar(node, BarKind.DRAIN, reason, span, lets_finish=not now)
+    if not view.jobs:
+        click.echo(f"{node} is drained; nothing runs there")
+    else:
+        click.echo(f"{node} is draining; {_count(view, 'is', 'are')} {'told to stop' if now else 'to finish there'}")
+
+
+@click.command()
+@click.argument("node")
+def uncordon(node: str) -> None:
+    """Lift your cordon and your drain of a node."""
+    with Client() as client:
+        for kind in BarKind:
+            client.unbar(node, kind)
+        bars = _get_node(client, node).bars
+    click.echo(f"{node} is still barred: {show_bars(bars)}" if bars else f"{node} is open for new work")
+
+
+def show_bars(bars: list[BarView]) -> str:
+    """`drain by operator, 1h 30m left: disk swap`, one after the other."""
+    return "; ".join(_show_bar(bar) for bar in bars)
+
+
+def _show_bar(bar: BarView) -> str:
+    left = "" if bar.until_ms is None else f", {_show_left(bar.until_ms)} left"
+    return f"{bar.kind} by {bar.owner}{left}{': ' if bar.reason else ''}{show_plain(bar.reason)}"
+
+
+def _show_left(until_ms: int) -> str:
+    return show_duration(max(0, until_ms - _now_ms()) // 1000 * 1000)
+
+
+def _bar(node: str, kind: BarKind, reason: str, span: str | None, *, lets_finish: bool = True) -> NodeView:
+    until_ms = None if span is None else _now_ms() + parse_duration(span)
+    with Client() as client:
+        client.bar(node, kind, reason=reason, until_ms=until_ms, lets_finish=lets_finish)
+        return _get_node(client, node)
+
+
+def _get_node(client: Client, name: str) -> NodeView:
+    return next(view for view in client.nodes() if view.name == name)
+
+
+def _count(view: NodeView, one: str, many: str) -> str:
+    """`1 job goes`, `2 jobs go`."""
+    return f"1 job {one}" if view.jobs == 1 else f"{view.jobs or 'no'} jobs {many}"
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+COMMANDS = {"cordon": cordon, "drain": drain, "uncordon": uncordon}

@@ -1,0 +1,105 @@
+"""`cordon`, `drain` and `uncordon`: what they send and what they say. No server and no socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import pytest
+
+from muster.cli import bars
+from muster.cli.main import run_command
+from muster.sdk.transport import Reply, Request, Transport
+from muster.units import HOUR_MS, Resources
+from muster.wire.views import BarView, Changed, NodeView
+
+NOW_MS = 1_000_000_000
+OPEN = NodeView("n1", "up", Resources(8), Resources(6), 2)
+CORDON = "/v1/nodes/n1/bars/cordon"
+DRAIN = "/v1/nodes/n1/bars/drain"
+
+Serve: TypeAlias = Callable[[NodeView], list[Request]]
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
+    """A server with one node, which takes every change."""
+    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
+    monkeypatch.setattr(bars, "_now_ms", lambda: NOW_MS)
+
+    def start(node: NodeView) -> list[Request]:
+        seen: list[Request] = []
+
+        def answer(_: Transport, request: Request) -> Reply:
+            seen.append(request)
+            value: object = (node,) if request.method == "GET" else Changed(5)
+            return Reply(200, {"muster-seq": "5"}, msgspec.json.encode(value))
+
+        monkeypatch.setattr(Transport, "_try", answer)
+        return seen
+
+    return start
+
+
+def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run_command(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def sent(request: Request) -> tuple[str, str, Mapping[str, object]]:
+    return request.method, request.path, msgspec.json.decode(request.body)
+
+
+def test_cordon_says_what_goes_on(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = serve(OPEN)
+    assert told(capsys, "cordon", "n1", "--reason", "fan", "--for", "2h") == "n1 is cordoned; 2 jobs go on there\n"
+    body = {"reason": "fan", "until_ms": NOW_MS + 2 * HOUR_MS, "lets_finish": True}
+    assert sent(seen[0]) == ("PUT", CORDON, body)
+    assert seen[1].headers["Muster-At-Least"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "flags", "words"),
+    [
+        (2, (), "draining; 2 jobs are to finish there"),
+        (1, (), "draining; 1 job is to finish there"),
+        (0, (), "drained; nothing runs there"),
+        (1, ("--now",), "draining; 1 job is told to stop"),
+        (0, ("--now",), "drained; nothing runs there"),
+    ],
+)
+def test_drain_says_what_becomes_of_the_jobs(
+    serve: Serve, capsys: pytest.CaptureFixture[str], jobs: int, flags: tuple[str, ...], words: str
+) -> None:
+    seen = serve(msgspec.structs.replace(OPEN, jobs=jobs))
+    assert told(capsys, "drain", "n1", *flags) == f"n1 is {words}\n"
+    assert sent(seen[0]) == ("PUT", DRAIN, {"reason": "", "until_ms": None, "lets_finish": not flags})
+
+
+def test_uncordon_lifts_both_kinds_and_tells_what_is_left(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = serve(OPEN)
+    assert told(capsys, "uncordon", "n1") == "n1 is open for new work\n"
+    assert [(item.method, item.path) for item in seen[:2]] == [("DELETE", CORDON), ("DELETE", DRAIN)]
+    serve(msgspec.structs.replace(OPEN, bars=[BarView("drain", "them", 1, "fan")]))
+    assert told(capsys, "uncordon", "n1") == "n1 is still barred: drain by them: fan\n"
+
+
+def test_nodes_shows_bars_and_a_reason_cannot_steer_the_terminal(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bar = BarView("drain", "operator", 1, "disk\x1b[2J swap", NOW_MS + HOUR_MS + 90_500)
+    serve(msgspec.structs.replace(OPEN, bars=[BarView("cordon", "operator", 1), bar]))
+    heads, row = told(capsys, "nodes").splitlines()
+    assert heads.split()[-2:] == ["JOBS", "BARS"]
+    assert row.endswith(r"2     cordon by operator; drain by operator, 1h 1m left: disk\x1b[2J swap")
+
+
+def test_a_duration_that_is_none_is_refused_before_anything_is_sent(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = serve(OPEN)
+    assert run_command(["cordon", "n1", "--for", "soon"]) == 2
+    assert capsys.readouterr().err.startswith("error[M102]: duration 'soon'")
+    assert not seen
