@@ -58,7 +58,9 @@ def phase_word(world: World, job: Job) -> str:
     counts = world.arrays[job.id].counts
     if counts[TaskPhase.RUNNING]:
         return "running"
-    return "starting" if counts[TaskPhase.STARTING] else "queued"
+    if counts[TaskPhase.STARTING]:
+        return "starting"
+    return "stopping" if counts[TaskPhase.STOPPING] else "queued"
 
 
 def find_try(world: World, job: Job, task: int) -> tuple[int, bool]:

@@ -9,13 +9,13 @@ from muster.control.story import find_tries, show_devices, tell, view_from_story
 from muster.control.views import find_try, page_jobs, view_job, view_nodes, view_tenants, view_why
 from muster.kernel.kernel import Kernel
 from muster.model import fact
-from muster.model.event import Cancel, Event, Exited, NodeGone, NodeSeen, SetTenant, Started, Submit
-from muster.model.job import Quota
+from muster.model.event import BarNode, Cancel, Event, Exited, NodeGone, NodeSeen, SetTenant, Started, Submit
+from muster.model.job import BarKind, Quota
 from muster.model.reason import Done
 from muster.model.spec import Spec
 from muster.units import Resources
 from muster.wire.codec import Entry
-from muster.wire.views import Place, TaskCounts
+from muster.wire.views import BarView, Place, TaskCounts
 from muster.world.world import World
 
 
@@ -157,6 +157,20 @@ def test_a_running_job_shows_its_places() -> None:
     assert view.places == [Place("node-1", 8, list(range(8))), Place("node-2", 1, [0])]
     assert [node.free.gpus for node in view_nodes(tale.world)] == [0, 7]
     assert [(tenant.name, tenant.used.gpus) for tenant in view_tenants(tale.world)] == [("default", 9)]
+
+
+def test_a_drained_node_shows_its_bar_and_its_jobs_tell_of_it() -> None:
+    tale = Tale()
+    gang, array = tale.submit(ask=Resources(gpus=2)), tale.submit(array=2, ask=Resources(gpus=1))
+    tale.tell(BarNode("node-1", BarKind.DRAIN, "crew", "fan", until=90_000, lets_finish=False))
+    assert [node.bars for node in view_nodes(tale.world)] == [
+        [BarView("drain", "crew", tale.at, "fan", 90_000, lets_finish=False)],
+        [],
+    ]
+    assert [view_job(tale.world, tale.world.jobs[job]).phase for job in (gang, array)] == ["stopping", "stopping"]
+    tale.tell(Exited(gang, 1, 143), Exited(array, 1, 143, 0, 2))
+    assert tale.story(gang)[2:4] == ["told to stop: node drained", "requeued: node drained, exit 143"]
+    assert tale.story(array)[2:4] == ["tasks 0-1 stopping", "tasks 0-1 requeued: node drained, exit 143"]
 
 
 def test_pages_continue_where_the_last_one_ended() -> None:
