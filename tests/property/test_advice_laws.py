@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.kernel.kernel import Kernel
-from muster.model.event import NodeSeen, NodeSilent, SetTenant, Submit
+from muster.model.event import BarNode, NodeSeen, NodeSilent, SetTenant, Submit
 from muster.model.fact import Placed, TasksPlaced
-from muster.model.job import Job, Quota
+from muster.model.job import BarKind, Job, Quota
 from muster.model.reason import Refused
 from muster.model.spec import Spec
 from muster.scheduler.advice import (
@@ -33,7 +33,7 @@ CPU, MEMORY = CPU_STEP_MILLI, MEMORY_STEP_BYTES
 
 
 def build(seed: int) -> World:
-    """A world after its cycles: crowded nodes, some of them silent, tenants with and without a quota.
+    """A world after its cycles: crowded nodes, some of them silent or barred, tenants with and without a quota.
 
     Drawn by dice, for hypothesis prefers simple worlds, and in those nobody waits who could be helped.
     """
@@ -47,6 +47,8 @@ def build(seed: int) -> World:
         kernel.handle([Submit(_draw_spec(dice))], 3 + at)
         if not dice.randint(0, 9):
             kernel.handle([NodeSilent(f"n{dice.randint(0, 3)}")], 3 + at)
+        if not dice.randint(0, 9):
+            kernel.handle([BarNode(f"n{dice.randint(0, 3)}", BarKind.CORDON, "admin")], 3 + at)
     return kernel.world
 
 

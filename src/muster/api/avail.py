@@ -26,5 +26,5 @@ class Avail:
         tenant = request.query_params.get("tenant", "default")
         if not is_name(tenant):
             raise RejectedError(Reason(Code.BAD_NAME, "tenant", len(tenant), 128, tenant[:40]))
-        world = await read_world(request, self._follower)
-        return read_response(world, view_avail(world, tenant))
+        await read_world(request, self._follower)
+        return read_response(*await self._follower.study(lambda world: view_avail(world, tenant)))

@@ -25,7 +25,7 @@ from muster.model.reason import Code, Reason, Refused
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
 from muster.wire.link import Answer
-from muster.wire.views import JobView, Submitted
+from muster.wire.views import JobView, Submitted, WhyView
 from muster.world.world import World
 
 LIMIT_DEFAULT: Final = 100
@@ -95,11 +95,9 @@ class Jobs:
     async def why(self, request: Request) -> Response:
         """Why a job waits."""
         number = read_job(request)
-        world = await read_world(request, self._follower)
-        job = world.jobs.get(number)
-        if job is not None:
-            return read_response(world, view_why(world, job))
-        return read_response(world, why_not_waiting(number, (await self._view(number)).phase))
+        await read_world(request, self._follower)
+        world, view = await self._follower.study(lambda seen: _find_why(seen, number))
+        return read_response(world, view or why_not_waiting(number, (await self._view(number)).phase))
 
     async def story(self, request: Request) -> Response:
         """A job's life."""
@@ -187,6 +185,11 @@ def answer_response(answer: Answer, status: int) -> Response:
 def _is_done(world: World, number: int) -> bool:
     job = world.jobs.get(number)
     return job is None or is_over(job)
+
+
+def _find_why(world: World, number: int) -> WhyView | None:
+    job = world.jobs.get(number)
+    return None if job is None else view_why(world, job)
 
 
 def _check_task(task: int, spec: Spec) -> None:

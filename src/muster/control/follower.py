@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from muster.control.line import Line
 from muster.control.story import get_beginning
@@ -30,6 +30,8 @@ ENTRIES_AT_ONCE: Final = 256
 LAGS_KEPT: Final = 1000
 WAITERS_MAX: Final = 10_000
 
+T = TypeVar("T")
+
 
 class Follower:
     """One world, kept as near to the leader's as the journal lets it be."""
@@ -43,6 +45,7 @@ class Follower:
         self._news = asyncio.Event()
         self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
         self._waiters: dict[asyncio.Future[None], Callable[[World], bool]] = {}
+        self._studying = asyncio.Lock()
 
     @property
     def is_led(self) -> bool:
@@ -104,6 +107,15 @@ class Follower:
         finally:
             del self._waiters[waiter]
         return True
+
+    async def study(self, question: Callable[[World], T]) -> tuple[World, T]:
+        """Answer what takes longer than a read, and give the world that the answer rests on.
+
+        The question is put to a fork, in a thread, while entries are folded here. One at a time: each holds a world.
+        """
+        async with self._studying:
+            twin = self.world.fork()
+            return twin, await asyncio.to_thread(question, twin)
 
     async def read_story(self, job: int) -> list[Entry]:
         """Every entry of a job's life, from the journal."""

@@ -1,7 +1,7 @@
 """Offers: what would start now, as a reader sees it. Questions to `scheduler.advice`, answered in wire shapes.
 
-A follower asks its own living world and does not wait in between. That is safe because nothing is tried on that world:
-the options are placed on a fork of it, so that the next entry is folded into a world that nobody touched.
+They walk over every shelf many times, so a follower puts them to a fork (`Follower.study`) and goes on folding: the
+answer rests on one entry from beginning to end, and nothing is ever tried on the world that is followed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """advice: what would start now. Which one change to a job that waits, and which asks of a tenant, and how many of them.
 
 The promise is "if it were submitted now", in the world as it is after a cycle: whoever waits then cannot start, so
-nobody goes first. (A cycle that ended at its limit of starts leaves some who can; a job among them gets no options.)
+nobody goes first. (A cycle that ended at its limit of starts leaves some who can: they go first in the next.)
 The search asks the arithmetic of the cycle, room and quota both; what it finds is offered only after it was placed.
 
 It is placed on a draft of a fork, never on the world that was given. A draft places what waits in its world, so the
 changed job has to be accepted first, and no inverse takes that back; undoing a placement also wakes shapes that slept
 for good reason. A fork costs milliseconds, once per question and only if there is something to prove, and leaves no
-trace. Here are integers and no words: how a change is said, or typed, is the surface's.
+trace. A question costs up to 56 walks over the shelves: whoever has something else to do puts it in a thread. Here are
+integers and no words: how a change is said, or typed, is the surface's.
 """
 
 from __future__ import annotations

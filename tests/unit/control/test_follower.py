@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -44,6 +45,30 @@ def write_retired_job(store: GateStore) -> None:
         assert commit is not None
         store.append([commit])
     assert not kernel.world.jobs
+
+
+def test_a_question_rests_on_one_entry_while_the_fold_goes_on(tmp_path: Path) -> None:
+    async def scenes(stage: Stage) -> None:
+        asked, go_on = threading.Event(), threading.Event()
+
+        def look_twice(world: World) -> tuple[int, int]:
+            first = world.seq
+            asked.set()
+            assert go_on.wait(DEADLINE_S)
+            return first, world.seq
+
+        async with led(stage) as caller, followed(stage) as follower:
+            before = follower.world.seq
+            study = asyncio.ensure_future(follower.study(look_twice))
+            assert await asyncio.to_thread(asked.wait, DEADLINE_S)
+            caller.ask(Submit(spec()))
+            assert await follower.at_least((await caller.answered(1))[0].seq, DEADLINE_S)
+            go_on.set()
+            world, seen = await study
+            assert (world.seq, seen) == (before, (before, before))
+            assert follower.world.seq > before
+
+    run(scenes(Stage(tmp_path)))
 
 
 def test_it_folds_what_the_leader_commits(tmp_path: Path) -> None:
