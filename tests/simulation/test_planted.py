@@ -46,6 +46,7 @@ FOUND_BY = {
     "work_for_a_silent_node": {"free is capacity minus what is held"},
     "work_for_a_barred_node": {"a barred node gets no work", "shelves are what is free"},
     "bar_never_ends": {"every bar that ends has its timer", "no bar stands past its time"},
+    "unbar_wakes_nobody": {"nobody who could start is asleep", RESTORE},
     "drained_for_good": {"a drain ends nothing"},
 }
 

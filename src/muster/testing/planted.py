@@ -19,7 +19,7 @@ from muster.kernel.turn import Turn
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.event import Exited, NodeGone, NodeSilent
-from muster.model.job import Job, NodePhase
+from muster.model.job import BarKind, Job, NodePhase
 from muster.model.phase import Failed, Lease, Run, Succeeded, TaskPhase, Why
 from muster.scheduler import cycle, fit
 from muster.units import Resources
@@ -332,6 +332,17 @@ def bar_never_ends() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def unbar_wakes_nobody() -> Iterator[None]:
+    """A bar is lifted, and whoever waited for the node sleeps on."""
+
+    def unbar(world: World, slot: int, kind: BarKind, owner: str) -> None:
+        world.fleet.unbar(slot, kind, owner)
+
+    with mock.patch.object(World, "unbar", unbar):
+        yield
+
+
+@contextlib.contextmanager
 def drained_for_good() -> Iterator[None]:
     """A task that a drain stopped is over, as if it had failed by itself."""
     with mock.patch.object(attempts, "_verdicts", attempts._own_verdicts):
@@ -370,6 +381,7 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         work_for_a_silent_node,
         work_for_a_barred_node,
         bar_never_ends,
+        unbar_wakes_nobody,
         drained_for_good,
     )
 }

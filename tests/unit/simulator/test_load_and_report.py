@@ -60,6 +60,7 @@ def test_the_command_names_what_differs_from_the_defaults() -> None:
         SimOptions(load=float("nan")),
         SimOptions(pace=0),
         SimOptions(lost=1000),
+        SimOptions(maintenance=-1),
         SimOptions(tenants=0),
         SimOptions(inspect_every=0),
     ],
