@@ -1,4 +1,4 @@
-"""Offers: what would start now, as a reader sees it. Questions to `scheduler.advice`, answered in wire shapes.
+"""Offers: what would start now, as a reader sees it. Questions to `scheduler.options`, answered in wire shapes.
 
 They walk over every shelf many times, so a follower puts them to a fork (`Follower.study`) and goes on folding: the
 answer rests on one entry from beginning to end, and nothing is ever tried on the world that is followed.
@@ -7,7 +7,7 @@ answer rests on one entry from beginning to end, and nothing is ever tried on th
 from __future__ import annotations
 
 from muster.model.job import Job
-from muster.scheduler.advice import Opening, Option, available, can_start, find_options
+from muster.scheduler.options import Opening, Option, available, can_start, find_options
 from muster.wire.views import AvailView, OpeningView, OptionView
 from muster.wire.words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
 from muster.world.world import World

@@ -11,8 +11,8 @@ The contract, checked for every engine by `muster.testing.engine_conformance`:
 - `Stop` is answered by `Exited`, also for tasks that had already ended. A `Stop` for tasks never seen fences them: a
   late `Start` of that epoch starts nothing and is answered by `Exited`.
 - A command that cannot be started is an `Exited` with code 127 (not found) or 126, and a `note` that says why.
-- What is reported of one node arrives in the order in which it happened: a `NodeSeen` never overtakes what the node said
-  before it. Reports may be lost, late or doubled, but not out of line.
+- What is reported of one node arrives in the order in which it happened: a `NodeSeen` never overtakes what was said of
+  that node before. Reports may be lost, late or doubled, but not out of line.
 - `report` may be called from any thread.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muster.model.reason import Code
-from muster.scheduler.advice import RELAXATIONS
+from muster.scheduler.options import RELAXATIONS
 from muster.units import Resources, parse_bytes, parse_cpus
 from muster.wire.words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
 

@@ -7,7 +7,7 @@ import pytest
 from muster.model import event
 from muster.model.reason import Code
 from muster.scheduler import advice
-from muster.scheduler.advice import Opening, Option, available, find_options
+from muster.scheduler.options import Opening, Option, available, find_options
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
 from muster.world.snapshot import digest

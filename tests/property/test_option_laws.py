@@ -13,7 +13,7 @@ from muster.model.fact import Placed, TasksPlaced
 from muster.model.job import BarKind, Job, Quota
 from muster.model.reason import Refused
 from muster.model.spec import Spec
-from muster.scheduler.advice import (
+from muster.scheduler.options import (
     CPU_STEP_MILLI,
     MEMORY_STEP_BYTES,
     RELAXATIONS,
