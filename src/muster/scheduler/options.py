@@ -1,4 +1,4 @@
-"""options: what would start now. Which one change to a job that waits, and which asks of a tenant, and how many of them.
+"""options: what would start now. Which one change to a job that waits, and which asks of a tenant, and how many.
 
 The promise is "if it were submitted now", in the world as it is after a cycle: whoever waits then cannot start, so
 nobody goes first. (A cycle that ended at its limit of starts leaves some who can: they go first in the next.)

@@ -6,7 +6,7 @@ import pytest
 
 from muster.model import event
 from muster.model.reason import Code
-from muster.scheduler import advice
+from muster.scheduler import options
 from muster.scheduler.options import Opening, Option, available, find_options
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
@@ -93,7 +93,7 @@ def test_what_a_draft_does_not_take_is_not_offered(monkeypatch: pytest.MonkeyPat
     rig.submit(8)
     wide = rig.submit(8, gang=2)
     assert options_of(rig, wide) == [Option("gang", 2, 1), Option("gpus", 8, 4)]
-    monkeypatch.setattr(advice, "find_gang", lambda _fleet, ask, _gang: None if ask.gpus == 8 else [])
+    monkeypatch.setattr(options, "find_gang", lambda _fleet, ask, _gang: None if ask.gpus == 8 else [])
     assert [option.field for option in find_options(rig.world, rig.job(wide))] == ["gpus"]
 
 
@@ -109,8 +109,8 @@ def test_the_search_is_bounded_for_any_amount(monkeypatch: pytest.MonkeyPatch) -
     rig = Rig(nodes=1)
     rig.submit(8)
     job = rig.job(rig.submit(8))
-    monkeypatch.setattr(advice, "can_start", count)
-    monkeypatch.setattr(advice, "_keep_proven", lambda _world, _spec, found: found)
+    monkeypatch.setattr(options, "can_start", count)
+    monkeypatch.setattr(options, "_keep_proven", lambda _world, _spec, found: found)
     found = find_options(rig.world, type(job)(job.id, huge, job.accepted_at, job.phase))
     assert [option.field for option in found] == ["gpus", "cpu_milli", "memory_bytes"]
     assert tries <= 55
