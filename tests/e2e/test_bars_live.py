@@ -23,7 +23,7 @@ def test_a_cordon_holds_new_work_and_a_drain_moves_what_runs(live: LiveHome, tmp
     assert live.muster("cordon", node, "--reason", "disk swap").stdout.startswith(f"{node} is cordoned")
     assert "cordon by operator: disk swap" in live.muster("nodes").stdout
     job = live.muster("run", "-d", "--", "sh", "-c", TRIES, str(tries)).stdout.strip()
-    assert "waiting for room" in live.muster("why", job).stdout
+    assert "0 would fit now (1 of 1 nodes closed)" in live.muster("why", job).stdout
     assert live.muster("uncordon", node).stdout == f"{node} is open for new work\n"
     await_true(lambda: tries.exists() and tries.read_text() == "1\n", "the first try runs")
 

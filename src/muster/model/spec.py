@@ -102,9 +102,9 @@ def _name_amount_fault(spec: Spec, limit_ms: int, most: int) -> Reason:
 
 
 def _find_name_fault(spec: Spec) -> Reason | None:
-    if spec.name and not is_name(spec.name):
+    if spec.name and not _NAME.fullmatch(spec.name):
         return Reason(Code.BAD_NAME, "name", needed=len(spec.name), available=128, detail=spec.name[:40])
-    if not is_name(spec.tenant):
+    if not _NAME.fullmatch(spec.tenant):
         return Reason(Code.BAD_NAME, "tenant", needed=len(spec.tenant), available=128, detail=spec.tenant[:40])
     for name in spec.env:
         if not _ENV_NAME.fullmatch(name):

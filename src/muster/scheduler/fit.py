@@ -90,7 +90,12 @@ def _fill_rest(fleet: Fleet, ask: Resources, rest: int, bits: int, rooms: list[t
 
 def _rooms(fleet: Fleet, ask: Resources) -> list[tuple[int, FreeVector]]:
     """Each shelf with room for at least one task, and for how many per node."""
-    return [(room, shelf) for shelf in fleet.shelves if (room := _room(shelf, ask))]
+    gpus, cpu, memory = ask.gpus, ask.cpu_milli, ask.memory_bytes
+    return [
+        (_room(shelf, ask), shelf)
+        for shelf in fleet.shelves
+        if shelf[0] >= gpus and shelf[1] >= cpu and shelf[2] >= memory
+    ]
 
 
 def _room(free: FreeVector, ask: Resources) -> int:

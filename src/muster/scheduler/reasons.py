@@ -13,7 +13,7 @@ from muster.model.job import Job, Quota
 from muster.model.phase import Queued, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.scheduler.fit import count_capacity, count_room
-from muster.units import Limit, Resources
+from muster.units import ZERO, Limit, Resources
 from muster.world.world import World, fits_quota
 
 AHEAD_SHOWN: Final = 5
@@ -74,8 +74,8 @@ def never_fits(world: World, job_ask: Resources, gang: int, tenant: str) -> Reas
     if room < gang:
         return Reason(Code.NEVER_FITS, "tasks", needed=gang, available=room)
     quota = world.quota_of(tenant)
-    if not fits_quota(quota, Resources(), job_ask, gang):
-        return _quota_reason(Code.NEVER_WITHIN_QUOTA, world, tenant, job_ask.times(gang), Resources())
+    if not fits_quota(quota, ZERO, job_ask, gang):
+        return _quota_reason(Code.NEVER_WITHIN_QUOTA, world, tenant, job_ask.times(gang), ZERO)
     return None
 
 
@@ -85,7 +85,10 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     used = world.ledger.used(spec.tenant)
     if not fits_quota(world.quota_of(spec.tenant), used, spec.ask, spec.gang):
         return _quota_reason(Code.OVER_QUOTA, world, spec.tenant, spec.ask.times(spec.gang), used)
-    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=count_room(world.fleet, spec.ask))
+    fleet = world.fleet
+    closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
+    detail = f"{closed} of {len(fleet)} nodes closed" if closed else ""
+    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=count_room(fleet, spec.ask), detail=detail)
 
 
 def _quota_reason(code: Code, world: World, tenant: str, more: Resources, used: Resources) -> Reason:

@@ -48,7 +48,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "the key {detail!r} already made job {needed}, from another spec", "use a new key for a different job"
     ),
     Code.NO_ROOM: Words(
-        "waiting for room: {needed} tasks must start together, {available} would fit now",
+        "waiting for room: {needed} tasks must start together, {available} would fit now{more}",
         "wait, or ask for fewer tasks or less per task",
     ),
     Code.OVER_QUOTA: Words(
@@ -109,6 +109,7 @@ def put_in_words(reason: Reason) -> Words:
         "needed": reason.needed,
         "available": reason.available,
         "detail": reason.detail,
+        "more": f" ({reason.detail})" if reason.detail else "",
         "amount": show(reason.needed),
         "limit": show(reason.available),
     }

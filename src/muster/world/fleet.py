@@ -25,7 +25,8 @@ _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 class Fleet:
     """Columns by slot. `holders[slot]` counts the tasks that each job has there; `kinds` counts nodes by capacity.
 
-    `bars[slot]` are the bars of a node that has any, by kind and owner.
+    `bars[slot]` are the bars of a node that has any, by kind and owner; `shelf_of[slot]` is the free vector that a node
+    is found by, or None while no new work may go there.
     """
 
     __slots__ = (
@@ -40,6 +41,7 @@ class Fleet:
         "kinds",
         "names",
         "phase",
+        "shelf_of",
         "shelves",
         "slot_of",
     )
@@ -57,6 +59,7 @@ class Fleet:
         self.bars: dict[int, tuple[Bar, ...]] = {}
         self.holders: dict[int, dict[int, int]] = {}
         self.shelves: dict[FreeVector, int] = {}
+        self.shelf_of: list[FreeVector | None] = []
         self.kinds: dict[Resources, int] = {}
 
     def __len__(self) -> int:
@@ -161,6 +164,7 @@ class Fleet:
         twin.bars = self.bars.copy()
         twin.holders = {slot: here.copy() for slot, here in self.holders.items()}
         twin.shelves = self.shelves.copy()
+        twin.shelf_of = self.shelf_of.copy()
         twin.kinds = self.kinds.copy()
         return twin
 
@@ -179,30 +183,35 @@ class Fleet:
         for column in (self.free_devices, self.free_cpu, self.free_memory):
             column.append(0)
         self.phase.append(NodePhase.GONE)
+        self.shelf_of.append(None)
 
     def _set_free(self, slot: int, devices: int, cpu: int, memory: int) -> None:
         """Change what is free, and the shelf with it."""
-        if self.is_open(slot):
-            self._unshelve(slot)
-            key = (devices.bit_count(), cpu, memory)
-            self.shelves[key] = self.shelves.get(key, 0) | (1 << slot)
         self.free_devices[slot] = devices
         self.free_cpu[slot] = cpu
         self.free_memory[slot] = memory
+        if self.shelf_of[slot] is not None:
+            self._unshelve(slot)
+            self._put_on_shelf(slot, (devices.bit_count(), cpu, memory))
 
     def _shelve(self, slot: int) -> None:
         if self.is_open(slot):
-            key = (self.free_devices[slot].bit_count(), self.free_cpu[slot], self.free_memory[slot])
-            self.shelves[key] = self.shelves.get(key, 0) | (1 << slot)
+            self._put_on_shelf(slot, self.free_vector(slot))
+
+    def _put_on_shelf(self, slot: int, vector: FreeVector) -> None:
+        self.shelves[vector] = self.shelves.get(vector, 0) | (1 << slot)
+        self.shelf_of[slot] = vector
 
     def _unshelve(self, slot: int) -> None:
-        if self.is_open(slot):
-            key = (self.free_devices[slot].bit_count(), self.free_cpu[slot], self.free_memory[slot])
-            left = self.shelves[key] ^ (1 << slot)
-            if left:
-                self.shelves[key] = left
-            else:
-                del self.shelves[key]
+        vector = self.shelf_of[slot]
+        if vector is None:
+            return
+        left = self.shelves[vector] ^ (1 << slot)
+        if left:
+            self.shelves[vector] = left
+        else:
+            del self.shelves[vector]
+        self.shelf_of[slot] = None
 
 
 def _bar_key(bar: Bar) -> tuple[str, str]:

@@ -161,13 +161,17 @@ def _check_ledger(world: World) -> None:
 def _check_shelves(world: World) -> None:
     fleet = world.fleet
     shelves: dict[FreeVector, int] = {}
+    found: dict[int, FreeVector] = {}
     kinds: dict[Resources, int] = {}
     for slot in range(len(fleet)):
         kinds[fleet.capacity(slot)] = kinds.get(fleet.capacity(slot), 0) + 1
         if fleet.phase[slot] == NodePhase.UP and slot not in fleet.bars:
             key = (fleet.free_devices[slot].bit_count(), fleet.free_cpu[slot], fleet.free_memory[slot])
             shelves[key] = shelves.get(key, 0) | (1 << slot)
+            found[slot] = key
     require(fleet.shelves == shelves, "shelves are what is free", _first_change(fleet.shelves, shelves))
+    standing = {slot: vector for slot, vector in enumerate(fleet.shelf_of) if vector is not None}
+    require(standing == found, "shelves are what is free", _first_change(standing, found))
     require(fleet.kinds == kinds, "kinds are those of the nodes", _first_change(fleet.kinds, kinds))
     named = {name: slot for slot, name in enumerate(fleet.names)}
     require(fleet.slot_of == named, "a slot belongs to one node", _first_change(fleet.slot_of, named))

@@ -74,7 +74,7 @@ class World:
         if isinstance(phase, ACTIVE):
             for lease in phase.run.leases:
                 self.fleet.vacate(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
-                self.queue.wake_for_room(self.fleet.free_vector(lease.slot))
+                self._wake_for_room(lease.slot)
             self._refund(spec.tenant, spec.ask, spec.gang)
             self.ranks.pop(job.id, None)
         else:
@@ -103,7 +103,7 @@ class World:
         tasks, ask = self.arrays[job.id], job.spec.ask
         for slot, begin, width in tasks.seats(first, count):
             self.fleet.vacate(slot, job.id, ask, width, tasks.held_devices(begin, width) if ask.gpus else 0)
-            self.queue.wake_for_room(self.fleet.free_vector(slot))
+            self._wake_for_room(slot)
         tasks.clear(first, count, ask.gpus)
         self._refund(job.spec.tenant, ask, count)
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
@@ -168,6 +168,12 @@ class World:
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
         return twin
+
+    def _wake_for_room(self, slot: int) -> None:
+        """A node has more free: whoever could use it is worth a try, unless no new work may go there."""
+        vector = self.fleet.shelf_of[slot]
+        if vector is not None:
+            self.queue.wake_for_room(vector)
 
     def _refund(self, tenant: str, ask: Resources, tasks: int) -> None:
         self.ledger.refund(tenant, ask, tasks)
