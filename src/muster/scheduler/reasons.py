@@ -5,6 +5,7 @@ Nothing is stored: a follower answers `why` from its own world, and the answer c
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Final
 
 import msgspec
@@ -32,18 +33,8 @@ def explain(world: World, job: Job) -> Waiting | None:
     """Why a job, or part of an array, waits; None if nothing of it does."""
     if not is_waiting(world, job):
         return None
-    ahead: list[int] = []
-    total = Resources()
-    position = 1
-    for number in world.queue.waiting():
-        if number >= job.id:
-            break
-        position += 1
-        other = world.jobs[number].spec
-        total = total.plus(other.ask.times(other.gang))
-        if len(ahead) < AHEAD_SHOWN:
-            ahead.append(number)
-    return Waiting(_dominant_reason(world, job), position, ahead, total)
+    ahead = list(takewhile(lambda number: number < job.id, world.queue.waiting()))
+    return Waiting(_dominant_reason(world, job), len(ahead) + 1, ahead[:AHEAD_SHOWN], _sum_waiting(world, ahead))
 
 
 def is_waiting(world: World, job: Job) -> bool:
@@ -77,6 +68,18 @@ def never_fits(world: World, job_ask: Resources, gang: int, tenant: str) -> Reas
     if not fits_quota(quota, ZERO, job_ask, gang):
         return _quota_reason(Code.NEVER_WITHIN_QUOTA, world, tenant, job_ask.times(gang), ZERO)
     return None
+
+
+def _sum_waiting(world: World, jobs: list[int]) -> Resources:
+    """What all that waits of some jobs asks for. Not checked: nobody holds it, so it may be more than any amount."""
+    gpus = cpu = memory = 0
+    for number in jobs:
+        spec = world.jobs[number].spec
+        tasks = world.arrays[number].counts[TaskPhase.QUEUED] if spec.array else spec.gang
+        gpus += spec.ask.gpus * tasks
+        cpu += spec.ask.cpu_milli * tasks
+        memory += spec.ask.memory_bytes * tasks
+    return Resources(gpus, cpu, memory)
 
 
 def _dominant_reason(world: World, job: Job) -> Reason:
