@@ -8,6 +8,9 @@ The contract, checked for every store by `muster.testing.store_conformance`:
 - One writer: opening a second one on the same place raises ConflictError (M303) and changes nothing. Any number of
   readers, in any process, see committed entries only.
 - A file of a newer version, or a damaged one, raises StoreError (M301, M302) on open and is left untouched.
+- Damage inside a row is found when the row is read (M302 with its number), not on open: opening stays cheap.
+- A (tenant, key) given twice, or a snapshot ahead of the journal, is refused (M306) with the whole group.
+- `trim_inputs` keeps what the newest snapshot needs for a replay; without a snapshot, only the newest `keep`.
 """
 
 from __future__ import annotations
