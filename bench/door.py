@@ -24,8 +24,8 @@ from muster.model.spec import Spec
 from muster.units import Resources
 from muster.wire.codec import encode_entry
 
-JOBS = 12_000
-ROUNDS = 5
+JOBS = 10_000
+ROUNDS = 8
 
 
 def run(seed: int) -> Result:

@@ -54,7 +54,9 @@ class Kernel:
         turn = Turn(world, now)
         if self._timer is not None and self._timer <= now:
             fire_timers(turn)
-        answers = [REACTORS[type(event)](turn, event) for event in batch]
+        answers: list[Done | Refused] = []
+        for event in batch:
+            answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
         if world.queue.awake:
             self._cycle(turn)
         if turn.facts:

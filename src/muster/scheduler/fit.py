@@ -14,8 +14,7 @@ from muster.world.fleet import Fleet, FreeVector
 def find_gang(fleet: Fleet, ask: Resources, gang: int) -> list[Lease] | None:
     """Leases for all of a gang's tasks, or None if they do not all fit now."""
     if gang == 1:
-        slot = _find_best(fleet, ask)
-        return None if slot is None else [_lease(fleet, slot, ask, 1)]
+        return _find_best(fleet, ask)
     rooms = _rooms(fleet, ask)
     if sum(room * fleet.shelves[shelf].bit_count() for room, shelf in rooms) < gang:
         return None
@@ -50,7 +49,8 @@ def count_capacity(fleet: Fleet, ask: Resources) -> int:
     return total
 
 
-def _find_best(fleet: Fleet, ask: Resources) -> int | None:
+def _find_best(fleet: Fleet, ask: Resources) -> list[Lease] | None:
+    """The lease of one task, on the node that it leaves the least free on."""
     gpus, cpu, memory = ask.gpus, ask.cpu_milli, ask.memory_bytes
     best: FreeVector | None = None
     for shelf in fleet.shelves:
@@ -59,7 +59,7 @@ def _find_best(fleet: Fleet, ask: Resources) -> int | None:
     if best is None:
         return None
     bits = fleet.shelves[best]
-    return (bits & -bits).bit_length() - 1
+    return [_lease(fleet, (bits & -bits).bit_length() - 1, ask, 1)]
 
 
 def _fill_whole(fleet: Fleet, ask: Resources, gang: int, rooms: list[tuple[int, FreeVector]]) -> list[Lease]:

@@ -49,7 +49,7 @@ def capacity_overrun() -> Iterator[None]:
     """CPU is not looked at: neither where a task goes, nor by the node it goes to."""
     honest = fit._find_best
 
-    def careless(fleet: Fleet, ask: Resources) -> int | None:
+    def careless(fleet: Fleet, ask: Resources) -> list[Lease] | None:
         return honest(fleet, Resources(gpus=ask.gpus))
 
     with mock.patch.object(fit, "_find_best", careless), unguarded_nodes():
@@ -178,10 +178,10 @@ def fold_differs() -> Iterator[None]:
 def index_with_history() -> Iterator[None]:
     """A task goes to the first shelf that fits in the order in which shelves came to be, not to the best."""
 
-    def first_found(fleet: Fleet, ask: Resources) -> int | None:
+    def first_found(fleet: Fleet, ask: Resources) -> list[Lease] | None:
         for (gpus, cpu, memory), bits in fleet.shelves.items():
             if gpus >= ask.gpus and cpu >= ask.cpu_milli and memory >= ask.memory_bytes:
-                return (bits & -bits).bit_length() - 1
+                return [fit._lease(fleet, (bits & -bits).bit_length() - 1, ask, 1)]
         return None
 
     with mock.patch.object(fit, "_find_best", first_found):

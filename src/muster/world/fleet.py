@@ -186,21 +186,27 @@ class Fleet:
         self.shelf_of.append(None)
 
     def _set_free(self, slot: int, devices: int, cpu: int, memory: int) -> None:
-        """Change what is free, and the shelf with it."""
+        """Change what is free, and move the node to the shelf for it."""
         self.free_devices[slot] = devices
         self.free_cpu[slot] = cpu
         self.free_memory[slot] = memory
-        if self.shelf_of[slot] is not None:
-            self._unshelve(slot)
-            self._put_on_shelf(slot, (devices.bit_count(), cpu, memory))
+        old = self.shelf_of[slot]
+        if old is None:
+            return
+        vector, bit, shelves = (devices.bit_count(), cpu, memory), 1 << slot, self.shelves
+        left = shelves[old] ^ bit
+        if left:
+            shelves[old] = left
+        else:
+            del shelves[old]
+        shelves[vector] = shelves.get(vector, 0) | bit
+        self.shelf_of[slot] = vector
 
     def _shelve(self, slot: int) -> None:
         if self.is_open(slot):
-            self._put_on_shelf(slot, self.free_vector(slot))
-
-    def _put_on_shelf(self, slot: int, vector: FreeVector) -> None:
-        self.shelves[vector] = self.shelves.get(vector, 0) | (1 << slot)
-        self.shelf_of[slot] = vector
+            vector = self.free_vector(slot)
+            self.shelves[vector] = self.shelves.get(vector, 0) | (1 << slot)
+            self.shelf_of[slot] = vector
 
     def _unshelve(self, slot: int) -> None:
         vector = self.shelf_of[slot]

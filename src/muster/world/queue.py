@@ -31,10 +31,6 @@ class Line:
         self.heap: list[int] = []
         self._gone: set[int] = set()
 
-    def is_empty(self) -> bool:
-        """Whether nobody waits; the head is never one who left."""
-        return not self.heap
-
     def add(self, job: int) -> None:
         """Join, at the place that the id gives."""
         if job in self._gone:
@@ -46,7 +42,8 @@ class Line:
         """Leave, from wherever in the line."""
         if self.heap[0] == job:
             heapq.heappop(self.heap)
-            self._drop_gone()
+            if self._gone:
+                self._drop_gone()
         else:
             self._gone.add(job)
 
@@ -129,7 +126,7 @@ class Queue:
         shape = self.shapes[key]
         line = shape.lines[job.spec.tenant]
         line.remove(job.id)
-        if not line.is_empty():
+        if line.heap:
             if not line.parked:
                 shape.offer(line)
             return

@@ -123,7 +123,8 @@ class World:
     def put(self, job: Job) -> None:
         """Replace a job's record and note what its phase implies for the timers."""
         self.jobs[job.id] = job
-        self.timers.watch(job)
+        if job.spec.limit_ms is not None or isinstance(job.phase, TERMINAL):
+            self.timers.watch(job)
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
         """Replace a job's phase and nothing else."""
