@@ -7,6 +7,7 @@ are seeded, by dice of their own, so that one changes nothing about when the oth
 
 from __future__ import annotations
 
+import abc
 import random
 from collections.abc import Callable
 from typing import Final
@@ -20,7 +21,7 @@ from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 CREWS: Final = ("day-crew", "night-crew")
 
 
-class Troubles:
+class Troubles(abc.ABC):
     """Plans one trouble after the other until `until`; every trouble ends, so that a run can drain."""
 
     def __init__(self, agenda: Agenda, nodes: list[str], dice: random.Random) -> None:
@@ -47,8 +48,9 @@ class Troubles:
             self._plan_next()
             self._strike(self._dice.choice(self._nodes))
 
+    @abc.abstractmethod
     def _strike(self, name: str) -> None:
-        raise NotImplementedError
+        """Trouble this node now."""
 
 
 class Maintenance(Troubles):
