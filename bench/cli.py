@@ -9,19 +9,19 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from bench.report import Metric, Result
+from bench.report import Metric, Result, median
 from bench.server import muster, running_server
 
 ROUNDS: Final = 9
 
 
 def run(seed: int) -> Result:  # noqa: ARG001 - nothing here is random
-    """Interleave the command with its references and take the best of each: on shared cores, noise only ever slows."""
+    """Interleave the command with its references and take medians."""
     with running_server() as home:
         muster("run", "--", "true", home=home)
         words = [str(Path(sys.executable).with_name("muster")), "ls", "--all"]
         rounds = [(_cpu_ms(words, home), _cpu_ms(_BARE, home), _cpu_ms(_IMPORTS, home)) for _ in range(ROUNDS)]
-    command, bare, imports = (min(column) for column in zip(*rounds, strict=True))
+    command, bare, imports = (median(list(column)) for column in zip(*rounds, strict=True))
     metric = Metric(command, "ms CPU", 150, at_least=False)
     return Result("cli", {"cli_cpu_ms": metric}, {"bare_python_ms": bare, "click_and_msgspec_ms": imports})
 

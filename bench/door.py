@@ -24,28 +24,29 @@ from muster.model.spec import Spec
 from muster.units import Resources
 from muster.wire.codec import encode_entry
 
-JOBS = 10_000
-ROUNDS = 8
+JOBS = 12_000
+ROUNDS = 5
 
 
 def run(seed: int) -> Result:
-    """Measure in interleaved rounds and take the best of each: on shared cores, noise only ever slows."""
+    """Measure in interleaved rounds: the metrics are medians, the best rounds stand among the references."""
     gc.freeze()
     gc.set_threshold(50_000, 50, 1000)
     rounds = [_round(seed + number) for number in range(ROUNDS)]
-    best = {name: max(figures[name] for figures in rounds) for name in rounds[0]}
-    fork_ms = min(figures["fork_ms"] for figures in rounds)
+    middle = {name: median([figures[name] for figures in rounds]) for name in rounds[0]}
     metrics = {
-        "job_events_per_s": Metric(best["batch_256"], "events/s", 60_000, at_least=True),
-        "single_events_per_s": Metric(best["batch_1"], "events/s", 40_000, at_least=True),
-        "array_tasks_per_s": Metric(best["array"], "tasks/s", 1_000_000, at_least=True),
-        "fork_ms": Metric(fork_ms, "ms", 5, at_least=False),
+        "job_events_per_s": Metric(middle["batch_256"], "events/s", 60_000, at_least=True),
+        "single_events_per_s": Metric(middle["batch_1"], "events/s", 40_000, at_least=True),
+        "array_tasks_per_s": Metric(middle["array"], "tasks/s", 1_000_000, at_least=True),
+        "fork_ms": Metric(middle["fork_ms"], "ms", 5, at_least=False),
         "lag_p99_ms": Metric(lag_p99_ms(), "ms", 50, at_least=False),
     }
     reference = {
-        "floor_events_per_s": best["floor"],
-        "batch_256_of_floor": best["batch_256"] / best["floor"],
-        "batch_1_of_floor": best["batch_1"] / best["floor"],
+        "best_batch_256": max(figures["batch_256"] for figures in rounds),
+        "best_batch_1": max(figures["batch_1"] for figures in rounds),
+        "floor_events_per_s": middle["floor"],
+        "batch_256_of_floor": middle["batch_256"] / middle["floor"],
+        "batch_1_of_floor": middle["batch_1"] / middle["floor"],
     }
     return Result("door", metrics, reference)
 
