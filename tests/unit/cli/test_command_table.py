@@ -11,7 +11,7 @@ import pytest
 
 from muster.cli.main import COMMANDS, cli, run_command
 
-HEAVY = ("rich", "starlette", "uvicorn", "muster.world", "muster.kernel", "muster.api", "muster.control", "sqlite3")
+HEAVY = ("starlette", "uvicorn", "muster.world", "muster.kernel", "muster.api", "muster.control", "sqlite3")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
