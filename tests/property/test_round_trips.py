@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from muster.model import event, fact
 from muster.model.event import Held
 from muster.model.job import Bar, BarKind, NodePhase, Quota
+from muster.model.node import Flavor, Place, Traits
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
 from muster.units import Limit, Resources
@@ -36,6 +37,9 @@ SPECS = st.builds(
     retries=AMOUNTS,
 )
 KINDS = st.sampled_from(BarKind)
+PLACES = st.builds(Place, st.text(), st.text(), st.text(), st.text())
+LABELS = st.lists(st.tuples(st.text(), st.text())).map(tuple)
+TRAITS = st.builds(Traits, st.text(), PLACES, LABELS, st.lists(st.text()).map(tuple))
 BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     int: INTS,
     str: st.text(),
@@ -45,6 +49,8 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     Spec: SPECS,
     Resources: RESOURCES,
     Quota: st.builds(Quota, LIMITS, LIMITS, LIMITS),
+    Flavor: st.builds(Flavor, st.text(), INTS, INTS),
+    Traits: TRAITS,
     BarKind: KINDS,
     Bar: st.builds(Bar, KINDS, st.text(), st.text(), INTS, LIMITS, st.booleans()),
     NodePhase: st.sampled_from(NodePhase),

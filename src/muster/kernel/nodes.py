@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from muster.kernel.attempts import lose
 from muster.kernel.turn import Turn, refuse
 from muster.lifecycle.node import can_move
 from muster.model import event, fact
 from muster.model.instruction import Stop
 from muster.model.job import Job, NodePhase
+from muster.model.node import LABELS_MAX, TAINTS_MAX, Traits
 from muster.model.phase import Starting, TaskPhase
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import is_name
@@ -64,6 +67,22 @@ def _find_fault(item: event.NodeSeen) -> Refused | None:
         amount = getattr(item.capacity, field)
         if not 0 <= amount <= most:
             return refuse(Code.BAD_AMOUNT, f"capacity.{field}", amount, most)
+    return _find_trait_fault(item.traits)
+
+
+def _find_trait_fault(traits: Traits) -> Refused | None:
+    """Names are names, there are not too many, and labels come sorted, each key once."""
+    keys = [key for key, _ in traits.labels]
+    names = [traits.flavor, *msgspec.structs.astuple(traits.place), *keys, *traits.taints]
+    names += [value for _, value in traits.labels]
+    for name in names:
+        if name and not is_name(name):
+            return refuse(Code.BAD_NAME, "traits", len(name), 128, name[:40])
+    for field, count, most in (("labels", len(keys), LABELS_MAX), ("taints", len(traits.taints), TAINTS_MAX)):
+        if count > most:
+            return refuse(Code.TOO_LARGE, field, count, most)
+    if keys != sorted(dict.fromkeys(keys)) or list(traits.taints) != sorted(dict.fromkeys(traits.taints)):
+        return refuse(Code.BAD_SPEC, "traits", detail="labels and taints come sorted, each once")
     return None
 
 
@@ -72,17 +91,18 @@ def _admit(turn: Turn, item: event.NodeSeen) -> int:
     slot = fleet.slot_of.get(item.name)
     if slot is None:
         slot = len(fleet)
-        turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause))
+        turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause, item.traits))
     elif can_move(NodePhase(fleet.phase[slot]), NodePhase.UP):
         turn.emit(fact.NodePhased(slot, NodePhase.UP, item.cause))
     return slot
 
 
 def _fit_capacity(turn: Turn, slot: int, item: event.NodeSeen) -> None:
-    """A changed capacity is taken over once nothing runs there; until then the old one stands."""
+    """What changed of a node is taken over once nothing runs there; until then it is what it was."""
     fleet = turn.world.fleet
-    if fleet.capacity(slot) != item.capacity and fleet.is_idle(slot):
-        turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause))
+    is_same = fleet.capacity(slot) == item.capacity and fleet.traits[slot] == item.traits
+    if not is_same and fleet.is_idle(slot):
+        turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause, item.traits))
 
 
 def _move(turn: Turn, name: str, to: NodePhase, cause: str) -> Done | Refused:

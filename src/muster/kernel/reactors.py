@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from muster.kernel.attempts import on_exited, on_started
 from muster.kernel.bars import on_bar_node, on_unbar_node
+from muster.kernel.flavors import on_set_flavor
 from muster.kernel.nodes import on_node_gone, on_node_seen, on_node_silent
 from muster.kernel.requests import on_cancel, on_set_tenant, on_submit
 from muster.kernel.turn import Turn
@@ -17,6 +18,7 @@ REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.Submit: on_submit,
     event.Cancel: on_cancel,
     event.SetTenant: on_set_tenant,
+    event.SetFlavor: on_set_flavor,
     event.BarNode: on_bar_node,
     event.UnbarNode: on_unbar_node,
     event.NodeSeen: on_node_seen,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from muster.model.job import BarKind, Quota
+from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.units import Limit, Resources
@@ -34,6 +35,14 @@ class SetTenant(Record, frozen=True, tag="set_tenant"):
 
     name: str
     quota: Quota
+    cause: str = ""
+
+
+class SetFlavor(Record, frozen=True, tag="set_flavor"):
+    """An admin says what a flavor is."""
+
+    name: str
+    flavor: Flavor
     cause: str = ""
 
 
@@ -74,6 +83,7 @@ class NodeSeen(Record, frozen=True, tag="node_seen"):
     capacity: Resources
     held: tuple[Held, ...] = ()
     cause: str = ""
+    traits: Traits = PLAIN
 
 
 class NodeSilent(Record, frozen=True, tag="node_silent"):
@@ -113,5 +123,5 @@ class Exited(Record, frozen=True, tag="exited"):
 
 
 Event: TypeAlias = (
-    Submit | Cancel | SetTenant | BarNode | UnbarNode | NodeSeen | NodeSilent | NodeGone | Started | Exited
+    Submit | Cancel | SetTenant | SetFlavor | BarNode | UnbarNode | NodeSeen | NodeSilent | NodeGone | Started | Exited
 )

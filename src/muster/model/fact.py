@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from muster.model.job import Bar, BarKind, NodePhase, Quota
+from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.phase import TaskPhase, Why
 from muster.model.record import Record
 from muster.model.spec import Spec
@@ -23,6 +24,14 @@ class TenantSet(Record, frozen=True, tag="tenant_set.1"):
     cause: str = ""
 
 
+class FlavorSet(Record, frozen=True, tag="flavor_set.1"):
+    """A flavor is this; one that was never set is a family of its own."""
+
+    name: str
+    flavor: Flavor
+    cause: str = ""
+
+
 class NodeJoined(Record, frozen=True, tag="node_joined.1"):
     """A node has this slot for ever. A known name joins again with its old slot."""
 
@@ -30,6 +39,7 @@ class NodeJoined(Record, frozen=True, tag="node_joined.1"):
     name: str
     capacity: Resources
     cause: str = ""
+    traits: Traits = PLAIN
 
 
 class NodePhased(Record, frozen=True, tag="node_phased.1"):
@@ -173,6 +183,7 @@ class Retired(Record, frozen=True, tag="retired.1"):
 
 Fact: TypeAlias = (
     TenantSet
+    | FlavorSet
     | NodeJoined
     | NodePhased
     | NodeBarred

@@ -10,9 +10,10 @@ import random
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from muster.model.event import SetTenant, Submit
+from muster.model.event import Event, SetFlavor, SetTenant, Submit
 from muster.model.instruction import Start
 from muster.model.job import Quota
+from muster.model.node import Flavor
 from muster.model.spec import Spec
 from muster.simulator.engine import Fate
 from muster.simulator.options import SimOptions
@@ -67,8 +68,10 @@ class Load:
         gpus = self._options.gpus
         return Resources(gpus, (gpus + 2) * CPU_PER_GPU, (gpus + 1) * MEMORY_PER_GPU)
 
-    def tenants(self) -> Iterator[SetTenant]:
-        """Every team has a quota but the first; together they may hold more than there is."""
+    def opening(self) -> Iterator[Event]:
+        """What an admin says before anybody comes: what a GPU costs; and every team but the first has a quota, which
+        together are more than there is."""
+        yield SetFlavor("gpu", Flavor("gpu", price_micros=2_000_000), cause="admin")
         total = self._options.nodes * self._options.gpus
         for number, name in enumerate(self._tenants):
             share = None if number == 0 else max(self._options.gpus, 2 * total // (number + 2))

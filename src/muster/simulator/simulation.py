@@ -75,7 +75,7 @@ class Simulation:
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Report:
         """From the first node to the last end."""
-        for event in self._load.tenants():
+        for event in self._load.opening():
             self.body.take(event)
         self.body.run_until(START_MS + SECOND_MS)
         self._faults.begin(self.options.faults, self._end)

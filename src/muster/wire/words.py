@@ -38,6 +38,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "ask for less, or have the tenant's quota raised",
     ),
     Code.UNKNOWN_TENANT: Words("there is no tenant {detail!r}", "check the name, or have an admin create it"),
+    Code.FLAVOR_IN_USE: Words(
+        "work runs on {needed} nodes of flavor {detail}: what it counts as cannot change under it",
+        "drain those nodes first, or name a new flavor",
+    ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),

@@ -65,8 +65,12 @@ def _tenant_set(world: World, item: fact.TenantSet, at: int) -> None:  # noqa: A
     world.wake_tenant(item.name)
 
 
+def _flavor_set(world: World, item: fact.FlavorSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.flavors[item.name] = item.flavor
+
+
 def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.fleet.join(item.slot, item.name, item.capacity)
+    world.fleet.join(item.slot, item.name, item.capacity, item.traits)
     world.queue.wake_all()
 
 
@@ -188,6 +192,7 @@ def _terminal_phase(item: fact.Ended, at: int) -> Phase:
 
 APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.TenantSet: _tenant_set,
+    fact.FlavorSet: _flavor_set,
     fact.NodeJoined: _node_joined,
     fact.NodePhased: _node_phased,
     fact.NodeBarred: _node_barred,

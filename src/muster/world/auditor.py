@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, NodePhase, Quota
+from muster.model.node import Flavor, Traits
 from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
 from muster.model.spec import Spec
 from muster.units import Limit, Resources
@@ -62,11 +63,12 @@ class JobBook:
 class NodeBook:
     """What the facts say of one node."""
 
-    __slots__ = ("bars", "capacity", "cpu_milli", "devices", "memory_bytes", "name", "phase")
+    __slots__ = ("bars", "capacity", "cpu_milli", "devices", "memory_bytes", "name", "phase", "traits")
 
-    def __init__(self, name: str, capacity: Resources) -> None:
+    def __init__(self, name: str, capacity: Resources, traits: Traits) -> None:
         self.name = name
         self.capacity = capacity
+        self.traits = traits
         self.phase = NodePhase.UP
         self.bars: dict[tuple[BarKind, str], Bar] = {}
         self.devices = 0
@@ -82,6 +84,7 @@ class Auditor:
         self._nodes: list[NodeBook] = []
         self._jobs: dict[int, JobBook] = {}
         self._quotas: dict[str, Quota] = {}
+        self._flavors: dict[str, Flavor] = {}
         self._used: dict[str, tuple[int, int, int]] = {}
         self._newest = 0
         self.accepted = 0
@@ -104,14 +107,17 @@ class Auditor:
         self._quotas[item.name] = item.quota
         self._tenants_touched[item.name] = None
 
+    def _flavor_set(self, item: fact.FlavorSet) -> None:
+        self._flavors[item.name] = item.flavor
+
     def _node_joined(self, item: fact.NodeJoined) -> None:
         if item.slot == len(self._nodes):
-            self._nodes.append(NodeBook(item.name, item.capacity))
+            self._nodes.append(NodeBook(item.name, item.capacity, item.traits))
         else:
             node = self._nodes[item.slot]
             idle = not (node.devices or node.cpu_milli or node.memory_bytes)
             require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
-            node.capacity = item.capacity
+            node.capacity, node.traits = item.capacity, item.traits
             node.phase = NodePhase.UP
         self._slots_touched[item.slot] = None
 
@@ -329,6 +335,7 @@ class Auditor:
             self._compare_job(world, number)
         for span in self._spans_touched:
             self._compare_span(world, *span)
+        require(world.flavors == self._flavors, "flavors are what the facts say", str(world.flavors))
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require(here == booked, "accepted jobs are queued, active, over or retired", f"kept {here}, booked {booked}")
@@ -346,6 +353,7 @@ class Auditor:
         )
         kept = (fleet.free_devices[slot], fleet.free_cpu[slot], fleet.free_memory[slot], fleet.phase[slot])
         require(kept == wanted, "free is capacity minus what is held", f"{node.name}: kept {kept}, booked {wanted}")
+        require(fleet.traits[slot] == node.traits, "traits are what the facts say", node.name)
         bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}
         require(bars == node.bars, "bars are what the facts say", f"{node.name}: kept {bars}, booked {node.bars}")
 
@@ -395,6 +403,7 @@ def _is_within(limit: Limit, after: int, more: int) -> bool:
 
 _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.TenantSet: Auditor._tenant_set,
+    fact.FlavorSet: Auditor._flavor_set,
     fact.NodeJoined: Auditor._node_joined,
     fact.NodePhased: Auditor._node_phased,
     fact.NodeBarred: Auditor._node_barred,

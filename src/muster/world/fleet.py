@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, NodePhase
+from muster.model.node import PLAIN, Traits, flavor_of
 from muster.units import Resources
 
 DEVICES_MAX: Final = 62
@@ -44,11 +45,13 @@ class Fleet:
         "shelf_of",
         "shelves",
         "slot_of",
+        "traits",
     )
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.slot_of: dict[str, int] = {}
+        self.traits: list[Traits] = []
         self.phase = array("q")
         self.cap_gpus = array("q")
         self.cap_cpu = array("q")
@@ -73,6 +76,10 @@ class Fleet:
         """What a node has in all."""
         return Resources(self.cap_gpus[slot], self.cap_cpu[slot], self.cap_memory[slot])
 
+    def flavor(self, slot: int) -> str:
+        """The kind of capacity that a node is."""
+        return flavor_of(self.traits[slot], self.capacity(slot))
+
     def is_idle(self, slot: int) -> bool:
         """Whether nobody holds anything there."""
         return slot not in self.holders
@@ -81,8 +88,8 @@ class Fleet:
         """Whether new work may go to a node: it is up and nobody bars it."""
         return self.phase[slot] == _UP and slot not in self.bars
 
-    def join(self, slot: int, name: str, capacity: Resources) -> None:
-        """Give a node its slot, or an idle one its new capacity; it is up from now on."""
+    def join(self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN) -> None:
+        """Give a node its slot, or an idle one its new capacity and traits; it is up from now on."""
         if slot == len(self.names):
             self._append(name)
         elif self.names[slot] != name or slot in self.holders:
@@ -91,6 +98,7 @@ class Fleet:
             self._unshelve(slot)
             self._count_kind(self.capacity(slot), -1)
         self._count_kind(capacity, 1)
+        self.traits[slot] = traits
         self.cap_gpus[slot] = capacity.gpus
         self.cap_cpu[slot] = self.free_cpu[slot] = capacity.cpu_milli
         self.cap_memory[slot] = self.free_memory[slot] = capacity.memory_bytes
@@ -159,6 +167,7 @@ class Fleet:
         twin = Fleet.__new__(Fleet)
         twin.names = self.names.copy()
         twin.slot_of = self.slot_of.copy()
+        twin.traits = self.traits.copy()
         for column in ("phase", "cap_gpus", "cap_cpu", "cap_memory", "free_devices", "free_cpu", "free_memory"):
             setattr(twin, column, getattr(self, column)[:])
         twin.bars = self.bars.copy()
@@ -178,6 +187,7 @@ class Fleet:
     def _append(self, name: str) -> None:
         self.slot_of[name] = len(self.names)
         self.names.append(name)
+        self.traits.append(PLAIN)
         for column in (self.cap_gpus, self.cap_cpu, self.cap_memory):
             column.append(0)
         for column in (self.free_devices, self.free_cpu, self.free_memory):

@@ -15,6 +15,7 @@ import msgspec
 
 from muster.model.errors import InvariantError, StoreError
 from muster.model.job import Bar, Job, NodePhase, Quota
+from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.phase import ACTIVE, Queued, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.units import Resources
@@ -25,7 +26,7 @@ FORMAT: Final = 1
 
 
 class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Nodes by slot; integers are little-endian int64. `bars` are of the nodes that have any."""
+    """Nodes by slot; integers are little-endian int64. `bars` and `traits` are of the nodes that have any."""
 
     names: list[str]
     phase: bytes
@@ -33,6 +34,7 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu_milli: bytes
     memory_bytes: bytes
     bars: list[tuple[int, tuple[Bar, ...]]] = []
+    traits: list[tuple[int, Traits]] = []
 
 
 class TaskColumns(msgspec.Struct, frozen=True):
@@ -45,7 +47,7 @@ class TaskColumns(msgspec.Struct, frozen=True):
     devices: bytes
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     """The content of a world."""
 
     format: int
@@ -59,6 +61,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     jobs: list[Job]
     arrays: list[tuple[int, TaskColumns]]
     ranks: list[tuple[int, bytes]]
+    flavors: dict[str, Flavor] = {}
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -91,10 +94,12 @@ def snapshot(world: World) -> bytes:
                 fleet.cap_cpu.tobytes(),
                 fleet.cap_memory.tobytes(),
                 sorted(fleet.bars.items()),
+                [(slot, traits) for slot, traits in enumerate(fleet.traits) if traits != PLAIN],
             ),
             jobs=[world.jobs[number] for number in sorted(world.jobs)],
             arrays=[(number, _task_columns(world.arrays[number])) for number in sorted(world.arrays)],
             ranks=[(number, bytes(world.ranks[number])) for number in sorted(world.ranks)],
+            flavors=world.flavors,
         )
     )
 
@@ -117,7 +122,7 @@ def _rebuild(content: Snapshot) -> World:
     world = World()
     world.seq, world.now = content.seq, content.now
     world.next_job, world.accepted, world.retired = content.next_job, content.accepted, content.retired
-    world.tenants = content.tenants
+    world.tenants, world.flavors = content.tenants, content.flavors
     _restore_nodes(world, content.nodes)
     arrays, ranks = dict(content.arrays), dict(content.ranks)
     for job in content.jobs:
@@ -148,8 +153,10 @@ def _decode(data: bytes) -> Snapshot:
 
 def _restore_nodes(world: World, nodes: NodeColumns) -> None:
     columns = (array("q", nodes.gpus), array("q", nodes.cpu_milli), array("q", nodes.memory_bytes))
+    traits = dict(nodes.traits)
     for slot, name in enumerate(nodes.names):
-        world.fleet.join(slot, name, Resources(*(column[slot] for column in columns)))
+        capacity = Resources(*(column[slot] for column in columns))
+        world.fleet.join(slot, name, capacity, traits.get(slot, PLAIN))
 
 
 def _restore_job(world: World, job: Job) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from muster.model.job import Bar, BarKind, Job, Quota
+from muster.model.node import Flavor
 from muster.model.phase import ACTIVE, TERMINAL, Phase, Queued, Run, Starting, TaskPhase
 from muster.units import Resources
 from muster.world.fleet import Fleet
@@ -27,6 +28,7 @@ class World:
     __slots__ = (
         "accepted",
         "arrays",
+        "flavors",
         "fleet",
         "jobs",
         "keys",
@@ -48,6 +50,7 @@ class World:
         self.accepted = 0
         self.retired = 0
         self.fleet = Fleet()
+        self.flavors: dict[str, Flavor] = {}
         self.tenants: dict[str, Quota] = {}
         self.ledger = Ledger()
         self.jobs: dict[int, Job] = {}
@@ -144,6 +147,11 @@ class World:
         """What a tenant may hold; one that was never named is open."""
         return self.tenants.get(tenant, _OPEN)
 
+    def flavor_of(self, slot: int) -> Flavor:
+        """What the capacity of a node counts as; a flavor that was never set is a family of its own."""
+        name = self.fleet.flavor(slot)
+        return self.flavors.get(name) or Flavor(name)
+
     def wake_tenant(self, tenant: str) -> None:
         """Bring back what the tenant's quota lets through now."""
         self.queue.wake_for_quota(tenant, lambda shape: self.is_within_quota(tenant, shape))
@@ -162,7 +170,7 @@ class World:
         twin = World.__new__(World)
         for name in ("seq", "now", "next_job", "accepted", "retired"):
             setattr(twin, name, getattr(self, name))
-        for name in ("tenants", "jobs", "keys"):
+        for name in ("flavors", "tenants", "jobs", "keys"):
             setattr(twin, name, getattr(self, name).copy())
         for name in ("fleet", "ledger", "queue", "timers"):
             setattr(twin, name, getattr(self, name).fork())
