@@ -16,20 +16,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from types import TracebackType
-from typing import Final, TypeVar
-from urllib.parse import quote, urlencode
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
 from muster.model.errors import RejectedError
-from muster.model.job import BarKind, Quota
 from muster.model.reason import Code, Reason
-from muster.model.spec import Spec
 from muster.sdk.errors import make_error, strange_answer
-from muster.sdk.home import Address, Home
+from muster.sdk.paths import add_query, quote
 from muster.sdk.transport import Reply, Request, Transport
+from muster.sdk.whereabouts import Address, default_root, find_address, read_token
 from muster.wire.views import AvailView, Health, JobPage, JobView, NodeView, Story, Submitted, TenantView, WhyView
+
+if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
+    from muster.model.job import BarKind, Quota
+    from muster.model.spec import Spec
+    from muster.sdk.home import Home
 
 PATIENCE_S: Final = 15.0
 LONG_PATIENCE_S: Final = 300.0
@@ -59,11 +63,11 @@ class Client:
         token: str | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        place = home or Home()
+        root = default_root() if home is None else str(home.root)
         self._transport = Transport(
-            find_address=place.find_address if address is None else lambda: address,
-            read_token=place.read_token if token is None else lambda: token,
-            where=str(place.root) if address is None else f"{address.host}:{address.port}",
+            find_address=partial(find_address, root) if address is None else lambda: address,
+            read_token=partial(read_token, root) if token is None else lambda: token,
+            where=root if address is None else f"{address.host}:{address.port}",
             patience_s=patience_s,
         )
         self._seq = 0
@@ -97,8 +101,8 @@ class Client:
 
     def set_quota(self, tenant: str, quota: Quota) -> None:
         """Name a tenant and what it may hold at once."""
-        body = {field: getattr(quota, field) for field in Quota.__struct_fields__}
-        self._send(Request("PUT", f"/v1/tenants/{quote(tenant, safe='')}", body=msgspec.json.encode(body)))
+        body = {field: getattr(quota, field) for field in quota.__struct_fields__}
+        self._send(Request("PUT", f"/v1/tenants/{quote(tenant)}", body=msgspec.json.encode(body)))
 
     def bar(
         self, node: str, kind: BarKind, *, reason: str = "", until_ms: int | None = None, lets_finish: bool = True
@@ -162,8 +166,8 @@ class Client:
     def read_log(self, job: int, task: int = 0, *, epoch: int = 0, offset: int = 0, wait_ms: int = 0) -> LogPart:
         """A piece of the output of one try of a task; `epoch` 0 is the latest try."""
         asked = {"task": task, "epoch": epoch, "offset": offset, "wait_ms": wait_ms}
-        query = urlencode({name: value for name, value in asked.items() if value})
-        reply = self._send(Request("GET", f"/v1/jobs/{job}/logs?{query}"))
+        query = {name: str(value) for name, value in asked.items() if value}
+        reply = self._send(Request("GET", add_query(f"/v1/jobs/{job}/logs", query)))
         at = reply.number("Muster-Next-Offset")
         is_over = reply.headers.get("muster-log-over") == "1"
         return LogPart(reply.body, offset + len(reply.body) if at is None else at, is_over)
@@ -180,7 +184,7 @@ class Client:
             offset = part.next_offset
 
     def _get(self, kind: type[T], path: str, query: dict[str, str] | None = None) -> T:
-        return self._ask(kind, Request("GET", f"{path}?{urlencode(query)}" if query else path))
+        return self._ask(kind, Request("GET", add_query(path, query or {})))
 
     def _ask(self, kind: type[T], request: Request) -> T:
         reply = self._send(request)
@@ -199,4 +203,4 @@ class Client:
 
 
 def _bar_path(node: str, kind: BarKind) -> str:
-    return f"/v1/nodes/{quote(node, safe='')}/bars/{kind.value}"
+    return f"/v1/nodes/{quote(node)}/bars/{kind.value}"

@@ -13,12 +13,14 @@ MusterError
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from muster.model.errors import ConflictError, MusterError, RejectedError
 from muster.model.reason import Code, Reason
 from muster.wire.views import Problem
-from muster.wire.words import Words, put_in_words
+
+if TYPE_CHECKING:
+    from muster.wire.words import Words
 
 CONFLICT: Final = 409
 SERVER_FAULTS: Final = 500
@@ -80,6 +82,8 @@ def code_of(error: MusterError) -> str:
 
 def words_of(error: MusterError) -> Words:
     """What happened and the one fix: the server's words if it spoke, else those of the one table."""
+    from muster.wire.words import Words, put_in_words  # here: most commands end well and need no sentence of it
+
     if isinstance(error, AnsweredError):
         return Words(error.problem.detail, error.problem.fix)
     return put_in_words(error.reason)

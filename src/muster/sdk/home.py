@@ -1,36 +1,30 @@
-"""Home: where an embedded server keeps its files, and what a client must know to reach it.
+"""Home: where an embedded server keeps its files.
 
-The only place that names files under `MUSTER_HOME` (default `~/.muster`). The directory is 0700 and the token 0600.
+With `whereabouts`, which names the two that a client reads, the only place that names files under `MUSTER_HOME`
+(default `~/.muster`). The directory is 0700 and the token 0600.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from muster.model.errors import StoreError
 from muster.model.reason import Code, Reason
+from muster.sdk.whereabouts import ADDRESS_FILE, TOKEN_FILE, VARIABLE, Address, default_root, find_address, read_token
 
-VARIABLE: Final = "MUSTER_HOME"
-
-
-class Address(msgspec.Struct, frozen=True):
-    """Where the follower listens."""
-
-    host: str
-    port: int
+__all__ = ["VARIABLE", "Address", "Home"]
 
 
 class Home:
     """The layout of one home directory."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or Path(os.environ.get(VARIABLE) or Path.home() / ".muster")
-        self.token_file = self.root / "token"
-        self.address_file = self.root / "address.json"
+        self.root = root or Path(default_root())
+        self.token_file = self.root / TOKEN_FILE
+        self.address_file = self.root / ADDRESS_FILE
         self.journal_file = self.root / "journal.db"
         self.leader_socket = self.root / "leader.sock"
         self.engine_root = self.root / "engine"
@@ -56,17 +50,11 @@ class Home:
 
     def read_token(self) -> str:
         """The token; empty if there is none."""
-        try:
-            return self.token_file.read_text().strip()
-        except OSError:
-            return ""
+        return read_token(str(self.root))
 
     def find_address(self) -> Address | None:
         """Where the follower said it listens."""
-        try:
-            return msgspec.json.decode(self.address_file.read_bytes(), type=Address)
-        except (OSError, msgspec.MsgspecError):
-            return None
+        return find_address(str(self.root))
 
     def write_address(self, address: Address) -> None:
         """Say where the follower listens."""

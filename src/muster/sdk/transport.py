@@ -18,7 +18,7 @@ import msgspec
 
 from muster.sdk.errors import NoServerError, make_error, strange_answer
 from muster.sdk.exchange import Answer, Connection
-from muster.sdk.home import Address
+from muster.sdk.whereabouts import Address
 from muster.wire.views import Problem
 
 PAUSE_FIRST_S: Final = 0.05

@@ -186,7 +186,7 @@ def test_reads_ask_for_what_the_client_has_written(server: ScriptedServer, clien
     client.list(tenant="a b", phase="queued", after=3)
     read = server.seen[1]
     assert read.headers["muster-at-least"] == "9"
-    assert read.path == "/v1/jobs?state=live&tenant=a+b&phase=queued&after=3&limit=100"
+    assert read.path == "/v1/jobs?state=live&tenant=a%20b&phase=queued&after=3&limit=100"
 
 
 def test_settling_reads_once_what_was_written(server: ScriptedServer, client: Client) -> None:
