@@ -1,129 +1,31 @@
-"""`muster`: the table of commands, loaded one at a time, and the one place where an outcome becomes an exit code.
+"""`muster`: the program. It loads the commands, runs one, and leaves with its exit code.
 
-`muster ls` must be quick, so a command's module is imported only when that command is called; the table carries the
-one-line summaries, so that `muster --help` imports none. Nothing here, nor below, may import a server module.
+Most commands are over as soon as they have begun, so loading and leaving are what they cost. Neither makes garbage, yet
+the collector would look through all that is loaded time and again to find that out: a fifth of a short command. So it
+begins only where much more was made than a start makes, which still serves a command that follows a job for days, and
+what is left at the end it is not shown again.
 """
 
 from __future__ import annotations
 
-import importlib
-import os
+import gc
 import sys
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-import click
-
-from muster.cli.failing import INTERRUPTED, NO_SERVER, OK, SERVER_ERROR, USAGE, ServerFailedError, show_failure
-from muster.model.errors import MusterError
-from muster.model.reason import Code
-from muster.sdk.errors import NoServerError, UnfitError, code_of, words_of
-from muster.sdk.home import VARIABLE
-from muster.units import AmountError
-
-
-class Entry(NamedTuple):
-    """Where a command lives, and its summary."""
-
-    module: str
-    summary: str
-
-
-COMMANDS: Final = {
-    "up": Entry("server", "Start the server, or what is missing of it."),
-    "down": Entry("server", "Stop the server; running jobs go on."),
-    "status": Entry("server", "Say whether the server is fit, and where."),
-    "run": Entry("run", "Run a command as a job and follow it."),
-    "ls": Entry("jobs", "List jobs."),
-    "show": Entry("jobs", "Show one job."),
-    "why": Entry("explain", "Say why a job waits, and what would help."),
-    "story": Entry("explain", "Tell a job's life, step by step."),
-    "avail": Entry("avail", "List what would start now for a tenant."),
-    "logs": Entry("logs", "Print a job's output."),
-    "wait": Entry("jobs", "Wait until a job is over; its exit code becomes yours."),
-    "cancel": Entry("jobs", "End jobs."),
-    "nodes": Entry("fleet", "List nodes and what is free on them."),
-    "cordon": Entry("bars", "Keep new work off a node; what runs there goes on."),
-    "drain": Entry("bars", "Empty a node: nothing new goes there, and what runs there finishes."),
-    "uncordon": Entry("bars", "Lift your cordon and your drain of a node."),
-    "tenants": Entry("fleet", "List tenants, their quotas and their use."),
-    "quota": Entry("fleet", "Set what a tenant may hold at once."),
-    "sim": Entry("lab", "Simulate a fleet under load and faults."),
-    "bundle": Entry("lab", "Record the live server's decisions to a file."),
-    "replay": Entry("lab", "Decide a recorded bundle again and compare."),
-    "version": Entry("version", "Print the version."),
-}
-
-
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """In the order of the table: the first steps first."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
-        """Import the module of one command."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
-        module = importlib.import_module(f"muster.cli.{entry.module}")
-        command = module.COMMANDS[cmd_name]
-        assert isinstance(command, click.Command)  # noqa: S101 - the modules are ours; a test visits each entry
-        return command
-
-    # The signature is click's.
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The table itself: asking every command for its help would import them all."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--home", type=click.Path(path_type=Path), help="The server's directory (default: $MUSTER_HOME, ~/.muster)."
-)
-def cli(home: Path | None) -> None:
-    """One queue over every accelerator you have."""
-    if home is not None:
-        os.environ[VARIABLE] = str(home.absolute())
+COLLECT_FROM: Final = 100_000
+"""Objects; a cold listing makes about 20,000, and they stay."""
 
 
 def main() -> None:
-    """The program: run a command, show what went wrong, leave with a documented code."""
-    sys.exit(run_command())
+    """The program, as it is installed."""
+    gc.set_threshold(COLLECT_FROM)
+    code = run_command()
+    gc.freeze()
+    sys.exit(code)
 
 
 def run_command(arguments: list[str] | None = None) -> int:
-    """Run one command line; its exit code."""
-    try:
-        result = cli.main(arguments, prog_name="muster", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message())
-        return USAGE
-    except click.UsageError as error:
-        hint = f"{error.ctx.command_path} --help" if error.ctx is not None else "muster --help"
-        show_failure("", error.format_message(), hint)
-        return USAGE
-    except click.ClickException as error:
-        show_failure("", error.format_message(), "")
-        return USAGE
-    except ServerFailedError as error:
-        show_failure("", str(error), "")
-        return error.exit_code
-    except AmountError as error:
-        show_failure(Code.BAD_AMOUNT.value, str(error), "write the amount as in the example")
-        return USAGE
-    except MusterError as error:
-        return _show_error(error)
-    except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
-    return result if isinstance(result, int) else OK
+    """Run one command line in this process; its exit code."""
+    from muster.cli.commands import run  # here, so that `main` comes before all that is loaded
 
-
-def _show_error(error: MusterError) -> int:
-    words = words_of(error)
-    show_failure(code_of(error), words.what, words.fix)
-    if isinstance(error, NoServerError):
-        return NO_SERVER
-    return SERVER_ERROR if isinstance(error, UnfitError) else USAGE
+    return run(arguments)

@@ -13,9 +13,9 @@ import msgspec
 
 from muster.model.errors import StoreError
 from muster.model.reason import Code, Reason
-from muster.sdk.whereabouts import ADDRESS_FILE, TOKEN_FILE, VARIABLE, Address, default_root, find_address, read_token
+from muster.sdk.whereabouts import ADDRESS_FILE, TOKEN_FILE, Address, default_root, find_address, read_token
 
-__all__ = ["VARIABLE", "Address", "Home"]
+__all__ = ["Address", "Home"]
 
 
 class Home:

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 import pytest
 
-from muster.cli.main import COMMANDS, cli, run_command
+from muster.cli.commands import COMMANDS, cli
+from muster.cli.main import run_command
 
 HEAVY = ("starlette", "uvicorn", "muster.world", "muster.kernel", "muster.api", "muster.control", "sqlite3")
 

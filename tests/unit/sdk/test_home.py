@@ -9,7 +9,8 @@ import pytest
 
 from muster.model.errors import StoreError
 from muster.model.reason import Code
-from muster.sdk.home import VARIABLE, Address, Home
+from muster.sdk.home import Address, Home
+from muster.sdk.whereabouts import VARIABLE
 
 
 def test_it_is_made_private_and_keeps_its_token(tmp_path: Path) -> None:
