@@ -1,6 +1,6 @@
 """Where the server of a home is, and the token it wants: all that a client must know to reach it.
 
-Paths are plain text here. `pathlib` would bring `urllib` and `ipaddress` along, and they would be a tenth of what a
+Paths are plain text here. `pathlib` would bring `urllib` and `ipaddress` along, and they would be a fifteenth of what a
 short command costs to start; `Home` is for those who lay out, start and stop a server.
 """
 
