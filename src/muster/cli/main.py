@@ -1,7 +1,7 @@
 """`muster`: the program. It loads the commands, runs one, and leaves with its exit code.
 
 Most commands are over as soon as they have begun, so loading and leaving are what they cost. Neither makes garbage, yet
-the collector would look through all that is loaded time and again to find that out: a fifth of a short command. So it
+the collector would look through all that is loaded time and again to find that out: an eighth of a short command. So it
 begins only where much more was made than a start makes, which still serves a command that follows a job for days, and
 what is left at the end it is not shown again.
 """

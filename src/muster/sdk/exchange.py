@@ -30,7 +30,7 @@ class Connection:
 
     def __init__(self, host: str, port: int, timeout_s: float) -> None:
         self._host = f"{host}:{port}"
-        # As bytes: for text, the tables of international names would be loaded, which costs more than the exchange.
+        # As bytes: for text, the tables of international names would be loaded, a fiftieth of a short command.
         name = host.encode("ascii" if host.isascii() else "idna")
         self._link = socket.create_connection((name, port), timeout_s)  # type: ignore[arg-type]  # the stubs forget bytes
         self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
