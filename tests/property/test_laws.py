@@ -108,10 +108,11 @@ def test_a_snapshot_is_a_fixed_point(steps: list[Step]) -> None:
 
 def content_and_indexes(world: World) -> tuple[object, ...]:
     fleet = world.fleet
+    free = [(fleet.find_free(slot), fleet.devices(slot)) for slot in range(len(fleet))]
     lines = {
         key: {tenant: line.ids() for tenant, line in shape.lines.items()} for key, shape in world.queue.shapes.items()
     }
-    return (snapshot(world), fleet.shelves, fleet.holders, fleet.kinds, world.ledger.holdings(), lines)
+    return (snapshot(world), free, fleet.find_index_fault(), fleet.holders, world.ledger.holdings(), lines)
 
 
 @LAWFUL

@@ -44,6 +44,7 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     int: INTS,
     str: st.text(),
     bool: st.booleans(),
+    tuple[str, ...]: st.lists(st.text()).map(tuple),
     Limit: LIMITS,
     list[int]: st.lists(INTS),
     Spec: SPECS,

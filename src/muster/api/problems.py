@@ -30,6 +30,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.NEVER_WITHIN_QUOTA: 422,
     Code.UNKNOWN_TENANT: 422,
     Code.FLAVOR_IN_USE: 409,
+    Code.LABEL_TOO_FINE: 422,
     Code.UNKNOWN_JOB: 404,
     Code.UNKNOWN_NODE: 404,
     Code.NOT_FOUND: 404,

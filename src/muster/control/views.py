@@ -11,7 +11,6 @@ from muster.model.job import Bar, Job, NodePhase
 from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succeeded, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.scheduler.reasons import explain
-from muster.units import Resources
 from muster.wire.views import Ahead, BarView, JobPage, JobView, NodeView, Place, TaskCounts, TenantView, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
@@ -126,7 +125,7 @@ def view_nodes(world: World) -> list[NodeView]:
             name=name,
             phase=NodePhase(fleet.phase[slot]).name.lower(),
             capacity=fleet.capacity(slot),
-            free=Resources(*fleet.free_vector(slot)),
+            free=fleet.free(slot),
             jobs=len(fleet.holders.get(slot, ())),
             bars=[_bar(bar) for bar in fleet.bars.get(slot, ())],
         )

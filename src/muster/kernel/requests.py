@@ -8,7 +8,8 @@ from muster.model.job import Job, Quota
 from muster.model.phase import ACTIVE, TERMINAL, Queued, TaskPhase, Why
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import KEY_CHARS_MAX, Spec, find_fault, is_name
-from muster.scheduler.reasons import never_fits
+from muster.scheduler.masks import keys_of
+from muster.scheduler.reasons import find_fine_label, never_fits
 from muster.units import AMOUNT_MAX
 from muster.world.tasks import HOLDING, spans_of
 
@@ -23,9 +24,10 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
         known = _find_known(turn, spec, item.key)
         if known is not None:
             return known
-    reason = never_fits(turn.world, spec.ask, spec.gang, spec.tenant)
+    reason = find_fine_label(turn.world, spec.needs) or never_fits(turn.world, spec)
     if reason is not None:
         return Refused(reason)
+    _mention(turn, spec, item.cause)
     job = turn.world.next_job
     turn.emit(fact.Accepted(job, spec, item.key, item.cause))
     return Done(job)
@@ -59,6 +61,14 @@ def on_set_tenant(turn: Turn, item: event.SetTenant) -> Done | Refused:
     if turn.world.tenants.get(item.name) != item.quota:
         turn.emit(fact.TenantSet(item.name, item.quota, item.cause))
     return DONE
+
+
+def _mention(turn: Turn, spec: Spec, cause: str) -> None:
+    """A label that is asked for the first time tells pools apart from now on."""
+    if spec.needs.labels:
+        new = keys_of(spec.needs) - turn.world.fleet.mentioned
+        if new:
+            turn.emit(fact.LabelsMentioned(tuple(sorted(new)), cause))
 
 
 def _find_known(turn: Turn, spec: Spec, key: str) -> Done | Refused | None:

@@ -32,6 +32,13 @@ class FlavorSet(Record, frozen=True, tag="flavor_set.1"):
     cause: str = ""
 
 
+class LabelsMentioned(Record, frozen=True, tag="labels_mentioned.1"):
+    """An ask was the first to mention these labels: from here on they tell pools apart."""
+
+    labels: tuple[str, ...]
+    cause: str = ""
+
+
 class NodeJoined(Record, frozen=True, tag="node_joined.1"):
     """A node has this slot for ever. A known name joins again with its old slot."""
 
@@ -184,6 +191,7 @@ class Retired(Record, frozen=True, tag="retired.1"):
 Fact: TypeAlias = (
     TenantSet
     | FlavorSet
+    | LabelsMentioned
     | NodeJoined
     | NodePhased
     | NodeBarred

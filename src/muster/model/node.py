@@ -32,6 +32,10 @@ class Level(enum.IntEnum):
     FLEET = 5
 
 
+LEVELS: Final = {level.name.lower(): level for level in Level}
+"""Levels by the names that people write."""
+
+
 class Place(Record, frozen=True):
     """Where a node stands; an empty name is a domain like any other, that of the nodes which name none."""
 

@@ -24,6 +24,7 @@ class Code(enum.StrEnum):
     NEVER_WITHIN_QUOTA = "M111"
     UNKNOWN_TENANT = "M112"
     FLAVOR_IN_USE = "M113"
+    LABEL_TOO_FINE = "M114"
     UNKNOWN_JOB = "M120"
     ALREADY_OVER = "M121"
     STALE_EPOCH = "M122"

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from muster.model.node import LEVELS
 from muster.model.reason import Code, Reason
 from muster.units import AMOUNT_MAX, SECOND_MS, Limit, Resources
 
@@ -21,9 +22,36 @@ ENV_BYTES_MAX: Final = 64 * 1024
 PATH_BYTES_MAX: Final = 4096
 RETRIES_MAX: Final = 100  # an array counts failures in one byte per task
 KEY_CHARS_MAX: Final = 128
+WISHES_MAX: Final = 16
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}")
+_WISH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}(!?=[A-Za-z0-9._@/-]{0,128})?")
+_NOTHING: Final = Resources()
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+
+
+class Needs(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+    """Where a job may run and would rather; levels are `node`, `rack`, `block`, `cluster`, `region` and `fleet`.
+
+    `flavors` are tried in their order, or as equals with `any_flavor`; none named is any. The whole gang must fit in
+    one domain of the level `within` (one cluster, unless said otherwise); it gets the tightest, from `near` up. No
+    domain of the level `spread` gets more than `spread_most` tasks; every `slice_tasks` tasks stay together in one
+    domain of the level `slice`. `labels` are wishes such as `zone=a`, `zone!=b` or `zone`.
+    """
+
+    flavors: tuple[str, ...] = ()
+    any_flavor: bool = False
+    within: str = ""
+    near: str = ""
+    spread: str = ""
+    spread_most: int = 1
+    slice: str = ""
+    slice_tasks: int = 1
+    labels: tuple[str, ...] = ()
+    tolerates: tuple[str, ...] = ()
+
+
+ANYWHERE: Final = Needs()
 
 
 class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
@@ -40,6 +68,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     limit_ms: Limit = None
     grace_ms: int = 10 * SECOND_MS
     retries: int = 0
+    needs: Needs = ANYWHERE
 
     @property
     def tasks(self) -> int:
@@ -54,7 +83,13 @@ def is_name(text: str) -> bool:
 
 def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
-    return _find_count_fault(spec) or _find_amount_fault(spec) or _find_name_fault(spec) or _find_size_fault(spec)
+    return (
+        _find_count_fault(spec)
+        or _find_amount_fault(spec)
+        or _find_name_fault(spec)
+        or _find_size_fault(spec)
+        or (None if spec.needs is ANYWHERE or spec.needs == ANYWHERE else _find_need_fault(spec, spec.needs))
+    )
 
 
 def _find_count_fault(spec: Spec) -> Reason | None:
@@ -80,16 +115,24 @@ def _find_amount_fault(spec: Spec) -> Reason | None:
         0 <= ask.gpus <= most
         and 0 <= ask.cpu_milli <= most
         and 0 <= ask.memory_bytes <= most
+        and 0 <= ask.disk_bytes <= most
+        and 0 <= ask.network_mbps <= most
+        and 0 <= ask.gpu_milli <= (0 if ask.gpus or spec.gang > 1 else 999)
         and 0 <= spec.grace_ms <= AMOUNT_MAX
         and 1 <= limit_ms <= AMOUNT_MAX
     ):
         return _name_amount_fault(spec, limit_ms, most)
-    if not (ask.gpus or ask.cpu_milli or ask.memory_bytes):
+    if ask == _NOTHING:
         return Reason(Code.ASKS_NOTHING, "ask")
     return None
 
 
 def _name_amount_fault(spec: Spec, limit_ms: int, most: int) -> Reason:
+    if spec.ask.gpu_milli and spec.gang > 1:
+        return Reason(Code.BAD_SPEC, "ask.gpu_milli", detail="the tasks of a gang take whole devices")
+    if not 0 <= spec.ask.gpu_milli <= (0 if spec.ask.gpus else 999):
+        detail = "from 1 to 999 thousandths of one device, and no whole ones beside it"
+        return Reason(Code.BAD_AMOUNT, "ask.gpu_milli", needed=spec.ask.gpu_milli, available=999, detail=detail)
     for field in Resources.__struct_fields__:
         amount = getattr(spec.ask, field)
         if not 0 <= amount <= most:
@@ -109,6 +152,41 @@ def _find_name_fault(spec: Spec) -> Reason | None:
     for name in spec.env:
         if not _ENV_NAME.fullmatch(name):
             return Reason(Code.BAD_NAME, "env", needed=len(name), available=255, detail=name[:40])
+    return None
+
+
+def _find_need_fault(spec: Spec, needs: Needs) -> Reason | None:
+    """The first thing wrong with where a job wants to run."""
+    for field in ("within", "near", "spread", "slice"):
+        name = getattr(needs, field)
+        if name and name not in LEVELS:
+            return Reason(Code.BAD_SPEC, f"needs.{field}", detail=f"{name[:40]!r} is not one of {', '.join(LEVELS)}")
+    for field, names in (("flavors", needs.flavors), ("tolerates", needs.tolerates), ("labels", needs.labels)):
+        if len(names) > WISHES_MAX:
+            return Reason(Code.TOO_LARGE, f"needs.{field}", needed=len(names), available=WISHES_MAX)
+        for name in names:
+            if not (_WISH if field == "labels" else _NAME).fullmatch(name):
+                return Reason(Code.BAD_NAME, f"needs.{field}", needed=len(name), available=128, detail=name[:40])
+    return _find_shape_fault(spec, needs)
+
+
+def _find_shape_fault(spec: Spec, needs: Needs) -> Reason | None:
+    """Levels that contradict each other, or the size of the gang."""
+    within = LEVELS[needs.within or "cluster"]
+    if needs.near and LEVELS[needs.near] > within:
+        return Reason(Code.BAD_SPEC, "needs.near", detail=f"{needs.near} is wider than {within.name.lower()}")
+    if needs.spread and not 1 <= needs.spread_most <= GANG_MAX:
+        return Reason(Code.BAD_AMOUNT, "needs.spread_most", needs.spread_most, GANG_MAX, f"between 1 and {GANG_MAX}")
+    if needs.spread and LEVELS[needs.spread] >= within and needs.spread_most < spec.gang:
+        detail = f"spread over {needs.spread}s, but all within one {within.name.lower()}"
+        return Reason(Code.BAD_SPEC, "needs.spread", detail=detail)
+    if needs.slice and (needs.slice_tasks < 1 or spec.gang % needs.slice_tasks):
+        detail = f"a gang of {spec.gang} cannot be cut into slices of {needs.slice_tasks}"
+        return Reason(Code.BAD_SPEC, "needs.slice_tasks", detail=detail)
+    if spec.array and (needs.within or needs.near or needs.spread or needs.slice):
+        return Reason(
+            Code.BAD_SPEC, "needs", detail="the tasks of an array are placed one by one; levels are for gangs"
+        )
     return None
 
 

@@ -36,7 +36,7 @@ def run_cycle(world: World, now: int, cause: str) -> list[Fact]:
         starts = 0
         while heads and starts < STARTS_MAX:
             _, line = heapq.heappop(heads)
-            leases = find_gang(fleet, line.shape.ask, line.shape.gang)
+            leases = find_gang(fleet, line.shape.ask, line.shape.gang, line.shape.needs)
             if leases is None:
                 queue.sleep(line.shape)
                 continue
@@ -76,4 +76,4 @@ def _place(world: World, draft: Draft, job: Job, leases: list[Lease], cause: str
 def _place_tasks(world: World, draft: Draft, job: Job, cause: str) -> None:
     """One run of an array's waiting tasks; it stays first in its line until it has none left."""
     first, count = world.arrays[job.id].get_queued(quota_room(world, job))
-    draft.place_tasks(job, first, find_tasks(world.fleet, job.spec.ask, count), cause)
+    draft.place_tasks(job, first, find_tasks(world.fleet, job.spec.ask, count, job.spec.needs), cause)

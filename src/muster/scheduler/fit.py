@@ -1,122 +1,125 @@
-"""fit: where an ask goes. Pure reads of the shelves; every choice ends in the lowest slot.
+"""fit: where an ask goes. The Python face of the compiled search: it makes the query, and reads the answer.
 
-One task goes to the node it leaves the least free on (best fit). A gang goes to the fewest nodes, and its remainder to
-the node that it fills best. Tasks of an array fill the fullest nodes first. Exact: what could fit is never refused.
+One task goes to the best-scoring node, a gang to the tightest domain, tasks of an array fill node after node. Exact:
+what could fit is never refused. Every choice ends in the lowest slot or the first place.
 """
 
 from __future__ import annotations
 
+from array import array
+from typing import Final, cast
+
+from msgspec.structs import astuple
+
+from muster.model.node import LEVELS
 from muster.model.phase import Lease
+from muster.model.spec import ANYWHERE, Needs
+from muster.scheduler import gang as gangs
+from muster.scheduler import many
+from muster.scheduler.masks import find_rows, keys_of
+from muster.scheduler.profile import DEFAULT
+from muster.scheduler.query import NO_LEVEL
+from muster.scheduler.single import find_single, lowest_devices, tightest_device
 from muster.units import Resources
-from muster.world.fleet import Fleet, FreeVector
+from muster.world.compiled import Words, words_of
+from muster.world.fleet import Fleet
+
+TASKS_MAX: Final = 1 << 40
+_DESK: Final = "desk"
+_BLANK: Final = "blank"
 
 
-def find_gang(fleet: Fleet, ask: Resources, gang: int) -> list[Lease] | None:
+def find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> list[Lease] | None:
     """Leases for all of a gang's tasks, or None if they do not all fit now."""
     if gang == 1:
-        return _find_best(fleet, ask)
-    rooms = _rooms(fleet, ask)
-    if sum(room * fleet.shelves[shelf].bit_count() for room, shelf in rooms) < gang:
-        return None
-    rooms.sort(key=lambda item: (-item[0], item[1]))
-    return _fill_whole(fleet, ask, gang, rooms)
+        return _find_one(fleet, ask, needs)
+    words, desk = fleet.words, _desk(fleet)
+    count = gangs.find_gang(words, _query(fleet, ask, gang, needs), desk)
+    return _leases(words, desk, count) if count else None
 
 
-def find_tasks(fleet: Fleet, ask: Resources, most: int) -> list[Lease]:
+def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE) -> list[Lease]:
     """Leases for as many of `most` equal tasks as fit now, the fullest nodes first."""
-    leases: list[Lease] = []
-    for room, shelf in sorted(_rooms(fleet, ask), key=lambda item: item[1]):
-        bits = fleet.shelves[shelf]
-        while bits and most:
-            low = bits & -bits
-            count = min(room, most)
-            leases.append(_lease(fleet, low.bit_length() - 1, ask, count))
-            bits ^= low
-            most -= count
-    return leases
+    words, desk = fleet.words, _desk(fleet)
+    return _leases(words, desk, many.find_many(words, _query(fleet, ask, 1, needs), desk, most))
 
 
-def count_room(fleet: Fleet, ask: Resources) -> int:
-    """How many tasks of this ask would fit now, over all nodes."""
-    return sum(room * fleet.shelves[shelf].bit_count() for room, shelf in _rooms(fleet, ask))
+def count_room(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> int:
+    """How many one-task gangs of this ask would fit now, over all nodes."""
+    return many.count_room(fleet.words, _query(fleet, ask, 1, needs), TASKS_MAX)
 
 
-def count_capacity(fleet: Fleet, ask: Resources) -> int:
-    """How many tasks of this ask the whole fleet could hold if it were empty and every node up."""
-    total = 0
-    for node, count in fleet.kinds.items():
-        total += _room((node.gpus, node.cpu_milli, node.memory_bytes), ask) * count
-    return total
+def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> int:
+    """How many of a gang's tasks could start together now, where the ask lets them: the gang fits if all could."""
+    return gangs.widest_room(fleet.words, _query(fleet, ask, gang, needs), _desk(fleet))
 
 
-def _find_best(fleet: Fleet, ask: Resources) -> list[Lease] | None:
-    """The lease of one task, on the node that it leaves the least free on."""
-    gpus, cpu, memory = ask.gpus, ask.cpu_milli, ask.memory_bytes
-    best: FreeVector | None = None
-    for shelf in fleet.shelves:
-        if shelf[0] >= gpus and shelf[1] >= cpu and shelf[2] >= memory and (best is None or shelf < best):
-            best = shelf
-    if best is None:
-        return None
-    bits = fleet.shelves[best]
-    return [_lease(fleet, (bits & -bits).bit_length() - 1, ask, 1)]
+def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> int:
+    """How many could if the whole fleet were empty and open, and told apart what the ask mentions."""
+    key = ("capacity", ask, gang, needs)
+    found = _remembered(fleet, key)
+    if found is None:
+        found = fleet.asked[key] = widest_room(_blank(fleet, keys_of(needs)), ask, gang, needs)
+    return cast("int", found)
 
 
-def _fill_whole(fleet: Fleet, ask: Resources, gang: int, rooms: list[tuple[int, FreeVector]]) -> list[Lease]:
-    """Full nodes while a whole one is needed, then the tightest node that takes the rest."""
-    leases: list[Lease] = []
-    for index, (room, shelf) in enumerate(rooms):
-        bits = fleet.shelves[shelf]
-        while bits and gang >= room:
-            low = bits & -bits
-            leases.append(_lease(fleet, low.bit_length() - 1, ask, room))
-            bits ^= low
-            gang -= room
-        if gang and bits:
-            leases.append(_fill_rest(fleet, ask, gang, bits, rooms[index:]))
-            gang = 0
-        if not gang:
-            break
-    return leases
+def _blank(fleet: Fleet, labels: frozenset[str]) -> Fleet:
+    key = (_BLANK, labels - fleet.mentioned)
+    found = fleet.asked.get(key)
+    if found is None:
+        blank = fleet.asked[key] = fleet.blank()
+        blank.mention(labels)
+        return blank
+    return cast("Fleet", found)
 
 
-def _fill_rest(fleet: Fleet, ask: Resources, rest: int, bits: int, rooms: list[tuple[int, FreeVector]]) -> Lease:
-    """The rest on the node with the least room for it; `bits` is what is left of the first shelf in `rooms`."""
-    enough = [item for item in rooms if item[0] >= rest]
-    tightest = min(enough)
-    chosen = bits if tightest == rooms[0] else fleet.shelves[tightest[1]]
-    return _lease(fleet, (chosen & -chosen).bit_length() - 1, ask, rest)
+def _find_one(fleet: Fleet, ask: Resources, needs: Needs) -> list[Lease] | None:
+    words = fleet.words
+    slot = find_single(words, _query(fleet, ask, 1, needs))
+    return None if slot < 0 else [_lease(words, slot, ask)]
 
 
-def _rooms(fleet: Fleet, ask: Resources) -> list[tuple[int, FreeVector]]:
-    """Each shelf with room for at least one task, and for how many per node."""
-    gpus, cpu, memory = ask.gpus, ask.cpu_milli, ask.memory_bytes
-    return [
-        (_room(shelf, ask), shelf)
-        for shelf in fleet.shelves
-        if shelf[0] >= gpus and shelf[1] >= cpu and shelf[2] >= memory
-    ]
+def _remembered(fleet: Fleet, key: object) -> object:
+    """An answer about the present lay-out; looking at the words first makes sure that it is the present one."""
+    fleet.words  # noqa: B018 - lays the fleet out, if that is due
+    return fleet.asked.get(key)
 
 
-def _room(free: FreeVector, ask: Resources) -> int:
-    room = free[0] // ask.gpus if ask.gpus else -1
-    if ask.cpu_milli:
-        cpus = free[1] // ask.cpu_milli
-        room = cpus if room < 0 else min(room, cpus)
-    if ask.memory_bytes:
-        memory = free[2] // ask.memory_bytes
-        room = memory if room < 0 else min(room, memory)
-    return room
+def _query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> Words:
+    key = (ask, gang, needs)
+    found = fleet.asked.get(key)
+    if found is None:
+        found = fleet.asked[key] = words_of(_write_query(fleet, ask, gang, needs))
+    return cast("Words", found)
 
 
-def _lease(fleet: Fleet, slot: int, ask: Resources, tasks: int) -> Lease:
-    return Lease(slot, tasks, _lowest_devices(fleet.free_devices[slot], ask.gpus * tasks))
+def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> array[int]:
+    """The words of `query`, in their order."""
+    rows = find_rows(fleet.pools, ask, needs)
+    words = array("q", (ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps))
+    spread = (LEVELS[needs.spread], needs.spread_most) if needs.spread else (NO_LEVEL, 0)
+    slices = (LEVELS[needs.slice], needs.slice_tasks) if needs.slice else (NO_LEVEL, 0)
+    words.extend((gang, LEVELS[needs.near or "node"], LEVELS[needs.within or "cluster"], *spread, *slices))
+    words.extend(astuple(DEFAULT))
+    words.append(len(rows))
+    words.extend(value for row in rows for value in row)
+    return words
 
 
-def _lowest_devices(free: int, count: int) -> int:
-    taken = 0
-    for _ in range(count):
-        low = free & -free
-        taken |= low
-        free ^= low
-    return taken
+def _desk(fleet: Fleet) -> Words:
+    found = fleet.asked.get(_DESK)
+    if found is None:
+        found = fleet.asked[_DESK] = words_of(array("q", bytes(8 * gangs.desk_size(fleet.words))))
+    return cast("Words", found)
+
+
+def _lease(words: Words, slot: int, ask: Resources) -> Lease:
+    if ask.gpu_milli:
+        return Lease(slot, 1, 1 << tightest_device(words, slot, ask.gpu_milli, 0))
+    return Lease(slot, 1, lowest_devices(words, slot, ask.gpus) if ask.gpus else 0)
+
+
+def _leases(words: Words, desk: Words, count: int) -> list[Lease]:
+    begin = gangs.leases_at(words)
+    flat: list[int] = desk[begin : begin + gangs.LEASE * count].tolist()
+    return [Lease(*flat[place : place + gangs.LEASE]) for place in range(0, len(flat), gangs.LEASE)]

@@ -22,7 +22,7 @@ from muster.model.job import Job
 from muster.model.reason import Code
 from muster.model.record import Record
 from muster.model.spec import GANG_MAX, Spec
-from muster.scheduler.fit import count_room, find_gang
+from muster.scheduler.fit import count_room, find_gang, widest_room
 from muster.scheduler.reasons import is_waiting, tasks_within_quota
 from muster.units import Resources
 from muster.world.apply import apply
@@ -83,7 +83,7 @@ def can_start(world: World, spec: Spec) -> bool:
     """Whether there is room and quota now for a gang, or for one task of an array."""
     used = world.ledger.used(spec.tenant)
     within = fits_quota(world.quota_of(spec.tenant), used, spec.ask, spec.gang)
-    return within and count_room(world.fleet, spec.ask) >= spec.gang
+    return within and widest_room(world.fleet, spec.ask, spec.gang, spec.needs) >= spec.gang
 
 
 def amount_of(spec: Spec, field: str) -> int:
@@ -100,9 +100,10 @@ def relax(spec: Spec, field: str, to: int) -> Spec:
 
 def _most_tasks(world: World, spec: Spec) -> int:
     """The most tasks below what was asked that start together now."""
-    if spec.gang == 1:
+    if spec.gang == 1 or spec.needs.slice:
         return 0
-    return tasks_within_quota(world, spec.tenant, spec.ask, min(spec.gang - 1, count_room(world.fleet, spec.ask)))
+    room = widest_room(world.fleet, spec.ask, spec.gang, spec.needs)
+    return tasks_within_quota(world, spec.tenant, spec.ask, min(spec.gang - 1, room))
 
 
 def _most_each(world: World, spec: Spec, field: str, step: int) -> int:
@@ -131,7 +132,7 @@ def _is_placed(twin: World, spec: Spec) -> bool:
     """Whether a draft takes the job; of an array, one task. Afterwards it waits in the twin and holds nothing."""
     number = twin.next_job
     apply(twin, Accepted(number, replace(spec, array=min(spec.array, 1))), twin.now)
-    leases = find_gang(twin.fleet, spec.ask, spec.gang)
+    leases = find_gang(twin.fleet, spec.ask, spec.gang, spec.needs)
     if leases is None or not can_start(twin, spec):
         return False
     with Draft(twin, twin.now) as draft:
@@ -147,7 +148,7 @@ def _share(fleet: Fleet, gpus: int) -> Resources | None:
     so many, whatever its nodes' phase; of equally common ones the largest. With no GPU it is one core, and that core's
     share of the memory. CPU is rounded down to a tenth of a core, memory to a MiB."""
     cpu_least = 0 if gpus else 1000
-    kinds = [(n, kind) for kind, n in fleet.kinds.items() if kind.gpus >= gpus and kind.cpu_milli >= cpu_least]
+    kinds = [(n, kind) for kind, n in fleet.kinds().items() if kind.gpus >= gpus and kind.cpu_milli >= cpu_least]
     if not kinds:
         return None
     kind = max(kinds, key=lambda item: (item[0], item[1].gpus, item[1].cpu_milli, item[1].memory_bytes))[1]
@@ -157,7 +158,8 @@ def _share(fleet: Fleet, gpus: int) -> Resources | None:
 
 
 def _measure(world: World, tenant: str, ask: Resources) -> Opening:
-    """A gang may span nodes, so as many tasks start together as alone."""
+    """As many tasks as there is room for on all nodes, and as many together as one cluster has."""
     room = count_room(world.fleet, ask)
     tasks = tasks_within_quota(world, tenant, ask, room)
-    return Opening(ask, tasks, min(tasks, GANG_MAX), Code.OVER_QUOTA if tasks < room else Code.NO_ROOM)
+    gang = min(tasks, widest_room(world.fleet, ask, GANG_MAX))
+    return Opening(ask, tasks, gang, Code.OVER_QUOTA if tasks < room else Code.NO_ROOM)

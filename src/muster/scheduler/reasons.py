@@ -13,11 +13,16 @@ import msgspec
 from muster.model.job import Job, Quota
 from muster.model.phase import Queued, TaskPhase
 from muster.model.reason import Code, Reason
-from muster.scheduler.fit import count_capacity, count_room
+from muster.model.spec import ANYWHERE, Needs, Spec
+from muster.scheduler.fit import widest_capacity, widest_room
+from muster.scheduler.masks import keys_of
 from muster.units import ZERO, Limit, Resources
+from muster.world.fleet import Fleet
 from muster.world.world import World, fits_quota
 
 AHEAD_SHOWN: Final = 5
+LABEL_VALUES_MAX: Final = 64
+"""How many values a label may have on the fleet's nodes for an ask to mention it."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -59,15 +64,36 @@ def tasks_within_quota(world: World, tenant: str, ask: Resources, most: int) -> 
     return min(rooms)
 
 
-def never_fits(world: World, job_ask: Resources, gang: int, tenant: str) -> Reason | None:
+def never_fits(world: World, spec: Spec) -> Reason | None:
     """Why no moment can ever come at which such a gang starts: the fleet is too small, or the quota is."""
-    room = count_capacity(world.fleet, job_ask)
-    if room < gang:
-        return Reason(Code.NEVER_FITS, "tasks", needed=gang, available=room)
-    quota = world.quota_of(tenant)
-    if not fits_quota(quota, ZERO, job_ask, gang):
-        return _quota_reason(Code.NEVER_WITHIN_QUOTA, world, tenant, job_ask.times(gang), ZERO)
+    room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
+    if room < spec.gang:
+        return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
+    if not fits_quota(world.quota_of(spec.tenant), ZERO, spec.ask, spec.gang):
+        return _quota_reason(Code.NEVER_WITHIN_QUOTA, world, spec.tenant, spec.ask.times(spec.gang), ZERO)
     return None
+
+
+def find_fine_label(world: World, needs: Needs) -> Reason | None:
+    """A label that is different on nearly every node must not make every node a pool."""
+    for key in sorted(keys_of(needs) - world.fleet.mentioned):
+        values = {dict(traits.labels).get(key) for traits in world.fleet.traits}
+        if len(values) > LABEL_VALUES_MAX:
+            return Reason(Code.LABEL_TOO_FINE, f"label {key}", needed=len(values), available=LABEL_VALUES_MAX)
+    return None
+
+
+def _ruling_out(fleet: Fleet, spec: Spec) -> str:
+    """The first need without which the gang would fit: that is what rules it out."""
+    for field in Needs.__struct_fields__:
+        without = msgspec.structs.replace(spec.needs, **{field: getattr(ANYWHERE, field)})
+        if without != spec.needs and widest_capacity(fleet, spec.ask, spec.gang, without) >= spec.gang:
+            return f"ruled out by {field} = {_shown(getattr(spec.needs, field))}"
+    return ""
+
+
+def _shown(value: object) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _sum_waiting(world: World, jobs: list[int]) -> Resources:
@@ -91,7 +117,8 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     fleet = world.fleet
     closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
     detail = f"{closed} of {len(fleet)} nodes closed" if closed else ""
-    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=count_room(fleet, spec.ask), detail=detail)
+    room = widest_room(fleet, spec.ask, spec.gang, spec.needs)
+    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=room, detail=detail)
 
 
 def _quota_reason(code: Code, world: World, tenant: str, more: Resources, used: Resources) -> Reason:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
+from muster.model.node import Traits
 from muster.units import Resources
 
 
@@ -75,11 +76,12 @@ class Cohort:
 class SimulatedNode:
     """One machine: what it remembers, which devices are busy, and whether anybody can reach it."""
 
-    __slots__ = ("boot", "busy_devices", "capacity", "cohorts", "is_alive", "is_reachable", "name", "trouble")
+    __slots__ = ("boot", "busy_devices", "capacity", "cohorts", "is_alive", "is_reachable", "name", "traits", "trouble")
 
-    def __init__(self, name: str, capacity: Resources) -> None:
+    def __init__(self, name: str, capacity: Resources, traits: Traits) -> None:
         self.name = name
         self.capacity = capacity
+        self.traits = traits
         self.cohorts: dict[tuple[int, int], list[Cohort]] = {}
         self.busy_devices = 0
         self.is_alive = True

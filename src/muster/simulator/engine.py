@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 from muster.model.errors import InvariantError
 from muster.model.event import Event, Exited, Held, NodeGone, NodeSeen, NodeSilent, Started
 from muster.model.instruction import Forget, Instruction, Start, Stop
+from muster.model.node import PLAIN, Traits
 from muster.ports.engine import Report
 from muster.simulator.agenda import Agenda
 from muster.simulator.cohort import Cohort, SimulatedNode, State, gaps, part_of_devices
@@ -78,9 +79,9 @@ class SimulatedEngine:
 
     # -- nodes and their troubles --------------------------------------------------------------------------------
 
-    def add_node(self, name: str, capacity: Resources) -> None:
+    def add_node(self, name: str, capacity: Resources, traits: Traits = PLAIN) -> None:
         """A machine; it reports itself at once if the engine is open."""
-        node = self._nodes[name] = SimulatedNode(name, capacity)
+        node = self._nodes[name] = SimulatedNode(name, capacity, traits)
         if self._report is not None:
             self._say_seen(node)
 
@@ -273,7 +274,7 @@ class SimulatedEngine:
 
     def _say_seen(self, node: SimulatedNode) -> None:
         held = tuple(Held(cohort.job, cohort.epoch, cohort.first, cohort.count) for cohort in node.everyone())
-        self._say([NodeSeen(node.name, node.capacity, held, cause=f"{node.name} reports")])
+        self._say([NodeSeen(node.name, node.capacity, held, f"{node.name} reports", node.traits)])
 
     def _notice(self, node: SimulatedNode, trouble: int) -> None:
         if self.is_same_trouble(node.name, trouble):

@@ -13,7 +13,7 @@ from muster.kernel.kernel import Kernel, Outcome
 from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
-from muster.scheduler.fit import count_room
+from muster.scheduler.fit import widest_room
 from muster.simulator.engine import SimulatedEngine
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
@@ -94,7 +94,7 @@ def check_nobody_overslept(world: World) -> None:
     for key, shape in world.queue.shapes.items():
         if key in world.queue.awake or all(line.parked for line in shape.lines.values()):
             continue
-        room = count_room(world.fleet, shape.ask)
+        room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs)
         require(room < shape.gang, "nobody who could start is asleep", f"{key}: room for {room}, gang of {shape.gang}")
 
 

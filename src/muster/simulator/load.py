@@ -13,14 +13,15 @@ from typing import Final, NamedTuple
 from muster.model.event import Event, SetFlavor, SetTenant, Submit
 from muster.model.instruction import Start
 from muster.model.job import Quota
-from muster.model.node import Flavor
-from muster.model.spec import Spec
+from muster.model.node import Flavor, Place, Traits
+from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.simulator.engine import Fate
 from muster.simulator.options import SimOptions
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
 
 CPU_PER_GPU: Final = 12_000
 MEMORY_PER_GPU: Final = 120 * 2**30
+RACK: Final = 8
 
 
 class Kind(NamedTuple):
@@ -68,6 +69,12 @@ class Load:
         gpus = self._options.gpus
         return Resources(gpus, (gpus + 2) * CPU_PER_GPU, (gpus + 1) * MEMORY_PER_GPU)
 
+    def node_traits(self, number: int) -> Traits:
+        """Racks of 8 in blocks of 32, all in one cluster; every fourth rack is in the other zone."""
+        rack = number // RACK
+        place = Place("eu", "alpha", f"block-{rack // 4:03d}", f"rack-{rack:04d}")
+        return Traits("", place, (("zone", "b" if rack % 4 == 3 else "a"),))
+
     def opening(self) -> Iterator[Event]:
         """What an admin says before anybody comes: what a GPU costs; and every team but the first has a quota, which
         together are more than there is."""
@@ -111,7 +118,7 @@ class Load:
 
     def _spec(self, kind: Kind, tenant: str) -> Spec:
         dice = self._dice
-        ask = self._ask(kind)
+        ask, needs = self._ask(kind), self._needs(kind)
         return Spec(
             command=("simulate", str(kind.mean_ms)),
             name=kind.name,
@@ -121,10 +128,25 @@ class Load:
             ask=ask,
             limit_ms=3 * kind.mean_ms if not kind.array and dice.random() < 0.3 else None,
             retries=dice.choice((0, 0, 1, 3)),
+            needs=needs,
         )
+
+    def _needs(self, kind: Kind) -> Needs:
+        """Some gangs must stay close, some are spread, and some jobs want a zone; never what no fleet could give."""
+        roll = self._dice.randrange(100)
+        if 1 < kind.gang <= RACK and self._options.nodes >= 4 * RACK:
+            if roll < 10:
+                return Needs(within="rack")
+            if roll < 20:
+                return Needs(spread="node", spread_most=2)
+        if kind.gang == 1 and roll < 8:
+            return Needs(labels=("zone=a",))
+        return ANYWHERE
 
     def _ask(self, kind: Kind) -> Resources:
         gpus = -(-kind.gpu_share * self._options.gpus // 16)
+        if gpus and kind.name == "debug" and self._dice.random() < 0.3:
+            return Resources(cpu_milli=2000, memory_bytes=8 * 2**30, gpu_milli=self._dice.choice((250, 300, 500)))
         if gpus:
             return Resources(gpus, gpus * CPU_PER_GPU, gpus * MEMORY_PER_GPU)
         return Resources(cpu_milli=2000, memory_bytes=8 * 2**30)

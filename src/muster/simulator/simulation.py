@@ -66,8 +66,8 @@ class Simulation:
         network = Network(options.lost, options.doubled)
         engine = SimulatedEngine(agenda, self._load.fate, self._dice("engine"), network)
         names = [f"node-{number:04d}" for number in range(options.nodes)]
-        for name in names:
-            engine.add_node(name, self._load.node_capacity())
+        for number, name in enumerate(names):
+            engine.add_node(name, self._load.node_capacity(), self._load.node_traits(number))
         self.body = Body(agenda, engine, inspect_every=options.inspect_every, record=options.record)
         self._faults = Faults(agenda, engine, names, self._dice("faults"))
         self._maintenance = Maintenance(agenda, self.body.take, names, self._dice("maintenance"))

@@ -21,9 +21,11 @@ from muster.model.errors import InvariantError
 from muster.model.event import Exited, NodeGone, NodeSilent
 from muster.model.job import BarKind, Job, NodePhase
 from muster.model.phase import Failed, Lease, Run, Succeeded, TaskPhase, Why
+from muster.model.spec import Needs
 from muster.scheduler import cycle, fit
 from muster.units import Resources
 from muster.world import apply, draft
+from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
 from muster.world.queue import Queue
@@ -37,22 +39,22 @@ _replace = msgspec.structs.replace
 def device_given_twice() -> Iterator[None]:
     """Placement takes the node's first devices, whether they are free or not, and the node does not look."""
 
-    def lowest(free: int, count: int) -> int:  # noqa: ARG001 - not looking at what is free is the bug
-        return (1 << count) - 1
+    def lease(words: Words, slot: int, ask: Resources) -> Lease:  # noqa: ARG001 - not looking at what is free is the bug
+        return Lease(slot, 1, (1 << ask.gpus) - 1)
 
-    with mock.patch.object(fit, "_lowest_devices", lowest), unguarded_nodes():
+    with mock.patch.object(fit, "_lease", lease), unguarded_nodes():
         yield
 
 
 @contextlib.contextmanager
 def capacity_overrun() -> Iterator[None]:
     """CPU is not looked at: neither where a task goes, nor by the node it goes to."""
-    honest = fit._find_best
+    honest = fit._find_one
 
-    def careless(fleet: Fleet, ask: Resources) -> list[Lease] | None:
-        return honest(fleet, Resources(gpus=ask.gpus))
+    def careless(fleet: Fleet, ask: Resources, needs: Needs) -> list[Lease] | None:
+        return honest(fleet, _replace(ask, cpu_milli=0, memory_bytes=0), needs)
 
-    with mock.patch.object(fit, "_find_best", careless), unguarded_nodes():
+    with mock.patch.object(fit, "_find_one", careless), unguarded_nodes():
         yield
 
 
@@ -151,11 +153,11 @@ def partial_gang() -> Iterator[None]:
     """A gang that does not fit starts with as much of it as does."""
     honest = fit.find_gang
 
-    def find(fleet: Fleet, ask: Resources, gang: int) -> list[Lease] | None:
-        found = honest(fleet, ask, gang)
+    def find(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> list[Lease] | None:
+        found = honest(fleet, ask, gang, needs)
         while found is None and gang > 1:
             gang -= 1
-            found = honest(fleet, ask, gang)
+            found = honest(fleet, ask, gang, needs)
         return found
 
     with mock.patch.object(cycle, "find_gang", find):
@@ -176,15 +178,17 @@ def fold_differs() -> Iterator[None]:
 
 @contextlib.contextmanager
 def index_with_history() -> Iterator[None]:
-    """A task goes to the first shelf that fits in the order in which shelves came to be, not to the best."""
+    """A task goes to the node that was used last, if it fits there, and not to the best."""
+    honest = fit._find_one
 
-    def first_found(fleet: Fleet, ask: Resources) -> list[Lease] | None:
-        for (gpus, cpu, memory), bits in fleet.shelves.items():
-            if gpus >= ask.gpus and cpu >= ask.cpu_milli and memory >= ask.memory_bytes:
-                return [fit._lease(fleet, (bits & -bits).bit_length() - 1, ask, 1)]
-        return None
+    def last_used(fleet: Fleet, ask: Resources, needs: Needs) -> list[Lease] | None:
+        for slot in () if ask.gpu_milli else reversed(fleet.holders):
+            free = fleet.find_free(slot)
+            if free is not None and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
+                return [fit._lease(fleet.words, slot, ask)]
+        return honest(fleet, ask, needs)
 
-    with mock.patch.object(fit, "_find_best", first_found):
+    with mock.patch.object(fit, "_find_one", last_used):
         yield
 
 

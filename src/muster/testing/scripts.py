@@ -7,16 +7,25 @@ be doubled, late, of the wrong epoch or about nobody. The same script is always 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from muster.model import event
 from muster.model.job import BarKind, Quota
+from muster.model.node import PLAIN, Place, Traits
+from muster.model.spec import ANYWHERE, Needs
 from muster.testing.rig import Rig, spec
 from muster.units import MINUTE_MS, Resources
 
 Step: TypeAlias = tuple[int, int, int]
 
 TENANTS: Final = ("a", "b", "c")
+_NEEDS: Final = (
+    ANYWHERE,
+    Needs(within="rack"),
+    Needs(spread="node"),
+    Needs(within="fleet", labels=("zone!=z0",)),
+    Needs(near="rack", within="region", flavors=("gpu",)),
+)
 NODES: Final = ("node-0", "node-1", "node-2", "node-3", "node-4")
 _GAPS_MS: Final = (0, 1, 1000, 60_000, 20 * MINUTE_MS)
 
@@ -39,8 +48,10 @@ def events_of(rig: Rig, step: Step) -> list[event.Event]:
 
 
 def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
-    ask = Resources(x % 9, 1000 * (y % 9), 2**30 * (x % 5))
-    shape = {"array": y % 13} if x % 3 == 0 else {"gang": 1 + y % 5}
+    share = 100 * (y % 10) if x % 9 == 0 else 0
+    ask = Resources(x % 9, 1000 * (y % 9), 2**30 * (x % 5), share)
+    shape: dict[str, Any] = {"array": y % 13} if x % 3 == 0 else {"gang": 1 if share else 1 + y % 5}
+    shape["needs"] = _NEEDS[(x // 3 + y) % len(_NEEDS)] if shape.get("gang", 1) > 1 else ANYWHERE
     limit = 30_000 if x % 3 and y % 4 == 0 else None
     asked = spec(ask=ask, tenant=TENANTS[x % 3], retries=y % 3, limit_ms=limit, **shape)
     return [event.Submit(asked, key=f"k{y % 7}" if x % 5 == 0 else "")]
@@ -58,7 +69,9 @@ def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:
     name = NODES[x % len(NODES)]
     capacity = Resources(8 if y % 5 else 4, 32_000, 2**36)
     held = tuple(_held(rig, x + index, y + index) for index in range(y % 3))
-    return [event.NodeSeen(name, capacity, held)]
+    place = Place(cluster=f"c{x % 2}", rack=f"r{x % 3}")
+    traits = Traits("", place, (("zone", f"z{x % 2}"),)) if x % len(NODES) else PLAIN
+    return [event.NodeSeen(name, capacity, held, traits=traits)]
 
 
 def _node_lost(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table

@@ -8,9 +8,11 @@ UNLIMITED is a limit, never an amount: it cannot be added to anything.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import astuple
 
 AMOUNT_MAX: Final = 2**62
 Limit: TypeAlias = int | None
@@ -29,33 +31,36 @@ def check_amount(value: int, what: str = "amount", least: int = 0) -> int:
 
 
 class Resources(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """What a task asks for, a node has, or a tenant may hold at once."""
+    """What a task asks for, a node has, or a tenant holds at once.
+
+    `gpu_milli` is a share of one device, in thousandths, for an ask that wants less than a whole one.
+    """
 
     gpus: int = 0
     cpu_milli: int = 0
     memory_bytes: int = 0
+    gpu_milli: int = 0
+    disk_bytes: int = 0
+    network_mbps: int = 0
 
     def plus(self, other: Resources) -> Resources:
         """The sum, checked."""
-        return _checked(
-            self.gpus + other.gpus, self.cpu_milli + other.cpu_milli, self.memory_bytes + other.memory_bytes
-        )
+        return _checked(map(int.__add__, astuple(self), astuple(other)))
 
     def minus(self, other: Resources) -> Resources:
         """The difference, checked: it raises rather than going below zero."""
-        return _checked(
-            self.gpus - other.gpus, self.cpu_milli - other.cpu_milli, self.memory_bytes - other.memory_bytes
-        )
+        return _checked(map(int.__sub__, astuple(self), astuple(other)))
 
     def times(self, count: int) -> Resources:
         """`count` of these, checked."""
-        return _checked(self.gpus * count, self.cpu_milli * count, self.memory_bytes * count)
+        return _checked(amount * count for amount in astuple(self))
 
 
-def _checked(gpus: int, cpu_milli: int, memory_bytes: int) -> Resources:
-    if not (0 <= gpus <= AMOUNT_MAX and 0 <= cpu_milli <= AMOUNT_MAX and 0 <= memory_bytes <= AMOUNT_MAX):
-        raise AmountError(f"resources out of range: gpus={gpus} cpu_milli={cpu_milli} memory_bytes={memory_bytes}")
-    return Resources(gpus, cpu_milli, memory_bytes)
+def _checked(amounts: Iterable[int]) -> Resources:
+    found = Resources(*amounts)
+    if not all(0 <= amount <= AMOUNT_MAX for amount in astuple(found)):
+        raise AmountError(f"resources out of range: {found}")
+    return found
 
 
 ZERO: Final = Resources()
@@ -131,8 +136,14 @@ def show_resources(amount: Resources) -> str:
     parts = []
     if amount.gpus:
         parts.append(f"{amount.gpus} GPU{'s' if amount.gpus != 1 else ''}")
+    if amount.gpu_milli:
+        parts.append(f"{show_cpus(amount.gpu_milli)} of a GPU")
     if amount.cpu_milli:
         parts.append(f"{show_cpus(amount.cpu_milli)} CPU{'s' if amount.cpu_milli != 1000 else ''}")
     if amount.memory_bytes:
         parts.append(show_bytes(amount.memory_bytes))
+    if amount.disk_bytes:
+        parts.append(f"{show_bytes(amount.disk_bytes)} of disk")
+    if amount.network_mbps:
+        parts.append(f"{amount.network_mbps} Mbit/s")
     return ", ".join(parts) or "nothing"

@@ -30,7 +30,7 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.TOO_LARGE: Words("{subject} has {needed}, the most is {available}", "make it smaller, or put it in a file"),
     Code.ASKS_NOTHING: Words("the job asks for nothing", "ask for at least one of gpus, cpus or memory"),
     Code.NEVER_FITS: Words(
-        "never fits: {needed} tasks must run at once, the whole fleet could hold {available}",
+        "never fits: {needed} tasks must run at once, the whole fleet could hold {available}{more}",
         "ask for fewer tasks or less per task, or add nodes",
     ),
     Code.NEVER_WITHIN_QUOTA: Words(
@@ -41,6 +41,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.FLAVOR_IN_USE: Words(
         "work runs on {needed} nodes of flavor {detail}: what it counts as cannot change under it",
         "drain those nodes first, or name a new flavor",
+    ),
+    Code.LABEL_TOO_FINE: Words(
+        "{subject} has {needed} values on the nodes; at most {available} can be told apart",
+        "ask by a coarser label",
     ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),

@@ -67,6 +67,11 @@ def _tenant_set(world: World, item: fact.TenantSet, at: int) -> None:  # noqa: A
 
 def _flavor_set(world: World, item: fact.FlavorSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
     world.flavors[item.name] = item.flavor
+    world.fleet.set_price(item.name, item.flavor.price_micros)
+
+
+def _labels_mentioned(world: World, item: fact.LabelsMentioned, at: int) -> None:  # noqa: ARG001 - one signature
+    world.fleet.mention(frozenset(item.labels))
 
 
 def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -193,6 +198,7 @@ def _terminal_phase(item: fact.Ended, at: int) -> Phase:
 APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.TenantSet: _tenant_set,
     fact.FlavorSet: _flavor_set,
+    fact.LabelsMentioned: _labels_mentioned,
     fact.NodeJoined: _node_joined,
     fact.NodePhased: _node_phased,
     fact.NodeBarred: _node_barred,

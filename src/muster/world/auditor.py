@@ -18,7 +18,7 @@ from muster.model.node import Flavor, Traits
 from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
 from muster.model.spec import Spec
 from muster.units import Limit, Resources
-from muster.world.invariants import require
+from muster.world.invariants import Holding, plain, require
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
 from muster.world.world import World
 
@@ -63,7 +63,7 @@ class JobBook:
 class NodeBook:
     """What the facts say of one node."""
 
-    __slots__ = ("bars", "capacity", "cpu_milli", "devices", "memory_bytes", "name", "phase", "traits")
+    __slots__ = ("bars", "capacity", "held", "name", "phase", "traits")
 
     def __init__(self, name: str, capacity: Resources, traits: Traits) -> None:
         self.name = name
@@ -71,9 +71,7 @@ class NodeBook:
         self.traits = traits
         self.phase = NodePhase.UP
         self.bars: dict[tuple[BarKind, str], Bar] = {}
-        self.devices = 0
-        self.cpu_milli = 0
-        self.memory_bytes = 0
+        self.held = Holding()
 
 
 class Auditor:
@@ -85,6 +83,7 @@ class Auditor:
         self._jobs: dict[int, JobBook] = {}
         self._quotas: dict[str, Quota] = {}
         self._flavors: dict[str, Flavor] = {}
+        self._mentioned: frozenset[str] = frozenset()
         self._used: dict[str, tuple[int, int, int]] = {}
         self._newest = 0
         self.accepted = 0
@@ -110,12 +109,15 @@ class Auditor:
     def _flavor_set(self, item: fact.FlavorSet) -> None:
         self._flavors[item.name] = item.flavor
 
+    def _labels_mentioned(self, item: fact.LabelsMentioned) -> None:
+        self._mentioned |= frozenset(item.labels)
+
     def _node_joined(self, item: fact.NodeJoined) -> None:
         if item.slot == len(self._nodes):
             self._nodes.append(NodeBook(item.name, item.capacity, item.traits))
         else:
             node = self._nodes[item.slot]
-            idle = not (node.devices or node.cpu_milli or node.memory_bytes)
+            idle = node.held.is_nothing()
             require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
             node.capacity, node.traits = item.capacity, item.traits
             node.phase = NodePhase.UP
@@ -208,7 +210,10 @@ class Auditor:
         for slot, count, devices in zip(item.slots, item.counts, item.devices, strict=True):
             self._seat(item.job, book.spec.ask, slot, count, devices)
             for mine in range(task, task + count):
-                book.devices[mine], devices = _deal(devices, gpus)
+                if book.spec.ask.gpu_milli:
+                    book.devices[mine] = devices
+                else:
+                    book.devices[mine], devices = _deal(devices, gpus)
                 book.slots[mine] = slot
                 book.epochs[mine] += 1
             task += count
@@ -279,15 +284,11 @@ class Auditor:
         node = self._nodes[slot]
         require(node.phase == NodePhase.UP, "only nodes that are up get work", f"job {number} on {node.name}")
         require(not node.bars, "a barred node gets no work", f"job {number} on {node.name}: {list(node.bars)}")
-        require(not node.devices & devices, "no device is in two leases", f"job {number} on {node.name}: {devices:b}")
-        exact = devices.bit_count() == ask.gpus * tasks
+        exact = devices.bit_count() == (1 if ask.gpu_milli else ask.gpus * tasks)
         require(exact, "a lease has the devices it asked for", f"job {number} on {node.name}: {devices:b}")
-        node.devices |= devices
-        node.cpu_milli += ask.cpu_milli * tasks
-        node.memory_bytes += ask.memory_bytes * tasks
-        most = node.capacity
-        fits = not node.devices >> most.gpus and node.cpu_milli <= most.cpu_milli
-        fits = fits and node.memory_bytes <= most.memory_bytes
+        whole = node.held.add(ask, tasks, devices)
+        require(whole, "no device is in two leases", f"job {number} on {node.name}: {devices:b}")
+        fits = min(node.held.left_of(node.capacity)) >= 0 and not devices >> node.capacity.gpus
         require(fits, "allocations fit their node", f"job {number} on {node.name}: {ask} x {tasks}")
         self.gpus_in_use += ask.gpus * tasks
         self._slots_touched[slot] = None
@@ -295,9 +296,7 @@ class Auditor:
     def _unseat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
         require(slot != NOWHERE, "only what is held is given back", f"job {number} holds no place")
         node = self._nodes[slot]
-        node.devices &= ~devices
-        node.cpu_milli -= ask.cpu_milli * tasks
-        node.memory_bytes -= ask.memory_bytes * tasks
+        node.held.add(ask, -tasks, devices)
         self.gpus_in_use -= ask.gpus * tasks
         self._slots_touched[slot] = None
 
@@ -336,6 +335,8 @@ class Auditor:
         for span in self._spans_touched:
             self._compare_span(world, *span)
         require(world.flavors == self._flavors, "flavors are what the facts say", str(world.flavors))
+        mentioned = world.fleet.mentioned
+        require(mentioned == self._mentioned, "labels are what the facts mention", str(sorted(mentioned)))
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require(here == booked, "accepted jobs are queued, active, over or retired", f"kept {here}, booked {booked}")
@@ -344,14 +345,8 @@ class Auditor:
 
     def _compare_slot(self, world: World, slot: int) -> None:
         fleet, node = world.fleet, self._nodes[slot]
-        most = node.capacity
-        wanted = (
-            ((1 << most.gpus) - 1) & ~node.devices,
-            most.cpu_milli - node.cpu_milli,
-            most.memory_bytes - node.memory_bytes,
-            node.phase,
-        )
-        kept = (fleet.free_devices[slot], fleet.free_cpu[slot], fleet.free_memory[slot], fleet.phase[slot])
+        wanted = (*node.held.left_of(node.capacity), node.held.rests_of(node.capacity), node.phase)
+        kept = (*plain(fleet.free(slot)), fleet.devices(slot), fleet.phase[slot])
         require(kept == wanted, "free is capacity minus what is held", f"{node.name}: kept {kept}, booked {wanted}")
         require(fleet.traits[slot] == node.traits, "traits are what the facts say", node.name)
         bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}
@@ -404,6 +399,7 @@ def _is_within(limit: Limit, after: int, more: int) -> bool:
 _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.TenantSet: Auditor._tenant_set,
     fact.FlavorSet: Auditor._flavor_set,
+    fact.LabelsMentioned: Auditor._labels_mentioned,
     fact.NodeJoined: Auditor._node_joined,
     fact.NodePhased: Auditor._node_phased,
     fact.NodeBarred: Auditor._node_barred,

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from muster.model.errors import InvariantError
-from muster.model.job import Job, NodePhase
+from muster.model.job import Job
 from muster.model.phase import ACTIVE, TERMINAL, Queued, Running, Spread, TaskPhase
 from muster.units import Resources
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
-from muster.world.fleet import FreeVector
+from muster.world.arena import DEVICE, FREE_MASK
+from muster.world.queue import ShapeKey
 from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import BarEnd
@@ -108,33 +109,68 @@ def _check_free_tasks(number: int, tasks: Tasks) -> None:
 
 def _check_places(world: World) -> None:
     fleet = world.fleet
-    held: dict[int, list[int]] = {}
+    held: dict[int, Holding] = {}
     holders: dict[int, dict[int, int]] = {}
     for job, slot, tasks, devices in _leases(world):
         name, ask = fleet.names[slot] if 0 <= slot < len(fleet) else "nowhere", job.spec.ask
         require(name != "nowhere", "a task has a place if and only if it holds one", f"job {job.id}, slot {slot}")
-        books = held.setdefault(slot, [0, 0, 0])
-        require(not books[0] & devices, "no device is in two leases", f"job {job.id} on {name}: {devices:b}")
-        asked = ask.gpus * tasks
+        books = held.setdefault(slot, Holding())
+        asked = 1 if ask.gpu_milli else ask.gpus * tasks
         require(devices.bit_count() == asked, "a lease has the devices it asked for", f"job {job.id} on {name}")
-        books[0] |= devices
-        books[1] += ask.cpu_milli * tasks
-        books[2] += ask.memory_bytes * tasks
+        whole = books.add(ask, tasks, devices)
+        require(whole, "no device is in two leases", f"job {job.id} on {name}: {devices:b}")
         here = holders.setdefault(slot, {})
         here[job.id] = here.get(job.id, 0) + tasks
     require(fleet.holders == holders, "holders are those of the leases", _first_change(fleet.holders, holders))
     for slot, name in enumerate(fleet.names):
-        _check_slot(world, slot, name, held.get(slot, [0, 0, 0]))
+        _check_slot(world, slot, name, held.get(slot, Holding()))
 
 
-def _check_slot(world: World, slot: int, name: str, held: list[int]) -> None:
-    fleet = world.fleet
-    whole = (1 << fleet.cap_gpus[slot]) - 1
-    left = (whole & ~held[0], fleet.cap_cpu[slot] - held[1], fleet.cap_memory[slot] - held[2])
-    fits = not held[0] & ~whole and left[1] >= 0 and left[2] >= 0
-    require(fits, "allocations fit their node", f"{name} holds {held} of {fleet.capacity(slot)}")
-    free = (fleet.free_devices[slot], fleet.free_cpu[slot], fleet.free_memory[slot])
-    require(free == left, "free is capacity minus what is held", f"{name}: columns {free}, leases leave {left}")
+def _check_slot(world: World, slot: int, name: str, held: Holding) -> None:
+    fleet, capacity = world.fleet, world.fleet.capacity(slot)
+    fits = all(device < capacity.gpus for device in held.devices)
+    left = held.left_of(capacity)
+    require(fits and min(left) >= 0, "allocations fit their node", f"{name} holds {held.amounts} of {capacity}")
+    rests = held.rests_of(capacity)
+    wanted = (sum(1 << device for device, rest in enumerate(rests) if rest == DEVICE), *left, rests)
+    kept = (fleet.read(FREE_MASK, slot), *plain(fleet.free(slot)), fleet.devices(slot))
+    require(kept == wanted, "free is capacity minus what is held", f"{name}: columns {kept}, leases leave {wanted}")
+
+
+class Holding:
+    """What the leases on one node add up to: amounts beside devices, and thousandths of each device."""
+
+    __slots__ = ("amounts", "devices")
+
+    def __init__(self) -> None:
+        self.amounts = [0, 0, 0, 0]
+        self.devices: dict[int, int] = {}
+
+    def add(self, ask: Resources, tasks: int, devices: int) -> bool:
+        """Add one lease (with tasks below zero: take one away); False if a device would be given away twice."""
+        self.amounts = [held + each * tasks for held, each in zip(self.amounts, plain(ask), strict=True)]
+        for device in range(devices.bit_length()):
+            if devices >> device & 1:
+                share = ask.gpu_milli * tasks if ask.gpu_milli else DEVICE if tasks > 0 else -DEVICE
+                self.devices[device] = self.devices.get(device, 0) + share
+        return all(0 <= share <= DEVICE for share in self.devices.values())
+
+    def is_nothing(self) -> bool:
+        """Whether nothing is held."""
+        return not any(self.amounts) and not any(self.devices.values())
+
+    def left_of(self, capacity: Resources) -> list[int]:
+        """What a node has left beside devices."""
+        return [most - taken for most, taken in zip(plain(capacity), self.amounts, strict=True)]
+
+    def rests_of(self, capacity: Resources) -> list[int]:
+        """Thousandths left of each device."""
+        return [DEVICE - self.devices.get(device, 0) for device in range(capacity.gpus)]
+
+
+def plain(amount: Resources) -> tuple[int, int, int, int]:
+    """All but devices: CPU, memory, disk, network."""
+    return amount.cpu_milli, amount.memory_bytes, amount.disk_bytes, amount.network_mbps
 
 
 def _leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
@@ -158,23 +194,13 @@ def _check_ledger(world: World) -> None:
     require(kept == used, "the ledger is the sum of the leases", _first_change(kept, used))
 
 
-def _check_shelves(world: World) -> None:
+def _check_index(world: World) -> None:
+    """The arena is what a lay-out from nothing would be, but for bounds, which may be above the truth."""
     fleet = world.fleet
-    shelves: dict[FreeVector, int] = {}
-    found: dict[int, FreeVector] = {}
-    kinds: dict[Resources, int] = {}
-    for slot in range(len(fleet)):
-        kinds[fleet.capacity(slot)] = kinds.get(fleet.capacity(slot), 0) + 1
-        if fleet.phase[slot] == NodePhase.UP and slot not in fleet.bars:
-            key = (fleet.free_devices[slot].bit_count(), fleet.free_cpu[slot], fleet.free_memory[slot])
-            shelves[key] = shelves.get(key, 0) | (1 << slot)
-            found[slot] = key
-    require(fleet.shelves == shelves, "shelves are what is free", _first_change(fleet.shelves, shelves))
-    standing = {slot: vector for slot, vector in enumerate(fleet.shelf_of) if vector is not None}
-    require(standing == found, "shelves are what is free", _first_change(standing, found))
-    require(fleet.kinds == kinds, "kinds are those of the nodes", _first_change(fleet.kinds, kinds))
     named = {name: slot for slot, name in enumerate(fleet.names)}
     require(fleet.slot_of == named, "a slot belongs to one node", _first_change(fleet.slot_of, named))
+    fault = fleet.find_index_fault()
+    require(fault is None, "the index is what is free", str(fault))
 
 
 def _check_bars(world: World) -> None:
@@ -186,11 +212,11 @@ def _check_bars(world: World) -> None:
 
 
 def _check_queue(world: World) -> None:
-    waiting: dict[tuple[Resources, int], dict[str, list[int]]] = {}
+    waiting: dict[ShapeKey, dict[str, list[int]]] = {}
     for number in sorted(world.jobs):
         job = world.jobs[number]
         if _waits(world, job):
-            lines = waiting.setdefault((job.spec.ask, job.spec.gang), {})
+            lines = waiting.setdefault((job.spec.ask, job.spec.gang, job.spec.needs), {})
             lines.setdefault(job.spec.tenant, []).append(number)
     kept = {
         key: {tenant: line.ids() for tenant, line in shape.lines.items()} for key, shape in world.queue.shapes.items()
@@ -280,7 +306,7 @@ LAWS: Final = (
     _check_arrays,
     _check_places,
     _check_ledger,
-    _check_shelves,
+    _check_index,
     _check_bars,
     _check_queue,
     _check_timers,

@@ -41,9 +41,10 @@ class Ledger:
         gpus = used.gpus + ask.gpus * tasks
         cpu = used.cpu_milli + ask.cpu_milli * tasks
         memory = used.memory_bytes + ask.memory_bytes * tasks
-        if not (0 <= gpus <= AMOUNT_MAX and 0 <= cpu <= AMOUNT_MAX and 0 <= memory <= AMOUNT_MAX):
+        milli = used.gpu_milli + ask.gpu_milli * tasks
+        if not (0 <= gpus <= AMOUNT_MAX and 0 <= cpu <= AMOUNT_MAX and 0 <= memory <= AMOUNT_MAX and milli >= 0):
             raise InvariantError("the ledger stays in range", f"{tenant}: {used} and {tasks} of {ask}")
-        if gpus or cpu or memory:
-            self._used[tenant] = Resources(gpus, cpu, memory)
+        if gpus or cpu or memory or milli:
+            self._used[tenant] = Resources(gpus, cpu, memory, milli)
         else:
             del self._used[tenant]

@@ -55,7 +55,7 @@ def _array_seats(world: World, job: Job, slot: int) -> Iterator[Seat]:
     tasks = world.arrays[job.id]
     for phase in HOLDING:
         for span in spans_of(tasks.phase, (phase,), 0, len(tasks)):
-            for where, first, count in tasks.seats(*span):
+            for where, first, count in tasks.seats(*span, shared=job.spec.ask.gpu_milli > 0):
                 while where == slot and count:
                     width = tasks.same_epoch(first, count)
                     yield Seat(job.id, tasks.epoch[first], first, width, phase)

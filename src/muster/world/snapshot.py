@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -35,6 +36,8 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     memory_bytes: bytes
     bars: list[tuple[int, tuple[Bar, ...]]] = []
     traits: list[tuple[int, Traits]] = []
+    disk_bytes: bytes = b""
+    network_mbps: bytes = b""
 
 
 class TaskColumns(msgspec.Struct, frozen=True):
@@ -62,6 +65,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     arrays: list[tuple[int, TaskColumns]]
     ranks: list[tuple[int, bytes]]
     flavors: dict[str, Flavor] = {}
+    mentioned: list[str] = []
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -90,16 +94,18 @@ def snapshot(world: World) -> bytes:
             nodes=NodeColumns(
                 fleet.names,
                 fleet.phase.tobytes(),
-                fleet.cap_gpus.tobytes(),
-                fleet.cap_cpu.tobytes(),
-                fleet.cap_memory.tobytes(),
+                _column(fleet.capacities, "gpus"),
+                _column(fleet.capacities, "cpu_milli"),
+                _column(fleet.capacities, "memory_bytes"),
                 sorted(fleet.bars.items()),
                 [(slot, traits) for slot, traits in enumerate(fleet.traits) if traits != PLAIN],
+                *(_sparse_column(fleet.capacities, field) for field in ("disk_bytes", "network_mbps")),
             ),
             jobs=[world.jobs[number] for number in sorted(world.jobs)],
             arrays=[(number, _task_columns(world.arrays[number])) for number in sorted(world.arrays)],
             ranks=[(number, bytes(world.ranks[number])) for number in sorted(world.ranks)],
             flavors=world.flavors,
+            mentioned=sorted(fleet.mentioned),
         )
     )
 
@@ -123,6 +129,9 @@ def _rebuild(content: Snapshot) -> World:
     world.seq, world.now = content.seq, content.now
     world.next_job, world.accepted, world.retired = content.next_job, content.accepted, content.retired
     world.tenants, world.flavors = content.tenants, content.flavors
+    for name, flavor in world.flavors.items():
+        world.fleet.set_price(name, flavor.price_micros)
+    world.fleet.mention(frozenset(content.mentioned))
     _restore_nodes(world, content.nodes)
     arrays, ranks = dict(content.arrays), dict(content.ranks)
     for job in content.jobs:
@@ -152,11 +161,23 @@ def _decode(data: bytes) -> Snapshot:
 
 
 def _restore_nodes(world: World, nodes: NodeColumns) -> None:
-    columns = (array("q", nodes.gpus), array("q", nodes.cpu_milli), array("q", nodes.memory_bytes))
+    none = bytes(8 * len(nodes.names))
+    columns = (nodes.gpus, nodes.cpu_milli, nodes.memory_bytes, none, nodes.disk_bytes, nodes.network_mbps)
+    amounts = [array("q", column or none) for column in columns]
     traits = dict(nodes.traits)
     for slot, name in enumerate(nodes.names):
-        capacity = Resources(*(column[slot] for column in columns))
+        capacity = Resources(*(column[slot] for column in amounts))
         world.fleet.join(slot, name, capacity, traits.get(slot, PLAIN))
+
+
+def _column(capacities: Sequence[Resources], field: str) -> bytes:
+    return array("q", [getattr(capacity, field) for capacity in capacities]).tobytes()
+
+
+def _sparse_column(capacities: Sequence[Resources], field: str) -> bytes:
+    """A column, or nothing if it is all zero."""
+    column = _column(capacities, field)
+    return column if any(column) else b""
 
 
 def _restore_job(world: World, job: Job) -> None:
@@ -180,7 +201,7 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     tasks.devices = array("q", columns.devices)
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
-        for slot, begin, width in tasks.seats(first, count):
+        for slot, begin, width in tasks.seats(first, count, shared=job.spec.ask.gpu_milli > 0):
             world.fleet.occupy(slot, job.id, job.spec.ask, width, tasks.held_devices(begin, width))
         world.ledger.charge(job.spec.tenant, job.spec.ask, count)
     if tasks.counts[TaskPhase.QUEUED]:

@@ -96,7 +96,10 @@ class Tasks:
         self.epoch[first : first + count] = array("i", [self.epoch[first] + 1]) * count
 
     def share_devices(self, first: int, count: int, gpus: int, devices: int) -> None:
-        """Deal the devices of one node to the tasks there, lowest bits first."""
+        """Deal the devices of one node to the tasks there, lowest bits first; with no whole one each, all share one."""
+        if not gpus:
+            self.devices[first : first + count] = array("q", [devices]) * count
+            return
         for task in range(first, first + count):
             mine = 0
             for _ in range(gpus):
@@ -105,13 +108,13 @@ class Tasks:
                 devices ^= low
             self.devices[task] = mine
 
-    def seats(self, first: int, count: int) -> Iterator[tuple[int, int, int]]:
-        """The runs (slot, first, count) of tasks that sit on one node."""
+    def seats(self, first: int, count: int, shared: bool = False) -> Iterator[tuple[int, int, int]]:
+        """The runs (slot, first, count) of tasks that sit on one node; where devices are shared, on one device."""
         end = first + count
         while first < end:
             slot = self.slot[first]
             stop = first + 1
-            while stop < end and self.slot[stop] == slot:
+            while stop < end and self.slot[stop] == slot and not (shared and self.devices[stop] != self.devices[first]):
                 stop += 1
             yield slot, first, stop - first
             first = stop
@@ -123,10 +126,10 @@ class Tasks:
             held |= mine
         return held
 
-    def clear(self, first: int, count: int, gpus: int) -> None:
+    def clear(self, first: int, count: int, has_devices: bool) -> None:
         """Note that a range sits nowhere."""
         self.slot[first : first + count] = array("i", [NOWHERE]) * count
-        if gpus:
+        if has_devices:
             self.devices[first : first + count] = array("q", bytes(8 * count))
 
     def fork(self) -> Tasks:

@@ -93,7 +93,7 @@ class World:
         for slot, count, mask in zip(slots, counts, devices, strict=True):
             self.fleet.occupy(slot, job.id, ask, count, mask)
             tasks.place(first, count, slot)
-            if ask.gpus:
+            if mask:
                 tasks.share_devices(first, count, ask.gpus, mask)
             first += count
         self.ledger.charge(job.spec.tenant, ask, first - begin)
@@ -104,10 +104,11 @@ class World:
     def release_tasks(self, job: Job, first: int, count: int, after: TaskPhase) -> None:
         """Take the places of a range back; its tasks are over, or wait again."""
         tasks, ask = self.arrays[job.id], job.spec.ask
-        for slot, begin, width in tasks.seats(first, count):
-            self.fleet.vacate(slot, job.id, ask, width, tasks.held_devices(begin, width) if ask.gpus else 0)
+        has_devices = bool(ask.gpus or ask.gpu_milli)
+        for slot, begin, width in tasks.seats(first, count, shared=ask.gpu_milli > 0):
+            self.fleet.vacate(slot, job.id, ask, width, tasks.held_devices(begin, width) if has_devices else 0)
             self._wake_for_room(slot)
-        tasks.clear(first, count, ask.gpus)
+        tasks.clear(first, count, has_devices)
         self._refund(job.spec.tenant, ask, count)
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
             self.queue.add(job)
@@ -180,7 +181,7 @@ class World:
 
     def _wake_for_room(self, slot: int) -> None:
         """A node has more free: whoever could use it is worth a try, unless no new work may go there."""
-        vector = self.fleet.shelf_of[slot]
+        vector = self.fleet.find_free(slot)
         if vector is not None:
             self.queue.wake_for_room(vector)
 

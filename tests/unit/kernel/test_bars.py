@@ -145,7 +145,7 @@ def test_bars_outlive_silence_loss_and_a_new_capacity() -> None:
     rig.feed(event.NodeGone("node-0"))
     rig.feed(event.NodeSeen("node-0", Resources(4, 64_000, 2**38)))
     assert rig.world.fleet.phase[0] == NodePhase.UP
-    assert rig.world.fleet.shelves == {}
+    assert rig.world.fleet.find_free(0) is None
     job = rig.submit()
     rig.feed(unbar())
     assert rig.phase(job) == "Starting"

@@ -7,7 +7,6 @@ from muster.model.reason import Code
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.reasons import explain, never_fits, quota_room
 from muster.testing.rig import Rig, spec
-from muster.units import Resources
 
 
 def test_the_lowest_id_goes_first_whatever_its_shape() -> None:
@@ -99,8 +98,7 @@ def test_room_under_a_quota() -> None:
 
 def test_what_never_fits_says_how_much_would() -> None:
     rig = Rig(nodes=2)
-    reason = never_fits(rig.world, Resources(8), 3, "a")
+    reason = never_fits(rig.world, spec(8, gang=3))
     assert reason is not None
     assert (reason.code, reason.needed, reason.available) == (Code.NEVER_FITS, 3, 2)
-    assert never_fits(rig.world, Resources(8), 2, "a") is None
-    assert spec().gang == 1
+    assert never_fits(rig.world, spec(8, gang=2)) is None

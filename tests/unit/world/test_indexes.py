@@ -123,7 +123,7 @@ def test_tasks_move_in_ranges_and_are_counted() -> None:
     assert tasks.counts[:2] == [7, 3]
     assert tasks.live == 10
     assert list(tasks.seats(1, 5)) == [(NOWHERE, 1, 1), (4, 2, 3), (NOWHERE, 5, 1)]
-    tasks.clear(2, 3, 2)
+    tasks.clear(2, 3, has_devices=True)
     assert tasks.held_devices(0, 10) == 0
     assert list(tasks.slot) == [NOWHERE] * 10
 

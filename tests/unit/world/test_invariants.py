@@ -15,7 +15,9 @@ from muster.model.phase import Queued, TaskPhase, Why
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
 from muster.wire.codec import encode_entry
+from muster.world.arena import AT_NODES, AT_POOLS, FREE_CPU, PARTS, POOL_PLANES
 from muster.world.auditor import Auditor
+from muster.world.index import shelve
 from muster.world.invariants import check_same, check_world, fold
 from muster.world.world import World
 
@@ -56,15 +58,13 @@ def leak_quota(world: World) -> None:
 
 
 def leak_cpu(world: World) -> None:
-    world.fleet.free_cpu[0] -= 1
+    world.fleet.words[world.fleet.words[AT_NODES] + FREE_CPU] -= 1
 
 
-def forget_a_shelf(world: World) -> None:
-    world.fleet.shelves.popitem()
-
-
-def forget_a_kind(world: World) -> None:
-    world.fleet.kinds.clear()
+def empty_a_cell(world: World) -> None:
+    words = world.fleet.words
+    planes = words[words[AT_POOLS] + POOL_PLANES]
+    words[planes : planes + 9 * PARTS] = 0
 
 
 def shorten_a_gang(world: World) -> None:
@@ -83,8 +83,7 @@ def forget_a_timer(world: World) -> None:
 
 
 def shelve_a_barred_node(world: World) -> None:
-    free = world.fleet.free_vector(2)
-    world.fleet.shelves[free] = world.fleet.shelves.get(free, 0) | 0b100
+    shelve(world.fleet.words, 2, 1)
 
 
 def bar_a_node_twice(world: World) -> None:
@@ -131,11 +130,10 @@ DAMAGE: dict[Callable[[World], None], str] = {
     lose_a_line: "the queue is everybody who waits",
     leak_quota: "the ledger is the sum of the leases",
     leak_cpu: "free is capacity minus what is held",
-    forget_a_shelf: "shelves are what is free",
-    forget_a_kind: "kinds are those of the nodes",
+    empty_a_cell: "the index is what is free",
     shorten_a_gang: "a gang holds all its places or none",
     swap_an_epoch: "a run has its job's epoch",
-    shelve_a_barred_node: "shelves are what is free",
+    shelve_a_barred_node: "the index is what is free",
     bar_a_node_twice: "a node has one bar of a kind and an owner",
     forget_a_bar_s_end: "every bar that ends has its timer",
     oversleep_a_bar_s_end: "no bar stands past its time",

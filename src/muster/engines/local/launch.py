@@ -64,13 +64,14 @@ def plan_launches(start: Start, node: str, own: Mapping[str, str], boot: str) ->
 def _plan_launch(start: Start, task: int, seat: _Seat, own: Mapping[str, str], boot: str) -> Launch:
     spec = start.spec
     env = _DEFAULTS | {name: own[name] for name in KEPT if name in own} | spec.env
+    share = (0, 1) if spec.ask.gpu_milli else (seat.local_rank, spec.ask.gpus)
     workdir = str(Path(env["HOME"] or "/") / spec.workdir)
     env |= {
         "MUSTER_JOB": str(start.job),
         "MUSTER_TASK": str(task),
         "MUSTER_EPOCH": str(start.epoch),
         "MUSTER_TASKS": str(spec.tasks),
-        "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, seat.local_rank, spec.ask.gpus),
+        "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, *share),
     }
     if spec.gang > 1:
         env |= _gang_variables(start, task, seat)

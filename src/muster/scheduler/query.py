@@ -1,0 +1,22 @@
+"""A query: one class of asks as compiled code reads it. The words of an ask, its limits in space, weights, and pools.
+
+Made once per class and lay-out of the fleet; everything a search needs to know about the ask is in it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+GPUS, MILLI, CPU, MEMORY, DISK, NETWORK = range(6)
+GANG, NEAR, WITHIN, SPREAD, SPREAD_MOST, SLICE, SLICE_TASKS = range(6, 13)
+NO_LEVEL: Final = -1
+
+PACKING, FILLING, BALANCE, SPARING, MENDING, SCARCITY, COST = range(13, 20)
+"""The weights of the score terms, in the order of `terms.score`."""
+
+POOL_COUNT: Final = 20
+POOL_ROWS: Final = 21
+"""From here on a row per pool that may be used, the preferred ones first."""
+ROW_POOL, ROW_RANK, ROW_GROUP = range(3)
+ROW: Final = 3
+"""Pool, rank of preference (a lower one wins whatever the score), and group: a gang keeps to one of them."""

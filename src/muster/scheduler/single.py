@@ -1,0 +1,206 @@
+"""Where one task goes, compiled: the best cell that holds a node it fits on, and there the lowest slot. Exact.
+
+Cells above an ask's own step fit for sure; in a cell at its step, nodes are looked at one by one. So nothing that fits
+is ever refused, and a refusal has looked at every node that could have.
+"""
+
+from __future__ import annotations
+
+from muster.scheduler.query import (
+    CPU,
+    DISK,
+    GPUS,
+    MEMORY,
+    MILLI,
+    NETWORK,
+    POOL_COUNT,
+    POOL_ROWS,
+    ROW,
+    ROW_POOL,
+    ROW_RANK,
+)
+from muster.scheduler.terms import bound_of_part, score
+from muster.world.arena import (
+    AT_CELLS,
+    AT_DEVICES,
+    AT_MEMBERS,
+    AT_NODES,
+    AT_POOLS,
+    CHUNK,
+    CHUNKS,
+    DEVICE,
+    DEVICES,
+    FREE_CPU,
+    FREE_DISK,
+    FREE_GPUS,
+    FREE_MASK,
+    FREE_MEMORY,
+    FREE_NETWORK,
+    FREE_PART,
+    NODE_ROW,
+    NOWHERE,
+    PARTS,
+    PLANE,
+    POOL_CPU,
+    POOL_FIRST,
+    POOL_GPUS,
+    POOL_MEMORY,
+    POOL_PLANES,
+    POOL_ROW,
+    POOL_SIZE,
+    POOL_WIDTH,
+    REGION_CPU,
+    REGION_MEMORY,
+    STEPS,
+)
+from muster.world.compiled import Words, compiled
+from muster.world.index import bound_of, part_of, raise_bounds, region_at, step_of
+
+
+@compiled
+def fits(words: Words, query: Words, slot: int) -> bool:
+    """Whether one task fits on a node now."""
+    row = words[AT_NODES] + NODE_ROW * slot
+    return bool(
+        words[row + FREE_GPUS] >= query[GPUS]
+        and words[row + FREE_CPU] >= query[CPU]
+        and words[row + FREE_MEMORY] >= query[MEMORY]
+        and words[row + FREE_DISK] >= query[DISK]
+        and words[row + FREE_NETWORK] >= query[NETWORK]
+        and (words[row + FREE_GPUS] > 0 or words[row + FREE_PART] >= query[MILLI])
+    )
+
+
+@compiled
+def lowest_bit(word: int) -> int:
+    """The place of the lowest bit that is set."""
+    place = 0
+    while not word & 0xFF:
+        word >>= 8
+        place += 8
+    while not word & 1:
+        word >>= 1
+        place += 1
+    return place
+
+
+@compiled
+def cells_from(cpu: int, memory: int) -> int:
+    """The cells of a plane at these steps or above, as bits."""
+    row = (1 << STEPS) - (1 << memory)
+    found = 0
+    for step in range(cpu, STEPS):
+        found |= row << (step * STEPS)
+    return found
+
+
+@compiled
+def is_sure(words: Words, query: Words, pool: int, gpus: int, part: int, cpu: int, memory: int) -> bool:
+    """Whether every node of a cell fits, without looking."""
+    if query[DISK] or query[NETWORK] or (not gpus and bound_of_part(part) < query[MILLI]):
+        return False
+    return bool(
+        bound_of(cpu, words[pool + POOL_CPU]) >= query[CPU]
+        and bound_of(memory, words[pool + POOL_MEMORY]) >= query[MEMORY]
+    )
+
+
+@compiled
+def first_in_cell(words: Words, query: Words, pool: int, cell: int, sure: bool, after: int) -> int:
+    """The lowest rank above `after` of a member in this cell that fits, or NOWHERE."""
+    for number in range((after + 1) // (CHUNK * CHUNKS), words[pool + POOL_WIDTH]):
+        first = number * CHUNK * CHUNKS
+        region = region_at(words, pool, cell, first)
+        if words[region + REGION_CPU] < query[CPU] or words[region + REGION_MEMORY] < query[MEMORY]:
+            continue
+        rank = _first_in_region(words, query, pool, cell, sure, first, max(first, after + 1))
+        if rank != NOWHERE:
+            return rank
+        if after < first:
+            _lower_bounds(words, pool, cell, first)
+    return NOWHERE
+
+
+@compiled
+def _first_in_region(words: Words, query: Words, pool: int, cell: int, sure: bool, first: int, least: int) -> int:
+    """The same for the members of one region, from the rank `least` up."""
+    cells, members = words[AT_CELLS] + words[pool + POOL_FIRST], words[AT_MEMBERS] + words[pool + POOL_FIRST]
+    size, chunks = words[pool + POOL_SIZE], words[region_at(words, pool, cell, first)]
+    while chunks:
+        begin = first + CHUNK * lowest_bit(chunks)
+        chunks &= chunks - 1
+        for rank in range(max(begin, least), min(size, begin + CHUNK)):
+            if words[cells + rank] == cell and (sure or fits(words, query, words[members + rank])):
+                return rank
+    return NOWHERE
+
+
+@compiled
+def _lower_bounds(words: Words, pool: int, cell: int, first: int) -> None:
+    """Nobody in a region fits: note how much its nodes really have at most, so that the next ask need not look."""
+    cells, members = words[AT_CELLS] + words[pool + POOL_FIRST], words[AT_MEMBERS] + words[pool + POOL_FIRST]
+    region = region_at(words, pool, cell, first)
+    words[region + REGION_CPU] = words[region + REGION_MEMORY] = 0
+    for rank in range(first, min(words[pool + POOL_SIZE], first + CHUNK * CHUNKS)):
+        if words[cells + rank] == cell:
+            raise_bounds(words, words[AT_NODES] + NODE_ROW * words[members + rank], cell)
+
+
+@compiled
+def find_single(words: Words, query: Words) -> int:
+    """The slot for one task: the preferred pools first, in them the best score, then the lowest slot; or NOWHERE."""
+    best, best_score, best_rank = NOWHERE, 0, 0
+    for row in range(POOL_ROWS, POOL_ROWS + ROW * query[POOL_COUNT], ROW):
+        if best != NOWHERE and query[row + ROW_RANK] > best_rank:
+            break
+        pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
+        most = words[pool + POOL_GPUS]
+        if words[pool + POOL_CPU] < query[CPU] or words[pool + POOL_MEMORY] < query[MEMORY]:
+            continue
+        wanted = cells_from(
+            step_of(query[CPU], words[pool + POOL_CPU]), step_of(query[MEMORY], words[pool + POOL_MEMORY])
+        )
+        least_part = part_of(query[MILLI])
+        for plane in range(query[GPUS] * PARTS, (most + 1) * PARTS):
+            gpus, part = plane // PARTS, plane % PARTS
+            if not gpus and part < least_part:
+                continue
+            word = words[words[pool + POOL_PLANES] + plane] & wanted
+            while word:
+                bit = lowest_bit(word)
+                word &= word - 1
+                cpu, memory = bit // STEPS, bit % STEPS
+                points = score(words, query, pool, gpus, part, cpu, memory)
+                if best != NOWHERE and points < best_score:
+                    continue
+                sure = is_sure(words, query, pool, gpus, part, cpu, memory)
+                rank = first_in_cell(words, query, pool, plane * PLANE + bit, sure, NOWHERE)
+                if rank == NOWHERE:
+                    continue
+                slot = words[words[AT_MEMBERS] + words[pool + POOL_FIRST] + rank]
+                if best == NOWHERE or points > best_score or slot < best:
+                    best, best_score, best_rank = slot, points, query[row + ROW_RANK]
+    return int(best)
+
+
+@compiled
+def lowest_devices(words: Words, slot: int, count: int) -> int:
+    """The lowest whole devices of a node, as bits."""
+    free, taken = words[words[AT_NODES] + NODE_ROW * slot + FREE_MASK], 0
+    for _ in range(count):
+        low = free & -free
+        taken |= low
+        free ^= low
+    return int(taken)
+
+
+@compiled
+def tightest_device(words: Words, slot: int, milli: int, before: int) -> int:
+    """The device with the least left that `milli` of it can be had of, the lowest of those, leaving out `before`."""
+    best, least = NOWHERE, DEVICE + 1
+    begin = words[AT_DEVICES] + slot * words[DEVICES]
+    for device in range(words[DEVICES]):
+        left = words[begin + device]
+        if milli <= left < least and not before >> device & 1:
+            best, least = device, left
+    return best

@@ -1,0 +1,260 @@
+"""The index, compiled: nodes found by what they have free, kept in step with every change of it.
+
+Nodes of one pool are equal but for what is free. Each open node stands in one cell of its pool; a word per plane says
+which cells are not empty, and a few words per cell say which chunks of 32 members have somebody in it. Finding a node
+is then a walk over words in the order of slots, so the index is a function of what is free and never of its history.
+"""
+
+from __future__ import annotations
+
+from muster.world.arena import (
+    AT_CELLS,
+    AT_DEVICES,
+    AT_DOMAINS,
+    AT_LEVEL,
+    AT_NODES,
+    AT_POOLS,
+    CHUNK,
+    CHUNKS,
+    DEVICE,
+    DEVICES,
+    DOMAIN_CPU,
+    DOMAIN_GPU_MILLI,
+    DOMAIN_NODES,
+    DOMAIN_WIDTH,
+    FREE_CPU,
+    FREE_DISK,
+    FREE_GPUS,
+    FREE_MASK,
+    FREE_MEMORY,
+    FREE_NETWORK,
+    FREE_PART,
+    NODE_ROW,
+    NODES,
+    NOWHERE,
+    OPEN,
+    PARTS,
+    PLANE,
+    POOL,
+    POOL_CPU,
+    POOL_FIRST,
+    POOL_MEMORY,
+    POOL_PLANES,
+    POOL_REGIONS,
+    POOL_ROW,
+    POOL_SIZE,
+    POOL_WIDTH,
+    RACK,
+    RANK,
+    REGION_CPU,
+    REGION_MEMORY,
+    REGION_ROW,
+    STEPS,
+)
+from muster.world.compiled import Words, compiled
+
+LEVELS_ABOVE = 5
+"""Rack, block, cluster, region, and the fleet, which has no word of its own in a node's row."""
+
+
+@compiled
+def step_of(amount: int, most: int) -> int:
+    """How many of the bounds 1/16, 1/8, 1/4, 1/2, 3/4 and all of `most` an amount reaches."""
+    if amount >= most:
+        return STEPS - 1
+    return (
+        int(amount >= most >> 4)
+        + int(amount >= most >> 3)
+        + int(amount >= most >> 2)
+        + int(amount >= most >> 1)
+        + int(amount >= most - (most >> 2))
+    )
+
+
+@compiled
+def bound_of(step: int, most: int) -> int:
+    """The least amount at a step."""
+    if step == 0:
+        return 0
+    if step <= 4:
+        return most >> (5 - step)
+    return most - (most >> 2) if step == 5 else most
+
+
+@compiled
+def part_of(milli: int) -> int:
+    """The step of the largest broken device: none, below a quarter, below a half, more."""
+    if milli == 0:
+        return 0
+    return 1 + int(milli >= 250) + int(milli >= 500)
+
+
+@compiled
+def cell_at(words: Words, slot: int) -> int:
+    """The cell that a node belongs to by what it has free."""
+    row = words[AT_NODES] + NODE_ROW * slot
+    pool = words[AT_POOLS] + POOL_ROW * words[row + POOL]
+    part = part_of(words[row + FREE_PART])
+    cpu = step_of(words[row + FREE_CPU], words[pool + POOL_CPU])
+    memory = step_of(words[row + FREE_MEMORY], words[pool + POOL_MEMORY])
+    return int((words[row + FREE_GPUS] * PARTS + part) * PLANE + cpu * STEPS + memory)
+
+
+@compiled
+def region_at(words: Words, pool: int, cell: int, rank: int) -> int:
+    """Where it is noted what a cell has in the region of a member."""
+    region = cell * words[pool + POOL_WIDTH] + rank // (CHUNK * CHUNKS)
+    return int(words[pool + POOL_REGIONS] + region * REGION_ROW)
+
+
+@compiled
+def _enter(words: Words, row: int, cell: int) -> None:
+    """A node stands in a cell."""
+    pool, rank = words[AT_POOLS] + POOL_ROW * words[row + POOL], words[row + RANK]
+    words[words[AT_CELLS] + words[pool + POOL_FIRST] + rank] = cell
+    words[region_at(words, pool, cell, rank)] |= 1 << (rank // CHUNK % CHUNKS)
+    words[words[pool + POOL_PLANES] + cell // PLANE] |= 1 << (cell % PLANE)
+    raise_bounds(words, row, cell)
+
+
+@compiled
+def raise_bounds(words: Words, row: int, cell: int) -> None:
+    """A region has at least what this node has: its bounds may be above the truth, never below."""
+    region = region_at(words, words[AT_POOLS] + POOL_ROW * words[row + POOL], cell, words[row + RANK])
+    words[region + REGION_CPU] = max(words[region + REGION_CPU], words[row + FREE_CPU])
+    words[region + REGION_MEMORY] = max(words[region + REGION_MEMORY], words[row + FREE_MEMORY])
+
+
+@compiled
+def _leave(words: Words, row: int, cell: int) -> None:
+    """A node leaves its cell; the last of a chunk takes its bit along, the last of a region the bounds, the last of all
+    the cell's bit."""
+    pool, rank = words[AT_POOLS] + POOL_ROW * words[row + POOL], words[row + RANK]
+    cells = words[AT_CELLS] + words[pool + POOL_FIRST]
+    words[cells + rank] = NOWHERE
+    chunk = rank // CHUNK
+    for other in range(chunk * CHUNK, min(words[pool + POOL_SIZE], (chunk + 1) * CHUNK)):
+        if words[cells + other] == cell:
+            return
+    region = region_at(words, pool, cell, rank)
+    words[region] &= ~(1 << (chunk % CHUNKS))
+    if words[region]:
+        return
+    words[region + REGION_CPU] = words[region + REGION_MEMORY] = 0
+    for other in range(words[pool + POOL_WIDTH]):
+        if words[region_at(words, pool, cell, other * CHUNK * CHUNKS)]:
+            return
+    words[words[pool + POOL_PLANES] + cell // PLANE] &= ~(1 << (cell % PLANE))
+
+
+@compiled
+def _count_in_domains(words: Words, row: int, gpus: int, sign: int, gpu_milli: int, cpu: int) -> None:
+    """A node with so many whole devices free counts in its domains (1) or no longer (-1), and so much comes free."""
+    width = words[DOMAIN_WIDTH]
+    for level in range(LEVELS_ABOVE):
+        domain = words[row + RACK + level] if level < LEVELS_ABOVE - 1 else 0
+        at = words[AT_DOMAINS] + (words[AT_LEVEL + level] + domain) * width
+        words[at + DOMAIN_NODES + gpus] += sign
+        words[at + DOMAIN_GPU_MILLI] += gpu_milli
+        words[at + DOMAIN_CPU] += cpu
+
+
+@compiled
+def shelve(words: Words, slot: int, sign: int) -> None:
+    """An open node enters the index (1), or one that is no longer open leaves it (-1)."""
+    row, cell = words[AT_NODES] + NODE_ROW * slot, cell_at(words, slot)
+    words[row + OPEN] = int(sign > 0)
+    if sign > 0:
+        _enter(words, row, cell)
+    else:
+        _leave(words, row, cell)
+    milli = DEVICE * words[row + FREE_GPUS] + _parts_of(words, slot)
+    _count_in_domains(words, row, words[row + FREE_GPUS], sign, sign * milli, sign * words[row + FREE_CPU])
+
+
+@compiled
+def shelve_all(words: Words) -> None:
+    """Every open node enters an index that is empty."""
+    for slot in range(words[NODES]):
+        if words[words[AT_NODES] + NODE_ROW * slot + OPEN]:
+            shelve(words, slot, 1)
+
+
+@compiled
+def _parts_of(words: Words, slot: int) -> int:
+    """Thousandths left on the broken devices of a node."""
+    total, begin = 0, words[AT_DEVICES] + slot * words[DEVICES]
+    if words[words[AT_NODES] + NODE_ROW * slot + FREE_PART]:
+        for device in range(begin, begin + words[DEVICES]):
+            if words[device] < DEVICE:
+                total += words[device]
+    return total
+
+
+@compiled
+def _move_devices(words: Words, slot: int, devices: int, milli: int) -> int:
+    """Take (or, below zero, give back) thousandths of each named device; -1, and nothing done, if that cannot be.
+
+    Gives how many devices were named.
+    """
+    row, begin = words[AT_NODES] + NODE_ROW * slot, words[AT_DEVICES] + slot * words[DEVICES]
+    free, count, part, named = words[row + FREE_MASK], 0, 0, 0
+    if devices >> words[DEVICES]:
+        return -1
+    for device in range(words[DEVICES]):
+        left = words[begin + device]
+        if devices >> device & 1:
+            left -= milli
+            named += 1
+            if not 0 <= left <= DEVICE:
+                return -1
+            free = free | 1 << device if left == DEVICE else free & ~(1 << device)
+        count += free >> device & 1
+        if left < DEVICE:
+            part = max(part, left)
+    for device in range(words[DEVICES]):
+        if devices >> device & 1:
+            words[begin + device] -= milli
+    words[row + FREE_MASK], words[row + FREE_GPUS], words[row + FREE_PART] = free, count, part
+    return named
+
+
+@compiled
+def take(words: Words, slot: int, devices: int, milli: int, cpu: int, memory: int, disk: int, network: int) -> int:
+    """Take amounts of a node, or give them back if they are below zero; 0, and nothing done, if that cannot be.
+
+    `milli` is what is taken of each device in `devices`. Limits to what is given back are the caller's to watch.
+    """
+    row = words[AT_NODES] + NODE_ROW * slot
+    if (
+        words[row + FREE_CPU] < cpu
+        or words[row + FREE_MEMORY] < memory
+        or words[row + FREE_DISK] < disk
+        or words[row + FREE_NETWORK] < network
+    ):
+        return 0
+    gpus, before, named = words[row + FREE_GPUS], cell_at(words, slot), 0
+    if devices:
+        named = _move_devices(words, slot, devices, milli)
+        if named < 0:
+            return 0
+    words[row + FREE_CPU] -= cpu
+    words[row + FREE_MEMORY] -= memory
+    words[row + FREE_DISK] -= disk
+    words[row + FREE_NETWORK] -= network
+    if words[row + OPEN]:
+        _reshelve(words, slot, before)
+        _count_in_domains(words, row, gpus, -1, 0, 0)
+        _count_in_domains(words, row, words[row + FREE_GPUS], 1, -milli * named, -cpu)
+    return 1
+
+
+@compiled
+def _reshelve(words: Words, slot: int, before: int) -> None:
+    """Move an open node from one cell to that of what it has free now."""
+    row, after = words[AT_NODES] + NODE_ROW * slot, cell_at(words, slot)
+    if after == before:
+        raise_bounds(words, row, after)
+    else:
+        _leave(words, row, before)
+        _enter(words, row, after)
