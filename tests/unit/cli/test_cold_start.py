@@ -40,7 +40,14 @@ NEEDLESS_PACKAGES = {
 }
 OUR_MODULES = {
     *("muster", "muster.cli", "muster.cli.commands", "muster.cli.failing", "muster.cli.jobs", "muster.cli.main"),
-    *("muster.cli.printing", "muster.model", "muster.model.errors", "muster.model.reason", "muster.model.record"),
+    *(
+        "muster.cli.printing",
+        "muster.model",
+        "muster.model.errors",
+        "muster.model.node",
+        "muster.model.reason",
+        "muster.model.record",
+    ),
     *("muster.model.spec", "muster.sdk", "muster.sdk.client", "muster.sdk.errors", "muster.sdk.exchange"),
     *("muster.sdk.paths", "muster.sdk.transport", "muster.sdk.whereabouts", "muster.units", "muster.units.amounts"),
     *("muster.units.times", "muster.wire", "muster.wire.views"),
