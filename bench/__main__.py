@@ -8,7 +8,7 @@ from typing import Final
 
 from bench.report import Result
 
-NAMES: Final = ("door", "cli")
+NAMES: Final = ("door", "cli", "placement", "gang")
 
 
 def main() -> int:

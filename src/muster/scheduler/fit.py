@@ -18,8 +18,9 @@ from muster.scheduler import gang as gangs
 from muster.scheduler import many
 from muster.scheduler.masks import find_rows, keys_of
 from muster.scheduler.profile import DEFAULT
-from muster.scheduler.query import NO_LEVEL
+from muster.scheduler.query import NO_LEVEL, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
 from muster.scheduler.single import find_single, lowest_devices, tightest_device
+from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
 from muster.world.compiled import Words, words_of
 from muster.world.fleet import Fleet
@@ -33,25 +34,25 @@ def find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) 
     """Leases for all of a gang's tasks, or None if they do not all fit now."""
     if gang == 1:
         return _find_one(fleet, ask, needs)
-    words, desk = fleet.words, _desk(fleet)
-    count = gangs.find_gang(words, _query(fleet, ask, gang, needs), desk)
+    words, desk = fleet.words, desk_of(fleet)
+    count = gangs.find_gang(words, query_of(fleet, ask, gang, needs), desk)
     return _leases(words, desk, count) if count else None
 
 
 def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE) -> list[Lease]:
     """Leases for as many of `most` equal tasks as fit now, the fullest nodes first."""
-    words, desk = fleet.words, _desk(fleet)
-    return _leases(words, desk, many.find_many(words, _query(fleet, ask, 1, needs), desk, most))
+    words, desk = fleet.words, desk_of(fleet)
+    return _leases(words, desk, many.find_many(words, query_of(fleet, ask, 1, needs), desk, most))
 
 
 def count_room(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> int:
     """How many one-task gangs of this ask would fit now, over all nodes."""
-    return many.count_room(fleet.words, _query(fleet, ask, 1, needs), TASKS_MAX)
+    return many.count_room(fleet.words, query_of(fleet, ask, 1, needs), TASKS_MAX)
 
 
 def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> int:
     """How many of a gang's tasks could start together now, where the ask lets them: the gang fits if all could."""
-    return gangs.widest_room(fleet.words, _query(fleet, ask, gang, needs), _desk(fleet))
+    return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs), desk_of(fleet))
 
 
 def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> int:
@@ -75,7 +76,7 @@ def _blank(fleet: Fleet, labels: frozenset[str]) -> Fleet:
 
 def _find_one(fleet: Fleet, ask: Resources, needs: Needs) -> list[Lease] | None:
     words = fleet.words
-    slot = find_single(words, _query(fleet, ask, 1, needs))
+    slot = find_single(words, query_of(fleet, ask, 1, needs))
     return None if slot < 0 else [_lease(words, slot, ask)]
 
 
@@ -85,12 +86,26 @@ def _remembered(fleet: Fleet, key: object) -> object:
     return fleet.asked.get(key)
 
 
-def _query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> Words:
+def query_of(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> Words:
+    """The query of a class, made once per lay-out. Read the words of the fleet first: they are of the same lay-out."""
     key = (ask, gang, needs)
     found = fleet.asked.get(key)
     if found is None:
-        found = fleet.asked[key] = words_of(_write_query(fleet, ask, gang, needs))
+        found = fleet.asked[key] = _make_query(fleet, ask, gang, needs)
     return cast("Words", found)
+
+
+def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> Words:
+    """The words of the ask, and behind them a table of scores for each pool."""
+    words, flat = fleet.words, _write_query(fleet, ask, gang, needs)
+    rows = range(POOL_ROWS, len(flat), ROW)
+    for row in rows:
+        flat[row + ROW_TABLE] = len(flat)
+        flat.frombytes(bytes(8 * table_size(words, flat[row + ROW_POOL])))
+    query = words_of(flat)
+    for row in rows:
+        write_table(words, query, row)
+    return query
 
 
 def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> array[int]:
@@ -102,11 +117,12 @@ def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> array
     words.extend((gang, LEVELS[needs.near or "node"], LEVELS[needs.within or "cluster"], *spread, *slices))
     words.extend(astuple(DEFAULT))
     words.append(len(rows))
-    words.extend(value for row in rows for value in row)
+    words.extend(value for row in rows for value in (*row, 0))
     return words
 
 
-def _desk(fleet: Fleet) -> Words:
+def desk_of(fleet: Fleet) -> Words:
+    """Where searches on this fleet write."""
     found = fleet.asked.get(_DESK)
     if found is None:
         found = fleet.asked[_DESK] = words_of(array("q", bytes(8 * gangs.desk_size(fleet.words))))

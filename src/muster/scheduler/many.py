@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from muster.scheduler.gang import room_of, write_lease
 from muster.scheduler.query import CPU, GPUS, MEMORY, MILLI, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL
-from muster.scheduler.single import cells_from, first_in_cell, is_sure, lowest_bit
-from muster.scheduler.terms import score
+from muster.scheduler.single import cells_from, first_in_cell, is_sure
+from muster.scheduler.terms import score_at
 from muster.world.arena import (
     AT_MEMBERS,
     AT_NODES,
@@ -30,7 +30,7 @@ from muster.world.arena import (
     STEPS,
 )
 from muster.world.compiled import Words, compiled
-from muster.world.index import part_of, step_of
+from muster.world.index import lowest_bit, part_of, step_of
 
 UNBOUND = 1 << 62
 
@@ -49,17 +49,10 @@ def _next_cell(words: Words, query: Words, row: int, bound: int, last: int) -> i
             bit = lowest_bit(word)
             word &= word - 1
             cell = plane * PLANE + bit
-            points = score(words, query, pool, plane // PARTS, plane % PARTS, bit // STEPS, bit % STEPS)
+            points = score_at(words, query, row, plane, bit)
             if points > best_score and (points < bound or (points == bound and cell > last)):
                 best, best_score = cell, points
     return best
-
-
-@compiled
-def _points(words: Words, query: Words, row: int, cell: int) -> int:
-    plane, bit = cell // PLANE, cell % PLANE
-    pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
-    return score(words, query, pool, plane // PARTS, plane % PARTS, bit // STEPS, bit % STEPS)
 
 
 @compiled
@@ -90,7 +83,7 @@ def find_many(words: Words, query: Words, desk: Words, most: int) -> int:
             cell = _next_cell(words, query, row, bound, last)
             if cell == NOWHERE:
                 break
-            bound, last = _points(words, query, row, cell), cell
+            bound, last = score_at(words, query, row, cell // PLANE, cell % PLANE), cell
             count, most = _fill_cell(words, query, desk, row, cell, count, most)
     return count
 

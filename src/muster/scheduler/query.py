@@ -12,11 +12,12 @@ GANG, NEAR, WITHIN, SPREAD, SPREAD_MOST, SLICE, SLICE_TASKS = range(6, 13)
 NO_LEVEL: Final = -1
 
 PACKING, FILLING, BALANCE, SPARING, MENDING, SCARCITY, COST = range(13, 20)
-"""The weights of the score terms, in the order of `terms.score`."""
+"""The weights of the score terms, in the order of the Profile."""
 
 POOL_COUNT: Final = 20
 POOL_ROWS: Final = 21
 """From here on a row per pool that may be used, the preferred ones first."""
-ROW_POOL, ROW_RANK, ROW_GROUP = range(3)
-ROW: Final = 3
-"""Pool, rank of preference (a lower one wins whatever the score), and group: a gang keeps to one of them."""
+ROW_POOL, ROW_RANK, ROW_GROUP, ROW_TABLE = range(4)
+ROW: Final = 4
+"""Pool, rank of preference (a lower one wins whatever the score), group (a gang keeps to one of them), and where in the
+query the table of scores for this pool begins."""

@@ -19,7 +19,7 @@ from muster.scheduler.query import (
     ROW_POOL,
     ROW_RANK,
 )
-from muster.scheduler.terms import bound_of_part, score
+from muster.scheduler.terms import bound_at, bound_of_part, score_at
 from muster.world.arena import (
     AT_CELLS,
     AT_DEVICES,
@@ -54,7 +54,7 @@ from muster.world.arena import (
     STEPS,
 )
 from muster.world.compiled import Words, compiled
-from muster.world.index import bound_of, part_of, raise_bounds, region_at, step_of
+from muster.world.index import bound_of, lowest_bit, part_of, raise_bounds, region_at, step_of
 
 
 @compiled
@@ -69,19 +69,6 @@ def fits(words: Words, query: Words, slot: int) -> bool:
         and words[row + FREE_NETWORK] >= query[NETWORK]
         and (words[row + FREE_GPUS] > 0 or words[row + FREE_PART] >= query[MILLI])
     )
-
-
-@compiled
-def lowest_bit(word: int) -> int:
-    """The place of the lowest bit that is set."""
-    place = 0
-    while not word & 0xFF:
-        word >>= 8
-        place += 8
-    while not word & 1:
-        word >>= 1
-        place += 1
-    return place
 
 
 @compiled
@@ -147,39 +134,43 @@ def _lower_bounds(words: Words, pool: int, cell: int, first: int) -> None:
 
 
 @compiled
+def _best_in_plane(
+    words: Words, query: Words, row: int, plane: int, wanted: int, best: int, best_score: int
+) -> tuple[int, int]:
+    """The best slot so far and its score, after the cells of one plane that are `wanted`."""
+    pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
+    word = words[words[pool + POOL_PLANES] + plane] & wanted
+    while word:
+        bit = lowest_bit(word)
+        word &= word - 1
+        points = score_at(words, query, row, plane, bit)
+        if best != NOWHERE and points < best_score:
+            continue
+        sure = is_sure(words, query, pool, plane // PARTS, plane % PARTS, bit // STEPS, bit % STEPS)
+        rank = first_in_cell(words, query, pool, plane * PLANE + bit, sure, NOWHERE)
+        if rank == NOWHERE:
+            continue
+        slot = words[words[AT_MEMBERS] + words[pool + POOL_FIRST] + rank]
+        if best == NOWHERE or points > best_score or slot < best:
+            best, best_score = slot, points
+    return best, best_score
+
+
+@compiled
 def find_single(words: Words, query: Words) -> int:
     """The slot for one task: the preferred pools first, in them the best score, then the lowest slot; or NOWHERE."""
-    best, best_score, best_rank = NOWHERE, 0, 0
+    best, best_score, best_rank, least_part = NOWHERE, 0, 0, part_of(query[MILLI])
     for row in range(POOL_ROWS, POOL_ROWS + ROW * query[POOL_COUNT], ROW):
         if best != NOWHERE and query[row + ROW_RANK] > best_rank:
             break
+        best_rank = query[row + ROW_RANK]
         pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
-        most = words[pool + POOL_GPUS]
-        if words[pool + POOL_CPU] < query[CPU] or words[pool + POOL_MEMORY] < query[MEMORY]:
-            continue
-        wanted = cells_from(
-            step_of(query[CPU], words[pool + POOL_CPU]), step_of(query[MEMORY], words[pool + POOL_MEMORY])
-        )
-        least_part = part_of(query[MILLI])
-        for plane in range(query[GPUS] * PARTS, (most + 1) * PARTS):
-            gpus, part = plane // PARTS, plane % PARTS
-            if not gpus and part < least_part:
-                continue
-            word = words[words[pool + POOL_PLANES] + plane] & wanted
-            while word:
-                bit = lowest_bit(word)
-                word &= word - 1
-                cpu, memory = bit // STEPS, bit % STEPS
-                points = score(words, query, pool, gpus, part, cpu, memory)
-                if best != NOWHERE and points < best_score:
-                    continue
-                sure = is_sure(words, query, pool, gpus, part, cpu, memory)
-                rank = first_in_cell(words, query, pool, plane * PLANE + bit, sure, NOWHERE)
-                if rank == NOWHERE:
-                    continue
-                slot = words[words[AT_MEMBERS] + words[pool + POOL_FIRST] + rank]
-                if best == NOWHERE or points > best_score or slot < best:
-                    best, best_score, best_rank = slot, points, query[row + ROW_RANK]
+        cpu, memory = words[pool + POOL_CPU], words[pool + POOL_MEMORY]
+        wanted = cells_from(step_of(query[CPU], cpu), step_of(query[MEMORY], memory))
+        for plane in range(query[GPUS] * PARTS, (words[pool + POOL_GPUS] + 1) * PARTS):
+            is_worse = best != NOWHERE and bound_at(words, query, row, plane) < best_score
+            if not is_worse and (plane >= PARTS or plane >= least_part):
+                best, best_score = _best_in_plane(words, query, row, plane, wanted, best, best_score)
     return int(best)
 
 

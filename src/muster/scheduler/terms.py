@@ -1,9 +1,11 @@
 """Score terms, compiled: integers from 0 to 1000, by which one place is better than another. The one table of them.
 
 A term sees a node as the index does, as a cell of its pool: whole devices free, the largest broken device, steps of CPU
-and memory. So nodes of one cell score alike, and the search compares cells instead of nodes. The weights come with the
-query, from the Profile; a weight of 0 switches a term off. Adding a term: a function here, its line in `score`, its
-weight in `query` and `profile`.
+and memory. So nodes of one cell score alike, and the search compares cells instead of nodes. Each term looks at devices
+alone, at devices and CPU, or at CPU and memory; so the score of a cell is a sum of three numbers, which are written
+down once per class and pool. The weights come with the query, from the Profile; a weight of 0 switches a term off.
+
+Adding a term: a function here, its line in one of the three sums, its weight in `query` and `profile`.
 """
 
 from __future__ import annotations
@@ -16,10 +18,21 @@ from muster.scheduler.query import (
     MENDING,
     MILLI,
     PACKING,
+    ROW_POOL,
+    ROW_TABLE,
     SCARCITY,
     SPARING,
 )
-from muster.world.arena import POOL_COST, POOL_GPUS, POOL_SCARCITY, STEPS
+from muster.world.arena import (
+    AT_POOLS,
+    PARTS,
+    PLANE,
+    POOL_COST,
+    POOL_GPUS,
+    POOL_ROW,
+    POOL_SCARCITY,
+    STEPS,
+)
 from muster.world.compiled import Words, compiled
 
 FULL = 1000
@@ -66,16 +79,72 @@ def bound_of_part(part: int) -> int:
 
 
 @compiled
-def score(words: Words, query: Words, pool: int, gpus: int, part: int, cpu: int, memory: int) -> int:
-    """The weighted sum of all terms for placing one task on a node of this cell."""
-    most, left = words[pool + POOL_GPUS], gpus - query[GPUS]
-    wants_devices = int(query[GPUS] + query[MILLI] > 0)
+def device_points(words: Words, query: Words, pool: int, gpus: int, part: int) -> int:
+    """All terms that look at the pool and at devices alone."""
+    most, wants_devices = words[pool + POOL_GPUS], int(query[GPUS] + query[MILLI] > 0)
     return int(
-        query[PACKING] * packing(most, left)
-        + query[FILLING] * filling(cpu, memory)
-        + query[BALANCE] * balance(most, left, cpu)
+        query[PACKING] * packing(most, gpus - query[GPUS])
         + query[SPARING] * sparing(wants_devices, most, gpus)
         + query[MENDING] * mending(query[MILLI], part)
         + query[SCARCITY] * (FULL - words[pool + POOL_SCARCITY])
         + query[COST] * (FULL - words[pool + POOL_COST])
+    )
+
+
+@compiled
+def balance_points(words: Words, query: Words, pool: int, gpus: int, cpu: int) -> int:
+    """All terms that look at devices and CPU."""
+    return int(query[BALANCE] * balance(words[pool + POOL_GPUS], gpus - query[GPUS], cpu))
+
+
+@compiled
+def filling_points(query: Words, cpu: int, memory: int) -> int:
+    """All terms that look at CPU and memory."""
+    return int(query[FILLING] * filling(cpu, memory))
+
+
+@compiled
+def table_size(words: Words, pool: int) -> int:
+    """Words that the table of one pool needs: points and bounds by plane, by devices and CPU, by CPU and memory."""
+    devices = words[words[AT_POOLS] + POOL_ROW * pool + POOL_GPUS] + 1
+    return int(devices * (2 * PARTS + STEPS) + PLANE)
+
+
+@compiled
+def write_table(words: Words, query: Words, row: int) -> None:
+    """Write down the three sums of a query's pool, and for each plane the best that a cell in it could have."""
+    pool, at = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL], query[row + ROW_TABLE]
+    devices, most = words[pool + POOL_GPUS] + 1, 0
+    balances, fillings = at + 2 * PARTS * devices, at + (2 * PARTS + STEPS) * devices
+    for bit in range(PLANE):
+        query[fillings + bit] = filling_points(query, bit // STEPS, bit % STEPS)
+        most = max(most, query[fillings + bit])
+    for gpus in range(devices):
+        best = 0
+        for cpu in range(STEPS):
+            query[balances + gpus * STEPS + cpu] = balance_points(words, query, pool, gpus, cpu)
+            best = max(best, query[balances + gpus * STEPS + cpu])
+        for part in range(PARTS):
+            plane = gpus * PARTS + part
+            query[at + plane] = device_points(words, query, pool, gpus, part)
+            query[at + PARTS * devices + plane] = query[at + plane] + best + most
+
+
+@compiled
+def bound_at(words: Words, query: Words, row: int, plane: int) -> int:
+    """The best that a cell of a plane could score."""
+    pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
+    return int(query[query[row + ROW_TABLE] + PARTS * (words[pool + POOL_GPUS] + 1) + plane])
+
+
+@compiled
+def score_at(words: Words, query: Words, row: int, plane: int, bit: int) -> int:
+    """The weighted sum of all terms for placing one task on a node of a cell, from the table."""
+    devices = words[words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL] + POOL_GPUS] + 1
+    at = query[row + ROW_TABLE]
+    balances = at + 2 * PARTS * devices
+    return int(
+        query[at + plane]
+        + query[balances + plane // PARTS * STEPS + bit // STEPS]
+        + query[balances + STEPS * devices + bit]
     )

@@ -53,12 +53,13 @@ FREE: Final = (FREE_GPUS, FREE_CPU, FREE_MEMORY, FREE_PART, FREE_DISK, FREE_NETW
     POOL_MEMORY,
     POOL_FIRST,  # of its members
     POOL_PLANES,  # offset of one word per plane: which of its cells are not empty
+    POOL_COUNTS,  # offset of one word per cell: how many nodes are in it
     POOL_REGIONS,  # offset of `POOL_WIDTH` rows per cell, one per region of members: what the cell has there
     POOL_WIDTH,
     POOL_SCARCITY,
     POOL_COST,
-) = range(10)
-POOL_ROW: Final = 10
+) = range(11)
+POOL_ROW: Final = 11
 
 # -- region rows -------------------------------------------------------------------------------------------------------
 REGION_CHUNKS, REGION_CPU, REGION_MEMORY = range(3)

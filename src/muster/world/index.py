@@ -36,6 +36,7 @@ from muster.world.arena import (
     PARTS,
     PLANE,
     POOL,
+    POOL_COUNTS,
     POOL_CPU,
     POOL_FIRST,
     POOL_MEMORY,
@@ -113,6 +114,7 @@ def _enter(words: Words, row: int, cell: int) -> None:
     pool, rank = words[AT_POOLS] + POOL_ROW * words[row + POOL], words[row + RANK]
     words[words[AT_CELLS] + words[pool + POOL_FIRST] + rank] = cell
     words[region_at(words, pool, cell, rank)] |= 1 << (rank // CHUNK % CHUNKS)
+    words[words[pool + POOL_COUNTS] + cell] += 1
     words[words[pool + POOL_PLANES] + cell // PLANE] |= 1 << (cell % PLANE)
     raise_bounds(words, row, cell)
 
@@ -132,31 +134,33 @@ def _leave(words: Words, row: int, cell: int) -> None:
     pool, rank = words[AT_POOLS] + POOL_ROW * words[row + POOL], words[row + RANK]
     cells = words[AT_CELLS] + words[pool + POOL_FIRST]
     words[cells + rank] = NOWHERE
+    words[words[pool + POOL_COUNTS] + cell] -= 1
+    if not words[words[pool + POOL_COUNTS] + cell]:
+        words[words[pool + POOL_PLANES] + cell // PLANE] &= ~(1 << (cell % PLANE))
     chunk = rank // CHUNK
     for other in range(chunk * CHUNK, min(words[pool + POOL_SIZE], (chunk + 1) * CHUNK)):
         if words[cells + other] == cell:
             return
     region = region_at(words, pool, cell, rank)
     words[region] &= ~(1 << (chunk % CHUNKS))
-    if words[region]:
-        return
-    words[region + REGION_CPU] = words[region + REGION_MEMORY] = 0
-    for other in range(words[pool + POOL_WIDTH]):
-        if words[region_at(words, pool, cell, other * CHUNK * CHUNKS)]:
-            return
-    words[words[pool + POOL_PLANES] + cell // PLANE] &= ~(1 << (cell % PLANE))
+    if not words[region]:
+        words[region + REGION_CPU] = words[region + REGION_MEMORY] = 0
 
 
 @compiled
-def _count_in_domains(words: Words, row: int, gpus: int, sign: int, gpu_milli: int, cpu: int) -> None:
-    """A node with so many whole devices free counts in its domains (1) or no longer (-1), and so much comes free."""
+def _note_in_domains(words: Words, row: int, before: int, after: int, gpu_milli: int, cpu: int) -> None:
+    """A node that had `before` whole devices free has `after` (NOWHERE: it is not open), and so much more is free."""
     width = words[DOMAIN_WIDTH]
     for level in range(LEVELS_ABOVE):
         domain = words[row + RACK + level] if level < LEVELS_ABOVE - 1 else 0
         at = words[AT_DOMAINS] + (words[AT_LEVEL + level] + domain) * width
-        words[at + DOMAIN_NODES + gpus] += sign
         words[at + DOMAIN_GPU_MILLI] += gpu_milli
         words[at + DOMAIN_CPU] += cpu
+        if before != after:
+            if before != NOWHERE:
+                words[at + DOMAIN_NODES + before] -= 1
+            if after != NOWHERE:
+                words[at + DOMAIN_NODES + after] += 1
 
 
 @compiled
@@ -164,12 +168,14 @@ def shelve(words: Words, slot: int, sign: int) -> None:
     """An open node enters the index (1), or one that is no longer open leaves it (-1)."""
     row, cell = words[AT_NODES] + NODE_ROW * slot, cell_at(words, slot)
     words[row + OPEN] = int(sign > 0)
+    gpus, cpu = words[row + FREE_GPUS], words[row + FREE_CPU]
+    milli = DEVICE * gpus + _parts_of(words, slot)
     if sign > 0:
         _enter(words, row, cell)
+        _note_in_domains(words, row, NOWHERE, gpus, milli, cpu)
     else:
         _leave(words, row, cell)
-    milli = DEVICE * words[row + FREE_GPUS] + _parts_of(words, slot)
-    _count_in_domains(words, row, words[row + FREE_GPUS], sign, sign * milli, sign * words[row + FREE_CPU])
+        _note_in_domains(words, row, gpus, NOWHERE, -milli, -cpu)
 
 
 @compiled
@@ -192,31 +198,61 @@ def _parts_of(words: Words, slot: int) -> int:
 
 
 @compiled
-def _move_devices(words: Words, slot: int, devices: int, milli: int) -> int:
-    """Take (or, below zero, give back) thousandths of each named device; -1, and nothing done, if that cannot be.
+def lowest_bit(word: int) -> int:
+    """The place of the lowest bit that is set."""
+    place = 0
+    while not word & 0xFF:
+        word >>= 8
+        place += 8
+    while not word & 1:
+        word >>= 1
+        place += 1
+    return place
 
-    Gives how many devices were named.
-    """
-    row, begin = words[AT_NODES] + NODE_ROW * slot, words[AT_DEVICES] + slot * words[DEVICES]
-    free, count, part, named = words[row + FREE_MASK], 0, 0, 0
+
+@compiled
+def _can_move(words: Words, slot: int, devices: int, milli: int) -> bool:
+    """Whether so much of each named device can be taken or, below zero, given back."""
+    begin, rest = words[AT_DEVICES] + slot * words[DEVICES], devices
     if devices >> words[DEVICES]:
-        return -1
-    for device in range(words[DEVICES]):
-        left = words[begin + device]
-        if devices >> device & 1:
-            left -= milli
-            named += 1
-            if not 0 <= left <= DEVICE:
-                return -1
-            free = free | 1 << device if left == DEVICE else free & ~(1 << device)
-        count += free >> device & 1
-        if left < DEVICE:
-            part = max(part, left)
-    for device in range(words[DEVICES]):
-        if devices >> device & 1:
-            words[begin + device] -= milli
-    words[row + FREE_MASK], words[row + FREE_GPUS], words[row + FREE_PART] = free, count, part
+        return False
+    while rest:
+        left = words[begin + lowest_bit(rest)] - milli
+        rest &= rest - 1
+        if left < 0 or left > DEVICE:
+            return False
+    return True
+
+
+@compiled
+def _move_devices(words: Words, slot: int, devices: int, milli: int) -> int:
+    """Take so much of each named device, or give it back; gives how many were named."""
+    row, begin = words[AT_NODES] + NODE_ROW * slot, words[AT_DEVICES] + slot * words[DEVICES]
+    named = 0
+    while devices:
+        device = lowest_bit(devices)
+        devices &= devices - 1
+        left = words[begin + device] - milli
+        words[row + FREE_GPUS] += int(left == DEVICE) - int(words[begin + device] == DEVICE)
+        words[begin + device] = left
+        if left == DEVICE:
+            words[row + FREE_MASK] |= 1 << device
+        else:
+            words[row + FREE_MASK] &= ~(1 << device)
+        named += 1
+    if milli != DEVICE and milli != -DEVICE:
+        words[row + FREE_PART] = _largest_part(words, begin)
     return named
+
+
+@compiled
+def _largest_part(words: Words, begin: int) -> int:
+    """The most that is left of a broken device."""
+    part = 0
+    for device in range(begin, begin + words[DEVICES]):
+        if words[device] < DEVICE:
+            part = max(part, words[device])
+    return part
 
 
 @compiled
@@ -231,28 +267,26 @@ def take(words: Words, slot: int, devices: int, milli: int, cpu: int, memory: in
         or words[row + FREE_MEMORY] < memory
         or words[row + FREE_DISK] < disk
         or words[row + FREE_NETWORK] < network
+        or not _can_move(words, slot, devices, milli)
     ):
         return 0
-    gpus, before, named = words[row + FREE_GPUS], cell_at(words, slot), 0
-    if devices:
-        named = _move_devices(words, slot, devices, milli)
-        if named < 0:
-            return 0
+    gpus, named = words[row + FREE_GPUS], _move_devices(words, slot, devices, milli)
     words[row + FREE_CPU] -= cpu
     words[row + FREE_MEMORY] -= memory
     words[row + FREE_DISK] -= disk
     words[row + FREE_NETWORK] -= network
     if words[row + OPEN]:
-        _reshelve(words, slot, before)
-        _count_in_domains(words, row, gpus, -1, 0, 0)
-        _count_in_domains(words, row, words[row + FREE_GPUS], 1, -milli * named, -cpu)
+        _reshelve(words, slot)
+        _note_in_domains(words, row, gpus, words[row + FREE_GPUS], -milli * named, -cpu)
     return 1
 
 
 @compiled
-def _reshelve(words: Words, slot: int, before: int) -> None:
-    """Move an open node from one cell to that of what it has free now."""
+def _reshelve(words: Words, slot: int) -> None:
+    """Move an open node from its cell to that of what it has free now."""
     row, after = words[AT_NODES] + NODE_ROW * slot, cell_at(words, slot)
+    pool = words[AT_POOLS] + POOL_ROW * words[row + POOL]
+    before = words[words[AT_CELLS] + words[pool + POOL_FIRST] + words[row + RANK]]
     if after == before:
         raise_bounds(words, row, after)
     else:

@@ -160,9 +160,10 @@ def _write_pools(words: array[int], layout: Layout, prices: Mapping[str, int]) -
         words[row + at.POOL_GPUS : row + at.POOL_FIRST] = array("q", pool.capacity[:3])
         words[row + at.POOL_FIRST] = first
         words[row + at.POOL_PLANES] = len(words)
-        words[row + at.POOL_REGIONS] = len(words) + planes
+        words[row + at.POOL_COUNTS] = len(words) + planes
+        words[row + at.POOL_REGIONS] = len(words) + planes + planes * at.PLANE
         words[row + at.POOL_WIDTH] = width
         words[row + at.POOL_SCARCITY] = _SHARE - _SHARE * len(members) // total
         words[row + at.POOL_COST] = _SHARE * prices.get(pool.flavor, 0) // dearest
-        words.frombytes(bytes(8 * (planes + planes * at.PLANE * width * at.REGION_ROW)))
+        words.frombytes(bytes(8 * (planes + planes * at.PLANE * (1 + width * at.REGION_ROW))))
         first += len(members)
