@@ -74,6 +74,22 @@ def test_the_same_seed_gives_the_same_journal_under_two_hash_seeds() -> None:
     assert len(prints) == 1
 
 
+@pytest.mark.slow
+def test_compiled_and_uncompiled_code_decide_alike() -> None:
+    """The same source, with the compiler and without: the same journal, byte for byte."""
+    prints = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "NUMBA_DISABLE_JIT": switched_off},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for switched_off in ("0", "1")
+    }
+    assert len(prints) == 1
+
+
 def test_progress_is_told_and_does_not_change_the_run() -> None:
     told: list[Progress] = []
     loud, quiet = run_simulation(SMALL, told.append), run_simulation(SMALL)

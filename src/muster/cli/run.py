@@ -12,18 +12,25 @@ from muster.cli.failing import INTERRUPTED
 from muster.cli.following import follow_output, follow_progress
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
 from muster.sdk.client import Client
-from muster.units import Resources, parse_bytes, parse_count, parse_cpus, parse_duration
+from muster.units import Resources, parse_bytes, parse_count, parse_cpus, parse_duration, parse_gpus
 from muster.wire.views import Submitted
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option("--gpus", default="0", metavar="N", help="GPUs per task.")
+@click.option("--gpus", default="0", metavar="N", help="GPUs per task: 8, or 0.5 for a share of one.")
 @click.option("--cpus", default="1", metavar="N", help="CPUs per task: 2, 0.5 or 500m.  [default: 1]")
 @click.option("--memory", default="0", metavar="SIZE", help="Memory per task: 64Gi or 500M.")
 @click.option("--gang", default="1", metavar="N", help="So many tasks, all at once or not at all.")
 @click.option("--array", default="0", metavar="N", help="So many independent tasks.")
+@click.option(
+    "--flavor", "flavors", multiple=True, metavar="NAME", help="On this kind of node; say it again for a second choice."
+)
+@click.option("--within", default="", metavar="LEVEL", help="The whole gang in one rack, block, cluster or region.")
+@click.option("--spread", default="", metavar="LEVEL", help="No two tasks of the gang in one node, rack or block.")
+@click.option("--label", "labels", multiple=True, metavar="K=V", help="Only on nodes with this label: K=V, K!=V or K.")
+@click.option("--tolerate", "tolerates", multiple=True, metavar="TAINT", help="May use nodes with this taint.")
 @click.option("--name", default="", help="A name to find it by.")
 @click.option("--tenant", default="default", show_default=True, help="Who pays.")
 @click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
@@ -64,19 +71,22 @@ def make_spec(
     retries: str,
     env: tuple[str, ...],
     workdir: Path | None,
+    **needs: Any,
 ) -> Spec:
     """The options as a spec; an amount that cannot be read raises."""
+    whole, share = parse_gpus(gpus)
     return Spec(
         command=command,
         name=name,
         tenant=tenant,
         gang=parse_count(gang, "gang"),
         array=parse_count(array, "array"),
-        ask=Resources(parse_count(gpus, "gpus"), parse_cpus(cpus), parse_bytes(memory)),
+        ask=Resources(whole, parse_cpus(cpus), parse_bytes(memory), share),
         env=dict(_parse_variable(text) for text in env),
         workdir=str((workdir or Path.cwd()).absolute()),
         limit_ms=None if limit is None else parse_duration(limit),
         retries=parse_count(retries, "retries"),
+        needs=Needs(**needs),
     )
 
 

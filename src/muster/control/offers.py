@@ -1,6 +1,6 @@
 """Offers: what would start now, as a reader sees it. Questions to `scheduler.options`, answered in wire shapes.
 
-They walk over every shelf many times, so a follower puts them to a fork (`Follower.study`) and goes on folding: the
+They search the fleet many times, so a follower puts them to a fork (`Follower.study`) and goes on folding: the
 answer rests on one entry from beginning to end, and nothing is ever tried on the world that is followed.
 """
 

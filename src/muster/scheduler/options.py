@@ -7,7 +7,7 @@ The search asks the arithmetic of the cycle, room and quota both; what it finds 
 It is placed on a draft of a fork, never on the world that was given. A draft places what waits in its world, so the
 changed job has to be accepted first, and no inverse takes that back; undoing a placement also wakes shapes that slept
 for good reason. A fork costs milliseconds, once per question and only if there is something to prove, and leaves no
-trace. A question costs up to 56 walks over the shelves: whoever has something else to do puts it in a thread. Here are
+trace. A question costs up to 56 searches of the fleet: whoever has something else to do puts it in a thread. Here are
 integers and no words: how a change is said, or typed, is the surface's.
 """
 
@@ -36,7 +36,7 @@ RELAXATIONS: Final = (("gang", 1), ("gpus", 1), ("cpu_milli", CPU_STEP_MILLI), (
 """What may be lowered, one at a time and in this order, and by which step: never to zero, which is another job."""
 STEPS_MAX: Final = 2**17
 """The finest grid that is searched; where an amount has more steps, they are doubled. So GPUs, CPU and memory take at
-most 18 tries each, and a job at most 56: each is one walk over the shelves."""
+most 18 tries each, and a job at most 56: each is one search of the fleet."""
 GPU_COUNTS: Final = (0, 1, 2, 4, 8)
 """The GPUs per task that `available` asks for; 0 is one core and no GPU."""
 

@@ -307,7 +307,7 @@ def retired_too_early() -> Iterator[None]:
 
 @contextlib.contextmanager
 def work_for_a_silent_node() -> Iterator[None]:
-    """A node that is not heard of stays on its shelf."""
+    """A node that is not heard of stays in the index."""
     honest = Fleet.set_phase
 
     def set_phase(fleet: Fleet, slot: int, phase: NodePhase) -> None:
@@ -319,7 +319,7 @@ def work_for_a_silent_node() -> Iterator[None]:
 
 @contextlib.contextmanager
 def work_for_a_barred_node() -> Iterator[None]:
-    """A bar does not take its node off the shelf."""
+    """A bar does not take its node out of the index."""
 
     def is_open(fleet: Fleet, slot: int) -> bool:
         return fleet.phase[slot] == NodePhase.UP

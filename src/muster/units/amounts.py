@@ -100,6 +100,17 @@ def parse_cpus(text: str) -> int:
     return check_amount(int(match["whole"]) * 1000 + int((match["part"] or "").ljust(3, "0")), "cpus")
 
 
+def parse_gpus(text: str) -> tuple[int, int]:
+    """`8` -> eight whole devices; `0.5` -> no whole one, and 500 thousandths of one."""
+    match = _CPUS.fullmatch(text)
+    if match is None or match["milli"]:
+        raise AmountError(f"gpus {text!r} is not a whole number such as 8, or a share of one such as 0.5")
+    whole, share = int(match["whole"]), int((match["part"] or "").ljust(3, "0"))
+    if whole and share:
+        raise AmountError(f"gpus {text!r}: a task takes whole GPUs, or a share of one")
+    return check_amount(whole, "gpus"), share
+
+
 def parse_bytes(text: str) -> int:
     """`64Gi`, `500M` or `1024` -> bytes."""
     match = _BYTES.fullmatch(text)

@@ -63,7 +63,7 @@ def lay_out(traits: Sequence[Traits], capacities: Sequence[Resources], mentioned
 
 
 def write_arena(layout: Layout, capacities: Sequence[Resources], prices: Mapping[str, int]) -> array[int]:
-    """An arena in which every node is empty, closed and on no shelf."""
+    """An arena in which every node is empty, closed and not in the index."""
     count, devices = len(capacities), max((capacity.gpus for capacity in capacities), default=0)
     words = array("q", bytes(8 * at.HEADER))
     words[at.NODES], words[at.DEVICES], words[at.POOLS] = count, devices, len(layout.pools)

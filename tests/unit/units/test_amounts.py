@@ -13,6 +13,7 @@ from muster.units import (
     parse_bytes,
     parse_count,
     parse_cpus,
+    parse_gpus,
     show_bytes,
     show_cpus,
     show_resources,
@@ -93,3 +94,14 @@ def test_an_amount_in_range_comes_back() -> None:
         check_amount(-1, "grace")
     with pytest.raises(AmountError):
         check_amount(AMOUNT_MAX + 1)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("8", (8, 0)), ("0", (0, 0)), ("0.5", (0, 500)), ("0.125", (0, 125))])
+def test_gpus_are_whole_or_a_share_of_one(text: str, wanted: tuple[int, int]) -> None:
+    assert parse_gpus(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["1.5", "-1", "500m", "half", "0.0001"])
+def test_other_gpus_are_refused(text: str) -> None:
+    with pytest.raises(AmountError):
+        parse_gpus(text)

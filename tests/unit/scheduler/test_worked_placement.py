@@ -1,0 +1,63 @@
+"""The worked example of docs/concepts/placement.md, row by row."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from muster.scheduler.fit import find_gang
+from muster.units import Resources
+from muster.world.fleet import Fleet
+
+PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "placement.md"
+GIB = 2**30
+
+
+def rows(first: str) -> list[list[str]]:
+    """The rows of the table whose heading begins with a word."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {first} |"))
+    table: list[list[str]] = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            return table
+        table.append([cell.strip() for cell in line.strip("|").split("|")])
+    return table
+
+
+def make_fleet() -> Fleet:
+    fleet = Fleet()
+    for slot, (name, _, _) in enumerate(rows("node")):
+        fleet.join(slot, name, Resources(8, 64_000, 256 * GIB))
+    for slot, (_, gpus, cores) in enumerate(rows("node")):
+        taken = 8 - int(gpus)
+        if taken:
+            ask = Resources(taken, 64_000 - 1000 * int(cores), taken * GIB)
+            fleet.occupy(slot, 1, ask, 1, (1 << taken) - 1)
+    return fleet
+
+
+def ask_of(words: str) -> Resources:
+    found = re.match(r"([\d.]+) GPU", words)
+    assert found is not None
+    milli = int(float(found[1]) * 1000)
+    share = 0 if milli % 1000 == 0 else milli
+    return Resources(0 if share else milli // 1000, 8 * milli, milli * GIB // 1000, share)
+
+
+def test_the_worked_example_is_true() -> None:
+    fleet = make_fleet()
+    assert len(rows("job")) == 5
+    for number, (words, node, _) in enumerate(rows("job"), 2):
+        leases = find_gang(fleet, ask_of(words), 1)
+        assert leases is not None, words
+        assert fleet.names[leases[0].slot] == node, words
+        fleet.occupy(leases[0].slot, number, ask_of(words), 1, leases[0].devices)
+
+
+def test_the_weights_on_the_page_are_those_of_the_profile() -> None:
+    from muster.scheduler.profile import DEFAULT
+
+    assert {term: int(weight) for term, _, weight in rows("term")} == {
+        field: getattr(DEFAULT, field) for field in DEFAULT.__struct_fields__
+    }
