@@ -15,6 +15,8 @@ from muster.sdk.home import Home
 from muster.wire.words import put_in_words
 
 LAB_WORDS: Final = ("sim", "replay", "bundle")
+WARM: Final = "warm"
+"""Compile what is compiled, ahead of the first start."""
 START_FAILED: Final = 2
 PORT_MAX: Final = 65535
 
@@ -26,6 +28,11 @@ def main(argv: list[str]) -> int:
             from muster.app import lab  # a server need not load the laboratory
 
             return lab.main(argv)
+        if argv == [WARM]:
+            from muster.scheduler.warm import warm_up  # the compiler is only for servers
+
+            warm_up()
+            return 0
         return _serve(_parse(argv))
     except MusterError as error:
         words = put_in_words(error.reason)
@@ -41,7 +48,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {', '.join(LAB_WORDS)}")
+    parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {', '.join((*LAB_WORDS, WARM))}")
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     leader = roles.add_parser("leader", help="decide, journal, dispatch")
     follower = roles.add_parser("follower", help="serve the API")

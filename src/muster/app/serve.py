@@ -28,6 +28,7 @@ from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
 from muster.model.errors import ConflictError, RejectedError, StoreError
 from muster.model.reason import Code, Reason
+from muster.scheduler.warm import warm_up
 from muster.sdk.home import Address, Home
 from muster.stores.sqlite import SqliteJournal, SqliteStore
 
@@ -58,6 +59,7 @@ def lead(home: Home) -> int:
     capacity = read_capacity(discover_capacity)
     with contextlib.closing(SqliteStore(home.journal_file)) as store:
         write_note(home.process_file("leader"))
+        warm_up()
         world = load_world(store)
         settle_memory()
         engine = LocalEngine(home.engine_root, node_name(), capacity)
@@ -70,6 +72,7 @@ def follow(home: Home, host: str, port: int) -> int:
     start_log()
     check_host(host)
     home.prepare()
+    warm_up()
     with contextlib.closing(bind(host, port, home.find_address())) as listening:
         return asyncio.run(_follow(home, host, listening))
 

@@ -36,12 +36,10 @@ HEADER: Final = 24
     FREE_NETWORK,
     FREE_MASK,
     RANK,
-    RACK,
-    BLOCK,
-    CLUSTER,
-    REGION,
-) = range(14)
-NODE_ROW: Final = 14
+    DOMAINS,  # offsets of the rows of its rack, block, cluster and region, and of the fleet
+) = range(11)
+DOMAIN_LEVELS: Final = 5
+NODE_ROW: Final = DOMAINS + DOMAIN_LEVELS
 FREE: Final = (FREE_GPUS, FREE_CPU, FREE_MEMORY, FREE_PART, FREE_DISK, FREE_NETWORK)
 """In the order of `Resources`, where the largest broken device stands for a share of one."""
 

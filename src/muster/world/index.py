@@ -10,8 +10,6 @@ from __future__ import annotations
 from muster.world.arena import (
     AT_CELLS,
     AT_DEVICES,
-    AT_DOMAINS,
-    AT_LEVEL,
     AT_NODES,
     AT_POOLS,
     CHUNK,
@@ -20,8 +18,9 @@ from muster.world.arena import (
     DEVICES,
     DOMAIN_CPU,
     DOMAIN_GPU_MILLI,
+    DOMAIN_LEVELS,
     DOMAIN_NODES,
-    DOMAIN_WIDTH,
+    DOMAINS,
     FREE_CPU,
     FREE_DISK,
     FREE_GPUS,
@@ -45,7 +44,6 @@ from muster.world.arena import (
     POOL_ROW,
     POOL_SIZE,
     POOL_WIDTH,
-    RACK,
     RANK,
     REGION_CPU,
     REGION_MEMORY,
@@ -53,9 +51,6 @@ from muster.world.arena import (
     STEPS,
 )
 from muster.world.compiled import Words, compiled
-
-LEVELS_ABOVE = 5
-"""Rack, block, cluster, region, and the fleet, which has no word of its own in a node's row."""
 
 
 @compiled
@@ -150,17 +145,15 @@ def _leave(words: Words, row: int, cell: int) -> None:
 @compiled
 def _note_in_domains(words: Words, row: int, before: int, after: int, gpu_milli: int, cpu: int) -> None:
     """A node that had `before` whole devices free has `after` (NOWHERE: it is not open), and so much more is free."""
-    width = words[DOMAIN_WIDTH]
-    for level in range(LEVELS_ABOVE):
-        domain = words[row + RACK + level] if level < LEVELS_ABOVE - 1 else 0
-        at = words[AT_DOMAINS] + (words[AT_LEVEL + level] + domain) * width
-        words[at + DOMAIN_GPU_MILLI] += gpu_milli
-        words[at + DOMAIN_CPU] += cpu
+    for level in range(row + DOMAINS, row + DOMAINS + DOMAIN_LEVELS):
+        domain = words[level]
+        words[domain + DOMAIN_GPU_MILLI] += gpu_milli
+        words[domain + DOMAIN_CPU] += cpu
         if before != after:
             if before != NOWHERE:
-                words[at + DOMAIN_NODES + before] -= 1
+                words[domain + DOMAIN_NODES + before] -= 1
             if after != NOWHERE:
-                words[at + DOMAIN_NODES + after] += 1
+                words[domain + DOMAIN_NODES + after] += 1
 
 
 @compiled

@@ -76,6 +76,7 @@ def write_arena(layout: Layout, capacities: Sequence[Resources], prices: Mapping
     _write_list(words, at.AT_CELLS, [at.NOWHERE] * count)
     _write_list(words, at.AT_TOPOLOGY, layout.topology)
     _write_domains(words, layout.spans)
+    _write_homes(words, layout.homes)
     words[at.AT_INDEX] = len(words)
     _write_pools(words, layout, prices)
     return words
@@ -127,10 +128,9 @@ def _write_nodes(words: array[int], layout: Layout, capacities: Sequence[Resourc
         amounts = layout.pools[pool].capacity
         free = (amounts[0], amounts[1], amounts[2], 0, amounts[3], amounts[4])
         for rank, slot in enumerate(members):
-            homes = (home[slot] for home in layout.homes)
-            row = array("q", (0, pool, *free, (1 << amounts[0]) - 1, rank, *homes))
+            row = array("q", (0, pool, *free, (1 << amounts[0]) - 1, rank))
             begin = words[at.AT_NODES] + slot * at.NODE_ROW
-            words[begin : begin + at.NODE_ROW] = row
+            words[begin : begin + at.DOMAINS] = row
     for slot, node in enumerate(capacities):
         begin = words[at.AT_DEVICES] + slot * devices
         words[begin : begin + node.gpus] = array("q", [at.DEVICE]) * node.gpus
@@ -146,6 +146,15 @@ def _write_domains(words: array[int], spans: Sequence[Spans]) -> None:
     nothing = [0] * (words[at.DOMAIN_WIDTH] - at.DOMAIN_GPU_MILLI)
     rows = ((begin, end, *nothing) for level in spans for begin, end in level)
     _write_list(words, at.AT_DOMAINS, (value for row in rows for value in row))
+
+
+def _write_homes(words: array[int], homes: Sequence[Sequence[int]]) -> None:
+    """Where the rows of each node's domains are."""
+    width, rows = words[at.DOMAIN_WIDTH], words[at.AT_DOMAINS]
+    for level, home in enumerate([*homes, [0] * words[at.NODES]]):
+        first = rows + words[at.AT_LEVEL + level] * width
+        for slot, domain in enumerate(home):
+            words[words[at.AT_NODES] + slot * at.NODE_ROW + at.DOMAINS + level] = first + domain * width
 
 
 def _write_pools(words: array[int], layout: Layout, prices: Mapping[str, int]) -> None:
