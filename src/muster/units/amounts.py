@@ -66,6 +66,7 @@ def _checked(amounts: Iterable[int]) -> Resources:
 ZERO: Final = Resources()
 
 _COUNT: Final = re.compile(r"\d{1,19}")
+_SHARE: Final = re.compile(r"0\.(?P<part>\d{1,3})")
 _CPUS: Final = re.compile(r"(?P<whole>\d{1,16})(?:\.(?P<part>\d{1,3}))?|(?P<milli>\d{1,19})m")
 _BYTES: Final = re.compile(r"(?P<number>\d{1,19})\s*(?P<unit>[KMGTP]i?)?B?")
 _BYTE_UNITS: Final = {
@@ -102,13 +103,12 @@ def parse_cpus(text: str) -> int:
 
 def parse_gpus(text: str) -> tuple[int, int]:
     """`8` -> eight whole devices; `0.5` -> no whole one, and 500 thousandths of one."""
-    match = _CPUS.fullmatch(text)
-    if match is None or match["milli"]:
+    match = _SHARE.fullmatch(text)
+    if match is not None:
+        return 0, int(match["part"].ljust(3, "0"))
+    if not _COUNT.fullmatch(text):
         raise AmountError(f"gpus {text!r} is not a whole number such as 8, or a share of one such as 0.5")
-    whole, share = int(match["whole"]), int((match["part"] or "").ljust(3, "0"))
-    if whole and share:
-        raise AmountError(f"gpus {text!r}: a task takes whole GPUs, or a share of one")
-    return check_amount(whole, "gpus"), share
+    return parse_count(text, "gpus"), 0
 
 
 def parse_bytes(text: str) -> int:
