@@ -86,10 +86,17 @@ def test_every_try_is_printed(live: LiveHome) -> None:
     assert ran.stdout == "try 1\ntry 2\n"
 
 
+def _heed_interrupts() -> None:
+    """As at a terminal; a test run in the background has children that ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_detaches_and_the_job_goes_on(live: LiveHome, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     program = ["muster", "run", "--", "sh", "-c", HOLD, str(mark)]
-    with subprocess.Popen(program, env=live.env, stderr=subprocess.PIPE, text=True) as running:
+    with subprocess.Popen(
+        program, env=live.env, stderr=subprocess.PIPE, text=True, preexec_fn=_heed_interrupts
+    ) as running:
         assert running.stderr is not None
         job = running.stderr.readline().split()[1]  # from here on it follows
         await_true(mark.exists, "the job runs")
