@@ -24,10 +24,11 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
         known = _find_known(turn, spec, item.key)
         if known is not None:
             return known
-    reason = find_fine_label(turn.world, spec.needs) or never_fits(turn.world, spec)
+    reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
     if reason is not None:
         return Refused(reason)
-    _mention(turn, spec, item.cause)
+    if spec.needs.labels:
+        _mention(turn, spec, item.cause)
     job = turn.world.next_job
     turn.emit(fact.Accepted(job, spec, item.key, item.cause))
     return Done(job)
@@ -65,10 +66,9 @@ def on_set_tenant(turn: Turn, item: event.SetTenant) -> Done | Refused:
 
 def _mention(turn: Turn, spec: Spec, cause: str) -> None:
     """A label that is asked for the first time tells pools apart from now on."""
-    if spec.needs.labels:
-        new = keys_of(spec.needs) - turn.world.fleet.mentioned
-        if new:
-            turn.emit(fact.LabelsMentioned(tuple(sorted(new)), cause))
+    new = keys_of(spec.needs) - turn.world.fleet.mentioned
+    if new:
+        turn.emit(fact.LabelsMentioned(tuple(sorted(new)), cause))
 
 
 def _find_known(turn: Turn, spec: Spec, key: str) -> Done | Refused | None:

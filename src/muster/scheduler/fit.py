@@ -58,7 +58,7 @@ def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE
 def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> int:
     """How many could if the whole fleet were empty and open, and told apart what the ask mentions."""
     key = ("capacity", ask, gang, needs)
-    found = _remembered(fleet, key)
+    found = fleet.recall(key)
     if found is None:
         found = fleet.asked[key] = widest_room(_blank(fleet, keys_of(needs)), ask, gang, needs)
     return cast("int", found)
@@ -78,12 +78,6 @@ def _find_one(fleet: Fleet, ask: Resources, needs: Needs) -> list[Lease] | None:
     words = fleet.words
     slot = find_single(words, query_of(fleet, ask, 1, needs))
     return None if slot < 0 else [_lease(words, slot, ask)]
-
-
-def _remembered(fleet: Fleet, key: object) -> object:
-    """An answer about the present lay-out; looking at the words first makes sure that it is the present one."""
-    fleet.words  # noqa: B018 - lays the fleet out, if that is due
-    return fleet.asked.get(key)
 
 
 def query_of(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> Words:

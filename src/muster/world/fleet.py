@@ -77,6 +77,12 @@ class Fleet:
             self._lay_out()
         return self._words
 
+    def recall(self, key: object) -> object:
+        """What `asked` remembers of the present lay-out."""
+        if self._is_stale:
+            self._lay_out()
+        return self.asked.get(key)
+
     def read(self, field: int, slot: int) -> int:
         """One number of one node."""
         if self._is_stale:
