@@ -60,34 +60,28 @@ print(report.journal_hash, report.digest)
 """
 
 
-def test_the_same_seed_gives_the_same_journal_under_two_hash_seeds() -> None:
-    prints = {
+def prints_of(variable: str, *values: str) -> set[str]:
+    """What the program prints in processes of its own, with a variable set to each of some values."""
+    return {
         subprocess.run(
             [sys.executable, "-c", PROGRAM],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            env={**os.environ, variable: value},
             check=True,
             capture_output=True,
             text=True,
         ).stdout
-        for hash_seed in ("1", "4242")
+        for value in values
     }
-    assert len(prints) == 1
+
+
+def test_the_same_seed_gives_the_same_journal_under_two_hash_seeds() -> None:
+    assert len(prints_of("PYTHONHASHSEED", "1", "4242")) == 1
 
 
 @pytest.mark.slow
 def test_compiled_and_uncompiled_code_decide_alike() -> None:
     """The same source, with the compiler and without: the same journal, byte for byte."""
-    prints = {
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env={**os.environ, "NUMBA_DISABLE_JIT": switched_off},
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-        for switched_off in ("0", "1")
-    }
-    assert len(prints) == 1
+    assert len(prints_of("NUMBA_DISABLE_JIT", "0", "1")) == 1
 
 
 def test_progress_is_told_and_does_not_change_the_run() -> None:
