@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup check lint types contracts fast test demo bench soak lock fresh clean
+.PHONY: setup check lint types contracts fast test demo bench soak lock clean
 
 setup: $(STAMP)
 
@@ -45,9 +45,6 @@ soak: setup
 lock: pyproject.toml
 	$(BIN)/pip-compile --quiet --extra dev --generate-hashes --allow-unsafe --strip-extras \
 	  --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --no-header --output-file requirements.lock pyproject.toml
-
-fresh:
-	find src bench -name "*.nb[ic]" -delete
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

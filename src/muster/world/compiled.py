@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
 from numba.core import config
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,15 +24,54 @@ else:
     Words: TypeAlias = Any
 
 IS_COMPILED: Final = not vars(config)["DISABLE_JIT"]
-_OPTIONS: Final[dict[str, Any]] = {"cache": True, "boundscheck": True, "_nrt": False}
+_OPTIONS: Final[dict[str, Any]] = {"boundscheck": True, "_nrt": False}
 """Without its run time: nothing here allocates, and counting references of the arrays costs more than most searches."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def compiled(function: _Function) -> _Function:
-    """Compile on the first call, or load what was compiled before."""
-    return cast("_Function", numba.njit(**_OPTIONS)(function))
+    """Compile on the first call, or load what was compiled before from the same source."""
+    made = numba.njit(**_OPTIONS)(function)
+    if IS_COMPILED:
+        made._cache = _Cache(function)  # type: ignore[no-untyped-call]  # as numba does for `cache=True`
+    return cast("_Function", made)
+
+
+class _Kept(CompileResultCacheImpl):
+    """Code as it is kept: with the stamp of all that it was compiled from.
+
+    numba compares the file of a function, not those of the functions and numbers that it takes from elsewhere: after an
+    edit there, it would go on with the old code. So a stamp covers the function's file, the numbers that its module
+    knows, and the stamps of the compiled functions that its module knows, which cover theirs in turn.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]  # nothing of numba is typed
+        known = [(name, _trace_of(value)) for name, value in sorted(function.__globals__.items())]
+        own = self.locator.get_source_stamp()
+        self.stamp = sha256(repr((own, _OPTIONS, known)).encode()).hexdigest()
+
+    def reduce(self, result: Any) -> tuple[str, Any]:
+        return self.stamp, super().reduce(result)  # type: ignore[no-untyped-call]  # as above
+
+    def rebuild(self, target: Any, kept: tuple[str, Any]) -> Any:
+        """The code, or None, as if there were none, if it was made from other source."""
+        if kept[0] != self.stamp:
+            return None
+        return super().rebuild(target, kept[1])  # type: ignore[no-untyped-call]  # as above
+
+
+class _Cache(FunctionCache):
+    _impl_class = _Kept
+
+
+def _trace_of(value: object) -> str:
+    """What a stamp says of a global: whatever compiled code can use, and nothing that differs by process."""
+    if isinstance(value, int | tuple):
+        return repr(value)
+    cache = getattr(value, "_cache", None)
+    return str(cache._impl.stamp) if isinstance(cache, _Cache) else ""
 
 
 def words_of(buffer: array[int]) -> Words:
