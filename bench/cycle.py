@@ -18,12 +18,12 @@ from bench.fleets import NODE, make_traits
 from bench.report import Metric, Result, median
 from muster.kernel import kernel as door
 from muster.kernel.kernel import Kernel
-from muster.model.event import Event, Exited, NodeSeen, SetTenant, Submit
+from muster.model.event import Event, Exited, NodeSeen, SetFlavor, SetTenant, Submit
 from muster.model.fact import Fact
-from muster.model.job import Quota
-from muster.model.node import Traits
+from muster.model.node import Flavor, Traits
 from muster.model.phase import ACTIVE
 from muster.model.spec import ANYWHERE, Needs, Spec
+from muster.model.tenant import Tenant, limits
 from muster.scheduler.cycle import run_cycle
 from muster.units import Resources
 from muster.world.snapshot import restore, snapshot
@@ -77,10 +77,11 @@ class _Clock:
 
 
 def _open(kernel: Kernel) -> None:
-    """Two flavors in two zones, and tenants of which a fifth may hold little."""
+    """Two flavors of one family in two zones, and tenants of which a fifth may hold little."""
+    kernel.handle([SetFlavor(name, Flavor("gpu")) for name in ("a100", "h100")], 0)
     kernel.handle([NodeSeen(f"node-{slot:05d}", NODE, traits=_traits(slot)) for slot in range(NODES)], 0)
-    quotas = [Quota(gpus=512 if number < POOR else None) for number in range(TENANTS)]
-    kernel.handle([SetTenant(f"tenant-{number}", quota) for number, quota in enumerate(quotas)], 0)
+    tenants = [Tenant(lines=limits(gpus=512 if number < POOR else None)) for number in range(TENANTS)]
+    kernel.handle([SetTenant(f"tenant-{number}", tenant) for number, tenant in enumerate(tenants)], 0)
 
 
 def _traits(slot: int) -> Traits:

@@ -13,8 +13,8 @@ from typing import Final
 from muster.kernel.kernel import Kernel, Outcome
 from muster.model.event import Event, Exited, NodeSeen, SetTenant, Started, Submit
 from muster.model.instruction import Start
-from muster.model.job import Quota
 from muster.model.spec import Spec
+from muster.model.tenant import Tenant, limits
 from muster.units import Resources
 from muster.wire.codec import encode_entry
 from muster.world.world import World
@@ -30,8 +30,8 @@ def make_kernel(nodes: int) -> Kernel:
     """A kernel with an empty fleet of 8-GPU nodes, whose tenants may each hold a twentieth of it."""
     kernel = Kernel(World())
     kernel.handle([NodeSeen(f"node-{number:05d}", NODE) for number in range(nodes)], 0)
-    quota = Quota(gpus=nodes * NODE.gpus // 20)
-    kernel.handle([SetTenant(f"tenant-{number}", quota) for number in range(TENANTS)], 0)
+    tenant = Tenant(lines=limits(gpus=nodes * NODE.gpus // 20))
+    kernel.handle([SetTenant(f"tenant-{number}", tenant) for number in range(TENANTS)], 0)
     return kernel
 
 

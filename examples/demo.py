@@ -170,7 +170,7 @@ def show_why(demo: Demo) -> None:
     first = demo.type("muster run -d --tenant vision --gpus 2 -- sleep 300").strip()
     second = demo.type("muster run -d --tenant vision --gpus 1 -- true").strip()
     told = demo.type(f"muster why {second}")
-    demo.check("the reason names the quota and what is left of it", holds="tenant vision has 0 left" in told)
+    demo.check("the reason names the quota and what is left of it", holds="tenant vision has 0 GPUs left" in told)
     demo.type(f"muster cancel {first}")
     demo.type(f"muster wait {second}")
     demo.check("it started when the other ended", holds=demo.ended_well)

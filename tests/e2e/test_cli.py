@@ -120,7 +120,7 @@ def test_why_names_quota_room_and_the_line(live: LiveHome) -> None:
     first = live.muster("run", "-d", "--tenant", "poor", "--gpus", "1", "--", "sleep", "600").stdout.strip()
     second = live.muster("run", "-d", "--tenant", "poor", "--gpus", "1", "--", "true").stdout.strip()
     told = live.muster("why", second).stdout
-    assert f"job {second} is waiting for quota: it needs 1 of GPUs, tenant poor has 0 left [M202]" in told
+    assert f"job {second} is waiting for quota: it needs 1 GPU, tenant poor has 0 GPUs left (line gpu) [M202]" in told
     assert "\nhelp: " in told
     assert live.muster("why", first).stdout.startswith(f"job {first} does not wait: it is ")
     live.muster("cancel", first)

@@ -21,7 +21,7 @@ from muster.world.snapshot import digest, restore, snapshot
 from muster.world.world import World
 
 NUMBERS = st.integers(0, 2**16)
-STEPS = st.lists(st.tuples(st.integers(0, 11), NUMBERS, NUMBERS), min_size=12, max_size=150)
+STEPS = st.lists(st.tuples(st.integers(0, 12), NUMBERS, NUMBERS), min_size=12, max_size=150)
 LAWFUL = settings(derandomize=True, deadline=None, max_examples=80)
 
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from muster.kernel.kernel import Kernel
 from muster.model.event import BarNode, NodeSeen, NodeSilent, SetTenant, Submit
 from muster.model.fact import Placed, TasksPlaced
-from muster.model.job import BarKind, Job, Quota
+from muster.model.job import BarKind, Job
 from muster.model.reason import Refused
 from muster.model.spec import Spec
+from muster.model.tenant import Tenant, limits
 from muster.scheduler.options import (
     CPU_STEP_MILLI,
     MEMORY_STEP_BYTES,
@@ -41,8 +42,8 @@ def build(seed: int) -> World:
     kernel = Kernel(World())
     for at in range(dice.randint(1, 4)):
         kernel.handle([NodeSeen(f"n{at}", _draw(dice, 2, 8))], 1)
-    limits = [dice.choice([None, each]) for each in (dice.randint(2, 16), dice.randint(200, 4000), 9 * MEMORY // 2)]
-    kernel.handle([SetTenant("lab", Quota(*limits))], 2)
+    most = [dice.choice([None, each]) for each in (dice.randint(2, 16), dice.randint(200, 4000), 9 * MEMORY // 2)]
+    kernel.handle([SetTenant("lab", Tenant(lines=limits(*most)))], 2)
     for at in range(dice.randint(4, 12)):
         kernel.handle([Submit(_draw_spec(dice))], 3 + at)
         if not dice.randint(0, 9):

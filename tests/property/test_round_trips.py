@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from muster.model import event, fact
 from muster.model.event import Held
-from muster.model.job import Bar, BarKind, NodePhase, Quota
+from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import Flavor, Place, Traits
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
+from muster.model.tenant import Line, Tenant
 from muster.units import Limit, Resources
 from muster.wire import codec
 
@@ -40,6 +41,8 @@ KINDS = st.sampled_from(BarKind)
 PLACES = st.builds(Place, st.text(), st.text(), st.text(), st.text())
 LABELS = st.lists(st.tuples(st.text(), st.text())).map(tuple)
 TRAITS = st.builds(Traits, st.text(), PLACES, LABELS, st.lists(st.text()).map(tuple))
+LINES = st.builds(Line, st.text(), st.text(), INTS, LIMITS, LIMITS)
+TENANTS = st.builds(Tenant, st.text(), INTS, st.lists(LINES).map(tuple))
 BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     int: INTS,
     str: st.text(),
@@ -49,7 +52,7 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     list[int]: st.lists(INTS),
     Spec: SPECS,
     Resources: RESOURCES,
-    Quota: st.builds(Quota, LIMITS, LIMITS, LIMITS),
+    Tenant: TENANTS,
     Flavor: st.builds(Flavor, st.text(), INTS, INTS),
     Traits: TRAITS,
     BarKind: KINDS,

@@ -15,6 +15,7 @@ from muster.api.fleet import Fleet
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
+from muster.api.tenants import Tenants
 from muster.control.follower import Follower
 from muster.model.errors import MusterError
 from muster.ports import Logs
@@ -23,7 +24,13 @@ from muster.ports import Logs
 def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] = ()) -> ASGIApp:
     """The API of one follower."""
     app = Starlette(
-        routes=[*Jobs(follower, logs).routes, *Fleet(follower).routes, *Bars(follower).routes, *Avail(follower).routes],
+        routes=[
+            *Jobs(follower, logs).routes,
+            *Fleet(follower).routes,
+            *Tenants(follower).routes,
+            *Bars(follower).routes,
+            *Avail(follower).routes,
+        ],
         exception_handlers={
             MusterError: on_muster_error,
             HTTPException: on_http_error,

@@ -35,6 +35,7 @@ from muster.wire.views import Submitted
 @click.option("--tenant", default="default", show_default=True, help="Who pays.")
 @click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
 @click.option("--retries", default="0", metavar="N", help="Try again so often if it fails.")
+@click.option("--no-evict", is_flag=True, help="Never evict it: it starts only inside its tenant's guarantee.")
 @click.option("--env", multiple=True, metavar="K=V", help="Set a variable; K alone hands yours on.")
 @click.option("--workdir", type=click.Path(path_type=Path), help="Where it runs.  [default: here]")
 @click.option("--key", default="", help="The same key never makes a second job.")
@@ -69,6 +70,7 @@ def make_spec(
     tenant: str,
     limit: str | None,
     retries: str,
+    no_evict: bool,
     env: tuple[str, ...],
     workdir: Path | None,
     **needs: Any,
@@ -87,6 +89,7 @@ def make_spec(
         limit_ms=None if limit is None else parse_duration(limit),
         retries=parse_count(retries, "retries"),
         needs=Needs(**needs),
+        evictable=not no_evict,
     )
 
 

@@ -11,7 +11,7 @@ from muster.model.job import Bar, Job, NodePhase
 from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succeeded, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.scheduler.reasons import explain
-from muster.wire.views import Ahead, BarView, JobPage, JobView, NodeView, Place, TaskCounts, TenantView, WhyView
+from muster.wire.views import Ahead, BarView, JobPage, JobView, NodeView, Place, TaskCounts, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
 from muster.world.world import World
@@ -131,18 +131,6 @@ def view_nodes(world: World) -> list[NodeView]:
         )
         for slot, name in enumerate(fleet.names)
     ]
-
-
-def view_tenants(world: World) -> list[TenantView]:
-    """Every tenant that was named or holds something, by name."""
-    names = sorted({*world.tenants, *world.ledger.holdings()})
-    return [view_tenant(world, name) for name in names]
-
-
-def view_tenant(world: World, name: str) -> TenantView:
-    """One tenant."""
-    quota = world.quota_of(name)
-    return TenantView(name, quota.gpus, quota.cpu_milli, quota.memory_bytes, world.ledger.used(name))
 
 
 def _ahead(job: Job) -> Ahead:

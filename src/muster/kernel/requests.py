@@ -1,16 +1,15 @@
-"""What people ask for: submit, cancel, and naming a tenant."""
+"""What people ask for: submit and cancel. Whether a job could ever run is asked before it is accepted."""
 
 from __future__ import annotations
 
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
-from muster.model.job import Job, Quota
+from muster.model.job import Job
 from muster.model.phase import ACTIVE, TERMINAL, Queued, TaskPhase, Why
-from muster.model.reason import DONE, Code, Done, Refused
-from muster.model.spec import KEY_CHARS_MAX, Spec, find_fault, is_name
+from muster.model.reason import Code, Done, Refused
+from muster.model.spec import KEY_CHARS_MAX, Spec, find_fault
 from muster.scheduler.masks import keys_of
 from muster.scheduler.reasons import find_fine_label, never_fits
-from muster.units import AMOUNT_MAX
 from muster.world.tasks import HOLDING, spans_of
 
 
@@ -49,19 +48,6 @@ def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:
         turn.emit(fact.StopAsked(job.id, Why.CANCEL, cause=item.cause))
         turn.stop(job, job.epoch, 0, job.spec.gang)
     return Done(job.id)
-
-
-def on_set_tenant(turn: Turn, item: event.SetTenant) -> Done | Refused:
-    """Name a tenant, or change what it may hold. What it holds already is not taken away."""
-    if not is_name(item.name):
-        return refuse(Code.BAD_NAME, "tenant", len(item.name), 128, item.name[:40])
-    for field in Quota.__struct_fields__:
-        limit = getattr(item.quota, field)
-        if limit is not None and not 0 <= limit <= AMOUNT_MAX:
-            return refuse(Code.BAD_AMOUNT, f"quota.{field}", limit, AMOUNT_MAX)
-    if turn.world.tenants.get(item.name) != item.quota:
-        turn.emit(fact.TenantSet(item.name, item.quota, item.cause))
-    return DONE
 
 
 def _mention(turn: Turn, spec: Spec, cause: str) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from muster.model.job import BarKind, Quota
+from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.record import Record
 from muster.model.spec import Spec
+from muster.model.tenant import Tenant
 from muster.units import Limit, Resources
 
 
@@ -31,10 +32,17 @@ class Cancel(Record, frozen=True, tag="cancel"):
 
 
 class SetTenant(Record, frozen=True, tag="set_tenant"):
-    """An admin names a tenant and what it may hold at once."""
+    """An admin says where a tenant stands in the tree and what it may hold at once."""
 
     name: str
-    quota: Quota
+    tenant: Tenant
+    cause: str = ""
+
+
+class DropTenant(Record, frozen=True, tag="drop_tenant"):
+    """An admin takes a tenant out of the tree; from then on it is one that nobody named."""
+
+    name: str
     cause: str = ""
 
 
@@ -123,5 +131,16 @@ class Exited(Record, frozen=True, tag="exited"):
 
 
 Event: TypeAlias = (
-    Submit | Cancel | SetTenant | SetFlavor | BarNode | UnbarNode | NodeSeen | NodeSilent | NodeGone | Started | Exited
+    Submit
+    | Cancel
+    | SetTenant
+    | DropTenant
+    | SetFlavor
+    | BarNode
+    | UnbarNode
+    | NodeSeen
+    | NodeSilent
+    | NodeGone
+    | Started
+    | Exited
 )

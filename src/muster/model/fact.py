@@ -8,19 +8,27 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from muster.model.job import Bar, BarKind, NodePhase, Quota
+from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.phase import TaskPhase, Why
 from muster.model.record import Record
 from muster.model.spec import Spec
+from muster.model.tenant import Tenant
 from muster.units import Resources
 
 
-class TenantSet(Record, frozen=True, tag="tenant_set.1"):
-    """A tenant exists and may hold this much."""
+class TenantSet(Record, frozen=True, tag="tenant_set.2"):
+    """A tenant stands here in the tree and has these lines, in their order."""
 
     name: str
-    quota: Quota
+    tenant: Tenant
+    cause: str = ""
+
+
+class TenantDropped(Record, frozen=True, tag="tenant_dropped.1"):
+    """A tenant that held nothing is out of the tree."""
+
+    name: str
     cause: str = ""
 
 
@@ -190,6 +198,7 @@ class Retired(Record, frozen=True, tag="retired.1"):
 
 Fact: TypeAlias = (
     TenantSet
+    | TenantDropped
     | FlavorSet
     | LabelsMentioned
     | NodeJoined

@@ -1,4 +1,4 @@
-"""Frozen records of what the world knows by name: jobs, tenants, and a node's phase and bars."""
+"""Frozen records of what the world knows by name: jobs, and a node's phase and bars."""
 
 from __future__ import annotations
 
@@ -24,14 +24,6 @@ class Job(Record, frozen=True):
     epoch: int = 0
     failures: int = 0
     key: str = ""
-
-
-class Quota(Record, frozen=True):
-    """The most a tenant may hold at once, per kind; None is UNLIMITED."""
-
-    gpus: Limit = None
-    cpu_milli: Limit = None
-    memory_bytes: Limit = None
 
 
 class NodePhase(enum.IntEnum):

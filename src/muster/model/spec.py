@@ -30,7 +30,7 @@ _NOTHING: Final = Resources()
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
-class Needs(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_defaults=True, forbid_unknown_fields=True):
     """Where a job may run and would rather; levels are `node`, `rack`, `block`, `cluster`, `region` and `fleet`.
 
     `flavors` are tried in their order, or as equals with `any_flavor`; none named is any. The whole gang must fit in
@@ -55,7 +55,10 @@ ANYWHERE: Final = Needs()
 
 
 class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
-    """A job as its owner describes it; journaled as a map, so that fields may come and go by name."""
+    """A job as its owner describes it; journaled as a map, so that fields may come and go by name.
+
+    What is not `evictable` is never stopped for somebody else's sake, so it starts only inside its tenant's guarantee.
+    """
 
     command: tuple[str, ...]
     name: str = ""
@@ -69,6 +72,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     grace_ms: int = 10 * SECOND_MS
     retries: int = 0
     needs: Needs = ANYWHERE
+    evictable: bool = True
 
     @property
     def tasks(self) -> int:

@@ -7,7 +7,7 @@ what could fit is never refused. Every choice ends in the lowest slot or the fir
 from __future__ import annotations
 
 from array import array
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from msgspec.structs import astuple
 
@@ -25,34 +25,45 @@ from muster.units import Resources
 from muster.world.compiled import Words, words_of
 from muster.world.fleet import Fleet
 
+Pools: TypeAlias = tuple[int, ...] | None
+"""The numbers of the pools that a search is kept to; None is all of them."""
+
 TASKS_MAX: Final = 1 << 40
 _DESK: Final = "desk"
 _BLANK: Final = "blank"
 
 
-def find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> list[Lease] | None:
+def find_gang(
+    fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None
+) -> list[Lease] | None:
     """Leases for all of a gang's tasks, or None if they do not all fit now."""
     if gang == 1:
-        return _find_one(fleet, ask, needs)
+        return _find_one(fleet, ask, needs, pools)
     words, desk = fleet.words, desk_of(fleet)
-    count = gangs.find_gang(words, query_of(fleet, ask, gang, needs), desk)
+    count = gangs.find_gang(words, query_of(fleet, ask, gang, needs, pools), desk)
     return _leases(words, desk, count) if count else None
 
 
-def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE) -> list[Lease]:
+def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE, pools: Pools = None) -> list[Lease]:
     """Leases for as many of `most` equal tasks as fit now, the fullest nodes first."""
     words, desk = fleet.words, desk_of(fleet)
-    return _leases(words, desk, many.find_many(words, query_of(fleet, ask, 1, needs), desk, most))
+    return _leases(words, desk, many.find_many(words, query_of(fleet, ask, 1, needs, pools), desk, most))
 
 
-def count_room(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> int:
+def find_pools(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> list[int]:
+    """The pools that an ask could ever use, in the order of their numbers."""
+    fleet.words  # noqa: B018 - lays the fleet out, if that is due
+    return sorted(number for number, _, _ in find_rows(fleet.pools, ask, needs))
+
+
+def count_room(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Pools = None) -> int:
     """How many one-task gangs of this ask would fit now, over all nodes."""
-    return many.count_room(fleet.words, query_of(fleet, ask, 1, needs), TASKS_MAX)
+    return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), TASKS_MAX)
 
 
-def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> int:
+def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:
     """How many of a gang's tasks could start together now, where the ask lets them: the gang fits if all could."""
-    return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs), desk_of(fleet))
+    return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs, pools), desk_of(fleet))
 
 
 def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> int:
@@ -74,24 +85,24 @@ def _blank(fleet: Fleet, labels: frozenset[str]) -> Fleet:
     return cast("Fleet", found)
 
 
-def _find_one(fleet: Fleet, ask: Resources, needs: Needs) -> list[Lease] | None:
+def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools) -> list[Lease] | None:
     words = fleet.words
-    slot = find_single(words, query_of(fleet, ask, 1, needs))
+    slot = find_single(words, query_of(fleet, ask, 1, needs, pools))
     return None if slot < 0 else [_lease(words, slot, ask)]
 
 
-def query_of(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> Words:
+def query_of(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools = None) -> Words:
     """The query of a class, made once per lay-out. Read the words of the fleet first: they are of the same lay-out."""
-    key = (ask, gang, needs)
+    key = (ask, gang, needs, pools)
     found = fleet.asked.get(key)
     if found is None:
-        found = fleet.asked[key] = _make_query(fleet, ask, gang, needs)
+        found = fleet.asked[key] = _make_query(fleet, ask, gang, needs, pools)
     return cast("Words", found)
 
 
-def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> Words:
+def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> Words:
     """The words of the ask, and behind them a table of scores for each pool."""
-    words, flat = fleet.words, _write_query(fleet, ask, gang, needs)
+    words, flat = fleet.words, _write_query(fleet, ask, gang, needs, pools)
     rows = range(POOL_ROWS, len(flat), ROW)
     for row in rows:
         flat[row + ROW_TABLE] = len(flat)
@@ -102,9 +113,9 @@ def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> Words:
     return query
 
 
-def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> array[int]:
+def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> array[int]:
     """The words of `query`, in their order."""
-    rows = find_rows(fleet.pools, ask, needs)
+    rows = [row for row in find_rows(fleet.pools, ask, needs) if pools is None or row[0] in pools]
     words = array("q", (ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps))
     spread = (LEVELS[needs.spread], needs.spread_most) if needs.spread else (NO_LEVEL, 0)
     slices = (LEVELS[needs.slice], needs.slice_tasks) if needs.slice else (NO_LEVEL, 0)

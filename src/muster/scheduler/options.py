@@ -7,7 +7,7 @@ The search asks the arithmetic of the cycle, room and quota both; what it finds 
 It is placed on a draft of a fork, never on the world that was given. A draft places what waits in its world, so the
 changed job has to be accepted first, and no inverse takes that back; undoing a placement also wakes shapes that slept
 for good reason. A fork costs milliseconds, once per question and only if there is something to prove, and leaves no
-trace. A question costs up to 56 searches of the fleet: whoever has something else to do puts it in a thread. Here are
+trace. A question costs up to 72 searches of the fleet: whoever has something else to do puts it in a thread. Here are
 integers and no words: how a change is said, or typed, is the surface's.
 """
 
@@ -21,22 +21,24 @@ from muster.model.fact import Accepted
 from muster.model.job import Job
 from muster.model.reason import Code
 from muster.model.record import Record
-from muster.model.spec import GANG_MAX, Spec
+from muster.model.spec import ANYWHERE, GANG_MAX, Spec
 from muster.scheduler.fit import count_room, find_gang, widest_room
-from muster.scheduler.reasons import is_waiting, tasks_within_quota
+from muster.scheduler.reasons import is_waiting
+from muster.scheduler.within import NOWHERE, places_of, pools_for
 from muster.units import Resources
 from muster.world.apply import apply
 from muster.world.draft import Draft
 from muster.world.fleet import Fleet
-from muster.world.world import World, fits_quota
+from muster.world.sites import Site
+from muster.world.world import World
 
 CPU_STEP_MILLI: Final = 100
 MEMORY_STEP_BYTES: Final = 2**20
 RELAXATIONS: Final = (("gang", 1), ("gpus", 1), ("cpu_milli", CPU_STEP_MILLI), ("memory_bytes", MEMORY_STEP_BYTES))
 """What may be lowered, one at a time and in this order, and by which step: never to zero, which is another job."""
 STEPS_MAX: Final = 2**17
-"""The finest grid that is searched; where an amount has more steps, they are doubled. So GPUs, CPU and memory take at
-most 18 tries each, and a job at most 56: each is one search of the fleet."""
+"""The finest grid that is searched; where an amount has more steps, they are doubled. So each field takes at most 18
+tries, and a job at most 72: each is one search of the fleet."""
 GPU_COUNTS: Final = (0, 1, 2, 4, 8)
 """The GPUs per task that `available` asks for; 0 is one core and no GPU."""
 
@@ -67,7 +69,7 @@ def find_options(world: World, job: Job) -> list[Option]:
         return []
     found: list[Option] = []
     for field, step in RELAXATIONS:
-        most = _most_tasks(world, spec) if field == "gang" else _most_each(world, spec, field, step)
+        most = _find_most(world, spec, field, step)
         if most:
             found.append(Option(field, amount_of(spec, field), most))
     return _keep_proven(world, spec, found) if found else []
@@ -81,9 +83,8 @@ def available(world: World, tenant: str) -> list[Opening]:
 
 def can_start(world: World, spec: Spec) -> bool:
     """Whether there is room and quota now for a gang, or for one task of an array."""
-    used = world.ledger.used(spec.tenant)
-    within = fits_quota(world.quota_of(spec.tenant), used, spec.ask, spec.gang)
-    return within and widest_room(world.fleet, spec.ask, spec.gang, spec.needs) >= spec.gang
+    pools = pools_for(world, spec)
+    return pools != NOWHERE and widest_room(world.fleet, spec.ask, spec.gang, spec.needs, pools) >= spec.gang
 
 
 def amount_of(spec: Spec, field: str) -> int:
@@ -98,16 +99,10 @@ def relax(spec: Spec, field: str, to: int) -> Spec:
     return replace(spec, ask=replace(spec.ask, **{field: to}))
 
 
-def _most_tasks(world: World, spec: Spec) -> int:
-    """The most tasks below what was asked that start together now."""
-    if spec.gang == 1 or spec.needs.slice:
+def _find_most(world: World, spec: Spec, field: str, step: int) -> int:
+    """The most of a field, below what was asked, that starts now; 0 if nothing does. Whoever asks for less fits too."""
+    if field == "gang" and spec.needs.slice:
         return 0
-    room = widest_room(world.fleet, spec.ask, spec.gang, spec.needs)
-    return tasks_within_quota(world, spec.tenant, spec.ask, min(spec.gang - 1, room))
-
-
-def _most_each(world: World, spec: Spec, field: str, step: int) -> int:
-    """The most per task, below what was asked, that starts now; 0 if nothing does. Whoever asks for less fits too."""
     asked = amount_of(spec, field)
     while asked // step >= STEPS_MAX:
         step *= 2
@@ -132,8 +127,8 @@ def _is_placed(twin: World, spec: Spec) -> bool:
     """Whether a draft takes the job; of an array, one task. Afterwards it waits in the twin and holds nothing."""
     number = twin.next_job
     apply(twin, Accepted(number, replace(spec, array=min(spec.array, 1))), twin.now)
-    leases = find_gang(twin.fleet, spec.ask, spec.gang, spec.needs)
-    if leases is None or not can_start(twin, spec):
+    leases = find_gang(twin.fleet, spec.ask, spec.gang, spec.needs, pools_for(twin, spec))
+    if leases is None:
         return False
     with Draft(twin, twin.now) as draft:
         if spec.array:
@@ -159,7 +154,21 @@ def _share(fleet: Fleet, gpus: int) -> Resources | None:
 
 def _measure(world: World, tenant: str, ask: Resources) -> Opening:
     """As many tasks as there is room for on all nodes, and as many together as one cluster has."""
-    room = count_room(world.fleet, ask)
-    tasks = tasks_within_quota(world, tenant, ask, room)
-    gang = min(tasks, widest_room(world.fleet, ask, GANG_MAX))
+    room, tasks = count_room(world.fleet, ask), _count_tasks(world, tenant, ask)
+    gang = _find_most(world, Spec(("any",), tenant=tenant, gang=min(tasks, GANG_MAX) + 1, ask=ask), "gang", 1)
     return Opening(ask, tasks, gang, Code.OVER_QUOTA if tasks < room else Code.NO_ROOM)
+
+
+def _count_tasks(world: World, tenant: str, ask: Resources) -> int:
+    """How many tasks would start, site by site; what is counted on one is charged before the next is looked at."""
+    total, ledger = 0, world.ledger
+    counted: list[tuple[Site, int]] = []
+    for site, pools in places_of(world, ask, ANYWHERE):
+        room = count_room(world.fleet, ask, ANYWHERE, pools)
+        tasks = world.quotas.headroom(tenant, site, ask, room, evictable=True)
+        ledger.charge(tenant, site, ask, tasks)
+        counted.append((site, tasks))
+        total += tasks
+    for site, tasks in counted:
+        ledger.refund(tenant, site, ask, tasks)
+    return total

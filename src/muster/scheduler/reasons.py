@@ -10,15 +10,19 @@ from typing import Final
 
 import msgspec
 
-from muster.model.job import Job, Quota
+from muster.model.job import Job
 from muster.model.phase import Queued, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
-from muster.scheduler.fit import widest_capacity, widest_room
+from muster.model.tenant import name_line
+from muster.scheduler.fit import Pools, widest_capacity, widest_room
 from muster.scheduler.masks import keys_of
-from muster.units import ZERO, Limit, Resources
+from muster.scheduler.within import EVERYWHERE, places_of, pools_for
+from muster.units import Resources
 from muster.world.fleet import Fleet
-from muster.world.world import World, fits_quota
+from muster.world.quota import Bound
+from muster.world.sites import Site
+from muster.world.world import World
 
 AHEAD_SHOWN: Final = 5
 LABEL_VALUES_MAX: Final = 64
@@ -49,29 +53,24 @@ def is_waiting(world: World, job: Job) -> bool:
     return isinstance(job.phase, Queued)
 
 
-def quota_room(world: World, job: Job) -> int:
-    """How many more tasks of a job its tenant's quota lets start now, at most as many as the job has."""
-    return tasks_within_quota(world, job.spec.tenant, job.spec.ask, job.spec.tasks)
-
-
-def tasks_within_quota(world: World, tenant: str, ask: Resources, most: int) -> int:
-    """How many of `most` more tasks of this ask a tenant's quota lets start now."""
-    quota, used = world.quota_of(tenant), world.ledger.used(tenant)
-    rooms = [most]
-    for limit, held, each in _lines(quota, used, ask):
-        if limit is not None and each:
-            rooms.append(max(0, limit - held) // each)
-    return min(rooms)
+def quota_room(world: World, job: Job, site: Site) -> int:
+    """How many more tasks of a job its tenant's quota lets start on a site now, at most as many as the job has."""
+    spec = job.spec
+    return world.quotas.headroom(spec.tenant, site, spec.ask, spec.tasks, evictable=spec.evictable)
 
 
 def never_fits(world: World, spec: Spec) -> Reason | None:
-    """Why no moment can ever come at which such a gang starts: the fleet is too small, or the quota is."""
+    """Why no moment can ever come at which a gang, or a task of an array, starts: fleet or quota are too small."""
     room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
     if room < spec.gang:
         return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
-    if not fits_quota(world.quota_of(spec.tenant), ZERO, spec.ask, spec.gang):
-        return _quota_reason(Code.NEVER_WITHIN_QUOTA, world, spec.tenant, spec.ask.times(spec.gang), ZERO)
-    return None
+    sites = world.sites.all
+    if len(sites) > 1:
+        sites = [site for site, _ in places_of(world, spec.ask, spec.needs)]
+    for site in sites:
+        if world.quotas.may_ever(site, spec):
+            return None
+    return _never_within_quota(world, spec, sites)
 
 
 def find_fine_label(world: World, needs: Needs) -> Reason | None:
@@ -80,6 +79,14 @@ def find_fine_label(world: World, needs: Needs) -> Reason | None:
         values = {dict(traits.labels).get(key) for traits in world.fleet.traits}
         if len(values) > LABEL_VALUES_MAX:
             return Reason(Code.LABEL_TOO_FINE, f"label {key}", needed=len(values), available=LABEL_VALUES_MAX)
+    return None
+
+
+def _never_within_quota(world: World, spec: Spec, sites: list[Site]) -> Reason | None:
+    for site in sites:
+        bound = world.quotas.find_lasting_bound(spec.tenant, site, spec.ask, spec.gang, evictable=spec.evictable)
+        if bound is not None:
+            return _quota_reason(Code.NEVER_WITHIN_QUOTA if bound.code == Code.OVER_QUOTA else bound.code, bound)
     return None
 
 
@@ -110,29 +117,32 @@ def _sum_waiting(world: World, jobs: list[int]) -> Resources:
 
 def _dominant_reason(world: World, job: Job) -> Reason:
     """Quota before room: what the tenant itself could change comes first."""
-    spec = job.spec
-    used = world.ledger.used(spec.tenant)
-    if not fits_quota(world.quota_of(spec.tenant), used, spec.ask, spec.gang):
-        return _quota_reason(Code.OVER_QUOTA, world, spec.tenant, spec.ask.times(spec.gang), used)
-    fleet = world.fleet
+    spec, fleet = job.spec, world.fleet
+    pools = pools_for(world, spec)
+    bound = None if pools is EVERYWHERE else _find_bound(world, spec, pools)
+    if bound is not None:
+        return _quota_reason(bound.code, bound)
     closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
     detail = f"{closed} of {len(fleet)} nodes closed" if closed else ""
-    room = widest_room(fleet, spec.ask, spec.gang, spec.needs)
+    room = widest_room(fleet, spec.ask, spec.gang, spec.needs, pools or EVERYWHERE)
     return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=room, detail=detail)
 
 
-def _quota_reason(code: Code, world: World, tenant: str, more: Resources, used: Resources) -> Reason:
-    quota = world.quota_of(tenant)
-    names = ("gpus", "cpu_milli", "memory_bytes")
-    for name, (limit, held, each) in zip(names, _lines(quota, used, more), strict=True):
-        if limit is not None and each and held + each > limit:
-            return Reason(code, name, needed=each, available=max(0, limit - held), detail=tenant)
-    raise AssertionError("asked for the reason of a quota that fits")
+def _find_bound(world: World, spec: Spec, pools: Pools) -> Bound | None:
+    """The quota's part in a gang's waiting, on the site with the most room; None if only room is missing."""
+    has_room = widest_room(world.fleet, spec.ask, spec.gang, spec.needs) >= spec.gang
+    if pools and not (has_room and widest_room(world.fleet, spec.ask, spec.gang, spec.needs, pools) < spec.gang):
+        return None
+    found: list[tuple[int, int, Bound]] = []
+    for site, here in places_of(world, spec.ask, spec.needs):
+        bound = world.quotas.find_bound(spec.tenant, site, spec.ask, spec.gang, evictable=spec.evictable)
+        if bound is not None:
+            room = widest_room(world.fleet, spec.ask, spec.gang, spec.needs, here)
+            found.append((-room, site.number, bound))
+    binding = min(found)[2]
+    return binding if has_room or binding.code != Code.NOTHING_TO_BORROW else None
 
 
-def _lines(quota: Quota, used: Resources, ask: Resources) -> tuple[tuple[Limit, int, int], ...]:
-    return (
-        (quota.gpus, used.gpus, ask.gpus),
-        (quota.cpu_milli, used.cpu_milli, ask.cpu_milli),
-        (quota.memory_bytes, used.memory_bytes, ask.memory_bytes),
-    )
+def _quota_reason(code: Code, bound: Bound) -> Reason:
+    subject = name_line(bound.family, bound.scope)
+    return Reason(code, subject, bound.needed, max(0, bound.room), bound.tenant)

@@ -31,8 +31,9 @@ from muster.sdk.whereabouts import Address, default_root, find_address, read_tok
 from muster.wire.views import AvailView, Health, JobPage, JobView, NodeView, Story, Submitted, TenantView, WhyView
 
 if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
-    from muster.model.job import BarKind, Quota
+    from muster.model.job import BarKind
     from muster.model.spec import Spec
+    from muster.model.tenant import Tenant
     from muster.sdk.home import Home
 
 PATIENCE_S: Final = 15.0
@@ -99,10 +100,15 @@ class Client:
         """Ask for a job's end."""
         return self._ask(Submitted, Request("POST", f"/v1/jobs/{job}/cancel"))
 
-    def set_quota(self, tenant: str, quota: Quota) -> None:
-        """Name a tenant and what it may hold at once."""
-        body = {field: getattr(quota, field) for field in quota.__struct_fields__}
-        self._send(Request("PUT", f"/v1/tenants/{quote(tenant)}", body=msgspec.json.encode(body)))
+    def set_tenant(self, name: str, tenant: Tenant) -> None:
+        """Say where a tenant stands in the tree and what it may hold at once: all of it, as it shall be."""
+        lines = [msgspec.structs.asdict(line) for line in tenant.lines]
+        body = {"parent": tenant.parent, "weight": tenant.weight, "lines": lines}
+        self._send(Request("PUT", _tenant_path(name), body=msgspec.json.encode(body)))
+
+    def drop_tenant(self, name: str) -> None:
+        """Take a tenant out of the tree."""
+        self._send(Request("DELETE", _tenant_path(name)))
 
     def bar(
         self, node: str, kind: BarKind, *, reason: str = "", until_ms: int | None = None, lets_finish: bool = True
@@ -160,7 +166,7 @@ class Client:
         return self._get(tuple[NodeView, ...], "/v1/nodes")
 
     def tenants(self) -> tuple[TenantView, ...]:
-        """Every tenant, its quota and its use."""
+        """Every tenant, its lines and its use, each before those below it."""
         return self._get(tuple[TenantView, ...], "/v1/tenants")
 
     def read_log(self, job: int, task: int = 0, *, epoch: int = 0, offset: int = 0, wait_ms: int = 0) -> LogPart:
@@ -200,6 +206,10 @@ class Client:
         reply = self._transport.send(request)
         self._seq = max(self._seq, reply.number("Muster-Seq") or 0)
         return reply
+
+
+def _tenant_path(name: str) -> str:
+    return f"/v1/tenants/{quote(name)}"
 
 
 def _bar_path(node: str, kind: BarKind) -> str:

@@ -14,6 +14,7 @@ from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
 from muster.scheduler.fit import widest_room
+from muster.scheduler.within import pools_within
 from muster.simulator.engine import SimulatedEngine
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
@@ -90,12 +91,19 @@ def check_alike(living: Outcome, other: Outcome) -> None:
 
 
 def check_nobody_overslept(world: World) -> None:
-    """A shape that sleeps does not fit, unless all its lines are over their quota."""
+    """A shape that sleeps does not fit, unless all its lines are parked; and a line that is parked does not fit where
+    its tenant's quota would let it."""
+    law = "nobody who could start is asleep"
     for key, shape in world.queue.shapes.items():
+        for line in shape.lines.values():
+            if line.parked:
+                pools = pools_within(world, line.tenant, shape)
+                room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs, pools)
+                require(room < shape.gang, law, f"{line.tenant}, {key}: room for {room} in pools {pools}")
         if key in world.queue.awake or all(line.parked for line in shape.lines.values()):
             continue
         room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs)
-        require(room < shape.gang, "nobody who could start is asleep", f"{key}: room for {room}, gang of {shape.gang}")
+        require(room < shape.gang, law, f"{key}: room for {room}, gang of {shape.gang}")
 
 
 def _difference(mine: object, theirs: object) -> str:

@@ -10,11 +10,11 @@ import random
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from muster.model.event import Event, SetFlavor, SetTenant, Submit
+from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, Submit
 from muster.model.instruction import Start
-from muster.model.job import Quota
 from muster.model.node import Flavor, Place, Traits
 from muster.model.spec import ANYWHERE, Needs, Spec
+from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
 from muster.simulator.engine import Fate
 from muster.simulator.options import SimOptions
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
@@ -22,6 +22,10 @@ from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
 CPU_PER_GPU: Final = 12_000
 MEMORY_PER_GPU: Final = 120 * 2**30
 RACK: Final = 8
+LAB: Final = "lab"
+VISITOR: Final = "visitor"
+FIRM_SHARE: Final = 0.2
+"""How many of the jobs may not be evicted; of a team that owns nothing, they are refused."""
 
 
 class Kind(NamedTuple):
@@ -76,13 +80,20 @@ class Load:
         return Traits("", place, (("zone", "b" if rack % 4 == 3 else "a"),))
 
     def opening(self) -> Iterator[Event]:
-        """What an admin says before anybody comes: what a GPU costs; and every team but the first has a quota, which
-        together are more than there is."""
-        yield SetFlavor("gpu", Flavor("gpu", price_micros=2_000_000), cause="admin")
+        """What an admin says before anybody comes: what a GPU costs; and every team but the first has a limit, which
+        together are more than there is. Every other team is part of the lab, which owns a third of the fleet: three
+        quarters of that is its teams', who lend half of what they do not use. Who only visited is gone again."""
+        yield SetFlavor(GPU, Flavor(GPU, price_micros=2_000_000), cause="admin")
         total = self._options.nodes * self._options.gpus
+        parts = max(1, len(self._tenants) // 2)
+        yield SetTenant(LAB, Tenant(lines=(Line(GPU, guaranteed=gpu_amount(total // 3)),)), cause="admin")
         for number, name in enumerate(self._tenants):
-            share = None if number == 0 else max(self._options.gpus, 2 * total // (number + 2))
-            yield SetTenant(name, Quota(gpus=share), cause="admin")
+            limit = None if number == 0 else gpu_amount(max(self._options.gpus, 2 * total // (number + 2)))
+            own = gpu_amount(total // 4 // parts) if number % 2 else 0
+            line = Line(GPU, guaranteed=min(own, limit or own), limit=limit, lend=own // 2 if own else None)
+            yield SetTenant(name, Tenant(LAB if own else ROOT, lines=(line,)), cause="admin")
+        yield SetTenant(VISITOR, Tenant(), cause="admin")
+        yield DropTenant(VISITOR, cause="admin")
 
     def next_gap_ms(self) -> int:
         """How long until the next submit."""
@@ -129,6 +140,7 @@ class Load:
             limit_ms=3 * kind.mean_ms if not kind.array and dice.random() < 0.3 else None,
             retries=dice.choice((0, 0, 1, 3)),
             needs=needs,
+            evictable=dice.random() >= FIRM_SHARE,
         )
 
     def _needs(self, kind: Kind) -> Needs:

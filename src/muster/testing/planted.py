@@ -7,7 +7,7 @@ again on the way out.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from unittest import mock
 
@@ -21,14 +21,17 @@ from muster.model.errors import InvariantError
 from muster.model.event import Exited, NodeGone, NodeSilent
 from muster.model.job import BarKind, Job, NodePhase
 from muster.model.phase import Failed, Lease, Run, Succeeded, TaskPhase, Why
-from muster.model.spec import Needs
+from muster.model.spec import ANYWHERE, Needs, Spec
+from muster.model.tenant import CPU, FLEET, ROOT
 from muster.scheduler import cycle, fit
+from muster.scheduler.within import EVERYWHERE
 from muster.units import Resources
-from muster.world import apply, draft
+from muster.world import apply, draft, quota
 from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
 from muster.world.queue import Queue
+from muster.world.sites import Site
 from muster.world.timers import Timers
 from muster.world.world import World
 
@@ -51,8 +54,8 @@ def capacity_overrun() -> Iterator[None]:
     """CPU is not looked at: neither where a task goes, nor by the node it goes to."""
     honest = fit._find_one
 
-    def careless(fleet: Fleet, ask: Resources, needs: Needs) -> list[Lease] | None:
-        return honest(fleet, _replace(ask, cpu_milli=0, memory_bytes=0), needs)
+    def careless(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools) -> list[Lease] | None:
+        return honest(fleet, _replace(ask, cpu_milli=0, memory_bytes=0), needs, pools)
 
     with mock.patch.object(fit, "_find_one", careless), unguarded_nodes():
         yield
@@ -140,11 +143,63 @@ def ledger_leak() -> Iterator[None]:
     """One refund in a few is forgotten: that of tasks whose array goes on."""
     honest = Ledger.refund
 
-    def refund(ledger: Ledger, tenant: str, ask: Resources, tasks: int) -> None:
+    def refund(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
         if tasks != 2:
-            honest(ledger, tenant, ask, tasks)
+            honest(ledger, tenant, site, ask, tasks)
 
     with mock.patch.object(Ledger, "refund", refund):
+        yield
+
+
+@contextlib.contextmanager
+def quota_leak() -> Iterator[None]:
+    """A refund forgets an ancestor: what a team gives back, its lab goes on holding."""
+    honest = Ledger.refund
+
+    def refund(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
+        honest(ledger, tenant, site, ask, tasks)
+        parent = ledger.chain(tenant)[1]
+        if parent != ROOT:
+            kind, cells = ledger.cells(parent, CPU, FLEET)
+            cells[0][kind] += ask.cpu_milli * tasks
+
+    with mock.patch.object(Ledger, "refund", refund):
+        yield
+
+
+@contextlib.contextmanager
+def charged_twice() -> Iterator[None]:
+    """A gang that lies on several nodes is charged once too often."""
+    honest = World.charge
+
+    def charge(world: World, asked: Spec, leases: Sequence[Lease]) -> None:
+        honest(world, asked, leases)
+        honest(world, asked, leases[1:])
+
+    with mock.patch.object(World, "charge", charge):
+        yield
+
+
+@contextlib.contextmanager
+def stays_and_borrows() -> Iterator[None]:
+    """What may not be evicted may borrow."""
+    standing, headroom = quota.Quotas.standing, quota.Quotas.headroom
+
+    def generous(*about: Any) -> quota.Standing:
+        return quota.Standing.OVER if standing(*about) == quota.Standing.OVER else quota.Standing.INSIDE
+
+    def borrowed(*about: Any, evictable: bool) -> int:  # noqa: ARG001 - not looking is the bug
+        return headroom(*about, evictable=True)
+
+    careless = mock.patch.object(quota.Quotas, "standing", generous)
+    with careless, mock.patch.object(quota.Quotas, "headroom", borrowed):
+        yield
+
+
+@contextlib.contextmanager
+def guarantee_taken() -> Iterator[None]:
+    """Borrowers take what its owner does not lend."""
+    with mock.patch.object(quota, "kept", return_value=0):
         yield
 
 
@@ -153,11 +208,11 @@ def partial_gang() -> Iterator[None]:
     """A gang that does not fit starts with as much of it as does."""
     honest = fit.find_gang
 
-    def find(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> list[Lease] | None:
-        found = honest(fleet, ask, gang, needs)
+    def find(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: fit.Pools = None) -> list[Lease] | None:
+        found = honest(fleet, ask, gang, needs, pools)
         while found is None and gang > 1:
             gang -= 1
-            found = honest(fleet, ask, gang, needs)
+            found = honest(fleet, ask, gang, needs, pools)
         return found
 
     with mock.patch.object(cycle, "find_gang", find):
@@ -181,12 +236,13 @@ def index_with_history() -> Iterator[None]:
     """A task goes to the node that was used last, if it fits there, and not to the best."""
     honest = fit._find_one
 
-    def last_used(fleet: Fleet, ask: Resources, needs: Needs) -> list[Lease] | None:
-        for slot in () if ask.gpu_milli else reversed(fleet.holders):
+    def last_used(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools) -> list[Lease] | None:
+        is_plain = not ask.gpu_milli and needs == ANYWHERE and pools is None
+        for slot in reversed(fleet.holders) if is_plain else ():
             free = fleet.find_free(slot)
             if free is not None and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
                 return [fit._lease(fleet.words, slot, ask)]
-        return honest(fleet, ask, needs)
+        return honest(fleet, ask, needs, pools)
 
     with mock.patch.object(fit, "_find_one", last_used):
         yield
@@ -209,7 +265,12 @@ def quota_never_wakes() -> Iterator[None]:
 @contextlib.contextmanager
 def quota_ignored() -> Iterator[None]:
     """A tenant may hold whatever there is."""
-    with mock.patch.object(World, "is_within_quota", return_value=True):
+
+    def headroom(*about: Any, evictable: bool) -> int:  # noqa: ARG001 - not looking is the bug
+        return int(about[-1])
+
+    careless = mock.patch.object(cycle, "pools_within", return_value=EVERYWHERE)
+    with careless, mock.patch.object(quota.Quotas, "headroom", headroom):
         yield
 
 
@@ -339,8 +400,11 @@ def bar_never_ends() -> Iterator[None]:
 def unbar_wakes_nobody() -> Iterator[None]:
     """A bar is lifted, and whoever waited for the node sleeps on."""
 
+    honest = World.unbar
+
     def unbar(world: World, slot: int, kind: BarKind, owner: str) -> None:
-        world.fleet.unbar(slot, kind, owner)
+        with mock.patch.object(Queue, "wake_all", return_value=None):
+            honest(world, slot, kind, owner)
 
     with mock.patch.object(World, "unbar", unbar):
         yield
@@ -368,6 +432,10 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         epoch_not_raised,
         terminal_overwritten,
         ledger_leak,
+        quota_leak,
+        charged_twice,
+        stays_and_borrows,
+        guarantee_taken,
         partial_gang,
         fold_differs,
         index_with_history,

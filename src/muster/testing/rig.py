@@ -11,10 +11,11 @@ from typing import Any
 from muster.kernel.kernel import Kernel, Outcome
 from muster.lifecycle.gang import TABLE
 from muster.model import event
-from muster.model.job import Job, Quota
+from muster.model.job import Job
 from muster.model.phase import ACTIVE, Run
 from muster.model.reason import Done, Refused
 from muster.model.spec import Spec
+from muster.model.tenant import ROOT, Line, Tenant, limits
 from muster.units import Resources
 from muster.world.auditor import Auditor
 from muster.world.world import World
@@ -49,9 +50,10 @@ class Rig:
         """Handle one event and give back its answer."""
         return self.feed(item).answers[0]
 
-    def tenant(self, name: str, **limits: int) -> None:
-        """Give a tenant a quota."""
-        self.feed(event.SetTenant(name, Quota(**limits)))
+    def tenant(self, name: str, *lines: Line, parent: str = ROOT, **most: int) -> None:
+        """Give a tenant a quota that is expected to be in order: lines, or plain limits by kind."""
+        answer = self.answer(event.SetTenant(name, Tenant(parent, lines=(*lines, *limits(**most)))))
+        assert isinstance(answer, Done), answer  # noqa: S101 - a test that begins wrong says so at once
 
     def submit(self, gpus: int = 1, **fields: Any) -> int:
         """Submit a job that is expected to be accepted, and give back its number."""

@@ -17,10 +17,11 @@ from muster.kernel.kernel import Outcome
 from muster.model.event import BarNode, Cancel, Event, SetTenant, Submit, UnbarNode
 from muster.model.fact import Ended
 from muster.model.instruction import Start
-from muster.model.job import BarKind, Job, Quota
+from muster.model.job import BarKind, Job
 from muster.model.phase import Spread, TaskPhase
 from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
+from muster.model.tenant import GPU, GPU_ONE, ROOT, Line, Tenant, gpu_amount, limits
 from muster.scheduler.reasons import explain
 from muster.simulator.agenda import Agenda
 from muster.simulator.body import Body
@@ -58,7 +59,17 @@ class Scene:
 
     def tenant(self, name: str, gpus: int | None = None, cpus: int | None = None) -> Scene:
         """A tenant may hold this much."""
-        self.body.ask(SetTenant(name, Quota(gpus, None if cpus is None else cpus * 1000), cause="admin"))
+        lines = limits(gpus, None if cpus is None else cpus * 1000)
+        self.body.ask(SetTenant(name, Tenant(lines=lines), cause="admin"))
+        return self
+
+    def share(
+        self, name: str, gpus: int, *, parent: str = ROOT, limit: int | None = None, lend: int | None = None
+    ) -> Scene:
+        """A tenant owns so many GPUs, may hold so many at most, and lends so many of those it does not use."""
+        most, lent = (None if number is None else gpu_amount(number) for number in (limit, lend))
+        line = Line(GPU, guaranteed=gpu_amount(gpus), limit=most, lend=lent)
+        self.body.ask(SetTenant(name, Tenant(parent, lines=(line,)), cause="admin"))
         return self
 
     def job(self, name: str, gpus: int = 1, minutes: int = 60, codes: Sequence[int] = (0,), **fields: Any) -> Scene:
@@ -158,7 +169,7 @@ class Scene:
         for name, nodes in (on or {}).items():
             self._require(f"nodes of {name}", sorted(_names(nodes)), self.nodes_of(name))
         for tenant, gpus in (held or {}).items():
-            self._require(f"GPUs held by {tenant}", gpus, self.body.world.ledger.used(tenant).gpus)
+            self._require(f"GPUs held by {tenant}", gpus, self.body.world.ledger.held(tenant, GPU) // GPU_ONE)
         for name, counts in (tasks or {}).items():
             self._require(f"tasks of {name}", dict(counts), self._tasks(name))
         return self

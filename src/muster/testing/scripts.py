@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from muster.model import event
-from muster.model.job import BarKind, Quota
-from muster.model.node import PLAIN, Place, Traits
+from muster.model.job import BarKind
+from muster.model.node import PLAIN, Flavor, Place, Traits
 from muster.model.spec import ANYWHERE, Needs
+from muster.model.tenant import CPU, GPU, Line, Tenant, gpu_amount
 from muster.testing.rig import Rig, spec
 from muster.units import MINUTE_MS, Resources
 
@@ -53,7 +54,7 @@ def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - on
     shape: dict[str, Any] = {"array": y % 13} if x % 3 == 0 else {"gang": 1 if share else 1 + y % 5}
     shape["needs"] = _NEEDS[(x // 3 + y) % len(_NEEDS)] if shape.get("gang", 1) > 1 else ANYWHERE
     limit = 30_000 if x % 3 and y % 4 == 0 else None
-    asked = spec(ask=ask, tenant=TENANTS[x % 3], retries=y % 3, limit_ms=limit, **shape)
+    asked = spec(ask=ask, tenant=TENANTS[x % 3], retries=y % 3, limit_ms=limit, evictable=y % 11 != 5, **shape)
     return [event.Submit(asked, key=f"k{y % 7}" if x % 5 == 0 else "")]
 
 
@@ -62,15 +63,31 @@ def _cancel(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - on
 
 
 def _quota(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
-    return [event.SetTenant(TENANTS[x % 3], Quota(gpus=None if y % 4 == 0 else y % 40))]
+    """A tree that is often refused: loops, strangers and promises too large are in it."""
+    name = (*TENANTS, "org", "org")[x % 5]
+    if y % 17 == 0:
+        return [event.DropTenant(name)]
+    parent = ("", "", "org", *TENANTS)[y // 5 % 6]
+    amount, least = gpu_amount(y % 40), gpu_amount(y % 9)
+    lines = [
+        Line(GPU, "", least if x % 2 else 0, None if y % 4 == 0 else amount, gpu_amount(x % 3) if x % 7 < 3 else None),
+        Line("hopper", "eu", gpu_amount(x % 5), None if y % 3 else amount),
+        Line(CPU, "", 1000 * (x % 3), None if y % 5 else 1000 * (y % 70)),
+    ]
+    return [event.SetTenant(name, Tenant(parent, 1 + x % 3, tuple(lines[: 1 + y % 3])))]
+
+
+def _flavor(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+    return [event.SetFlavor("h100" if x % 3 else GPU, Flavor("hopper" if y % 3 else GPU, units=1000 if y % 2 else 450))]
 
 
 def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:
     name = NODES[x % len(NODES)]
     capacity = Resources(8 if y % 5 else 4, 32_000, 2**36)
     held = tuple(_held(rig, x + index, y + index) for index in range(y % 3))
-    place = Place(cluster=f"c{x % 2}", rack=f"r{x % 3}")
-    traits = Traits("", place, (("zone", f"z{x % 2}"),)) if x % len(NODES) else PLAIN
+    place = Place(region="eu" if y % 4 else "", cluster=f"c{x % 2}", rack=f"r{x % 3}")
+    flavor = "h100" if (x + y) % 4 == 0 else ""
+    traits = Traits(flavor, place, (("zone", f"z{x % 2}"),)) if x % len(NODES) else PLAIN
     return [event.NodeSeen(name, capacity, held, traits=traits)]
 
 
@@ -137,4 +154,5 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _node_lost,
     _quota,
     _bars,
+    _flavor,
 )

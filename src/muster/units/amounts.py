@@ -30,7 +30,7 @@ def check_amount(value: int, what: str = "amount", least: int = 0) -> int:
     return value
 
 
-class Resources(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
+class Resources(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a task asks for, a node has, or a tenant holds at once.
 
     `gpu_milli` is a share of one device, in thousandths, for an ask that wants less than a whole one.

@@ -1,8 +1,7 @@
 """Upcasters: pure functions that lift a fact of an older version to today's shape. One file, one table.
 
-An upcaster takes the raw array of a fact (`[tag, field, field, ...]`) and returns the next version's. None is needed
-yet: every kind is at its first version. To add one: bump the tag in `muster.model.fact`, add the step here, and add a
-golden journal of the old version.
+An upcaster takes the raw array of a fact (`[tag, field, field, ...]`) and returns the next version's. To add one: bump
+the tag in `muster.model.fact`, add the step here, and add a golden journal of the old version.
 """
 
 from __future__ import annotations
@@ -10,13 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from muster.model import fact
 from muster.model.errors import StoreError
 from muster.model.reason import Code, Reason
+from muster.model.tenant import Tenant, limits
 
 RawFact = list[Any]
 
-UPCASTERS: Final[dict[str, Callable[[RawFact], RawFact]]] = {}
+
+def lift_quota(raw: Any) -> Any:
+    """A flat quota, `[gpus, cpu_milli, memory_bytes]`, as a tenant under the root with lines that only limit."""
+    return msgspec.to_builtins(Tenant(lines=limits(*raw)))
+
+
+def _lift_tenant_set(item: RawFact) -> RawFact:
+    return ["tenant_set.2", item[1], lift_quota(item[2]), *item[3:]]
+
+
+UPCASTERS: Final[dict[str, Callable[[RawFact], RawFact]]] = {"tenant_set.1": _lift_tenant_set}
 KNOWN: Final = frozenset(str(kind.__struct_config__.tag) for kind in fact.Fact.__args__)
 
 

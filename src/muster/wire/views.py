@@ -168,14 +168,29 @@ class NodeView(View, frozen=True):
     bars: list[BarView] = []
 
 
+class LineView(View, frozen=True):
+    """A quota line: `used` is held of it, and `impaired` is how much of the guarantee healthy nodes cannot cover.
+
+    CPU is in thousandths of a core, memory in bytes, a GPU family in millionths of a device that counts as one.
+    """
+
+    family: str
+    scope: str = ""
+    guaranteed: int = 0
+    limit: int | None = None
+    lend: int | None = None
+    used: int = 0
+    impaired: int = 0
+
+
 class TenantView(View, frozen=True):
-    """A tenant, what it may hold (None is unlimited) and what it holds."""
+    """A tenant: where it stands in the tree, its lines, and what it holds with all below it, by family."""
 
     name: str
-    gpus: int | None
-    cpu_milli: int | None
-    memory_bytes: int | None
-    used: Resources
+    parent: str = ""
+    weight: int = 1
+    lines: list[LineView] = []
+    used: dict[str, int] = {}
 
 
 class Health(View, frozen=True):

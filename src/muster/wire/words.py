@@ -7,9 +7,11 @@ option is also written as the flag of `muster run` that takes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from muster.model.reason import Code, Reason
+from muster.model.tenant import show_amount
 from muster.units import Resources, show_bytes, show_cpus, spell_bytes
 
 
@@ -34,7 +36,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "ask for fewer tasks or less per task, or add nodes",
     ),
     Code.NEVER_WITHIN_QUOTA: Words(
-        "never fits: it needs {amount} of {subject}, tenant {detail} may hold {limit}",
+        "never fits: it needs {amount}, tenant {detail} may hold {limit} (line {subject})",
         "ask for less, or have the tenant's quota raised",
     ),
     Code.UNKNOWN_TENANT: Words("there is no tenant {detail!r}", "check the name, or have an admin create it"),
@@ -46,6 +48,17 @@ _TABLE: Final[dict[Code, Words]] = {
         "{subject} has {needed} values on the nodes; at most {available} can be told apart",
         "ask by a coarser label",
     ),
+    Code.TENANT_LOOP: Words(
+        "tenant {detail} would stand below itself", "choose a parent that is not below it in `muster tenants`"
+    ),
+    Code.OVERPROMISED: Words(
+        "tenants below {detail} would be guaranteed {amount}, more than its own {limit} (line {subject})",
+        "guarantee less, or raise the line of {detail} first",
+    ),
+    Code.TENANT_IN_USE: Words(
+        "tenant {detail} has {needed} {subject}", "move or end them first; see `muster ls --tenant {detail}`"
+    ),
+    Code.BAD_QUOTA: Words("line {subject}: {detail}", "give one line for it, and a limit that covers its guarantee"),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),
@@ -60,8 +73,17 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait, or ask for fewer tasks or less per task",
     ),
     Code.OVER_QUOTA: Words(
-        "waiting for quota: it needs {amount} of {subject}, tenant {detail} has {limit} left",
+        "waiting for quota: it needs {amount}, tenant {detail} has {limit} left (line {subject})",
         "wait for the tenant's other jobs, or have its quota raised",
+    ),
+    Code.NOTHING_TO_BORROW: Words(
+        "waiting for quota: it needs {amount}, others lend no more than {limit} (line {subject})",
+        "wait, ask for less, or have a guarantee raised",
+    ),
+    Code.MAY_NOT_BORROW: Words(
+        "it needs {amount} and may not be evicted, so it may not borrow: {limit} is left of the guarantee"
+        " (line {subject})",
+        "ask for less, let it be evicted, or have the guarantee raised",
     ),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
@@ -103,17 +125,25 @@ _FLAGS: Final = {
     "cpu_milli": Flag("--cpus", show_cpus, "CPUs per task"),
     "memory_bytes": Flag("--memory", spell_bytes, "memory per task"),
 }
+_OF_A_LINE: Final = (
+    Code.NEVER_WITHIN_QUOTA,
+    Code.OVERPROMISED,
+    Code.OVER_QUOTA,
+    Code.NOTHING_TO_BORROW,
+    Code.MAY_NOT_BORROW,
+)
+"""Reasons whose subject is a quota line, and whose numbers are amounts of it."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}
 
 _SHOW: Final = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}
-_NAMES: Final = {"cpu_milli": "CPUs", "memory_bytes": "memory", "gpus": "GPUs"}
 
 
 def put_in_words(reason: Reason) -> Words:
     """The sentence and the fix for a reason."""
-    show = _SHOW.get(reason.subject, str)
+    family = reason.subject.partition(" ")[0]
+    show = partial(show_amount, family) if reason.code in _OF_A_LINE else str
     fields = {
-        "subject": _NAMES.get(reason.subject, reason.subject),
+        "subject": reason.subject,
         "needed": reason.needed,
         "available": reason.available,
         "detail": reason.detail,

@@ -61,13 +61,15 @@ def unroll(placed: fact.Placed) -> Iterable[tuple[int, Run]]:
 
 
 def _tenant_set(world: World, item: fact.TenantSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.tenants[item.name] = item.quota
-    world.wake_tenant(item.name)
+    world.set_tenant(item.name, item.tenant)
+
+
+def _tenant_dropped(world: World, item: fact.TenantDropped, at: int) -> None:  # noqa: ARG001 - one signature
+    world.drop_tenant(item.name)
 
 
 def _flavor_set(world: World, item: fact.FlavorSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.flavors[item.name] = item.flavor
-    world.fleet.set_price(item.name, item.flavor.price_micros)
+    world.set_flavor(item.name, item.flavor)
 
 
 def _labels_mentioned(world: World, item: fact.LabelsMentioned, at: int) -> None:  # noqa: ARG001 - one signature
@@ -75,13 +77,11 @@ def _labels_mentioned(world: World, item: fact.LabelsMentioned, at: int) -> None
 
 
 def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.fleet.join(item.slot, item.name, item.capacity, item.traits)
-    world.queue.wake_all()
+    world.join(item.slot, item.name, item.capacity, item.traits)
 
 
 def _node_phased(world: World, item: fact.NodePhased, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.fleet.set_phase(item.slot, item.phase)
-    world.queue.wake_all()
+    world.set_phase(item.slot, item.phase)
 
 
 def _node_barred(world: World, item: fact.NodeBarred, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -137,7 +137,7 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
 
 def _ended(world: World, item: fact.Ended, at: int) -> None:
     job = world.jobs[item.job]
-    after = replace(job, phase=_terminal_phase(item, at))
+    after = Job(item.job, job.spec, job.accepted_at, _terminal_phase(item, at), job.epoch, job.failures, job.key)
     if job.spec.array:
         world.put(after)
     else:
@@ -197,6 +197,7 @@ def _terminal_phase(item: fact.Ended, at: int) -> Phase:
 
 APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.TenantSet: _tenant_set,
+    fact.TenantDropped: _tenant_dropped,
     fact.FlavorSet: _flavor_set,
     fact.LabelsMentioned: _labels_mentioned,
     fact.NodeJoined: _node_joined,

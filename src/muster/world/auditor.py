@@ -13,12 +13,13 @@ from typing import Any, Final, TypeAlias
 
 from muster.model import fact
 from muster.model.errors import InvariantError
-from muster.model.job import Bar, BarKind, Job, NodePhase, Quota
+from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import Flavor, Traits
 from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
 from muster.model.spec import Spec
-from muster.units import Limit, Resources
+from muster.units import Resources
 from muster.world.invariants import Holding, plain, require
+from muster.world.quota_books import Plot, QuotaBooks, plot_of
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
 from muster.world.world import World
 
@@ -81,16 +82,15 @@ class Auditor:
         self._moves = moves
         self._nodes: list[NodeBook] = []
         self._jobs: dict[int, JobBook] = {}
-        self._quotas: dict[str, Quota] = {}
+        self._quota = QuotaBooks()
         self._flavors: dict[str, Flavor] = {}
         self._mentioned: frozenset[str] = frozenset()
-        self._used: dict[str, tuple[int, int, int]] = {}
         self._newest = 0
         self.accepted = 0
         self.retired = 0
         self.gpus_in_use = 0
         self._slots_touched: dict[int, None] = {}
-        self._tenants_touched: dict[str, None] = {}
+        self._plots_stale: dict[int, None] = {}
         self._jobs_touched: dict[int, None] = {}
         self._spans_touched: list[tuple[int, int, int]] = []
 
@@ -103,11 +103,14 @@ class Auditor:
     # -- booking -------------------------------------------------------------------------------------------------
 
     def _tenant_set(self, item: fact.TenantSet) -> None:
-        self._quotas[item.name] = item.quota
-        self._tenants_touched[item.name] = None
+        self._quota.set_tenant(item.name, item.tenant)
+
+    def _tenant_dropped(self, item: fact.TenantDropped) -> None:
+        self._quota.set_tenant(item.name, None)
 
     def _flavor_set(self, item: fact.FlavorSet) -> None:
         self._flavors[item.name] = item.flavor
+        self._plots_stale.update(dict.fromkeys(range(len(self._nodes))))
 
     def _labels_mentioned(self, item: fact.LabelsMentioned) -> None:
         self._mentioned |= frozenset(item.labels)
@@ -121,21 +124,21 @@ class Auditor:
             require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
             node.capacity, node.traits = item.capacity, item.traits
             node.phase = NodePhase.UP
-        self._slots_touched[item.slot] = None
+        self._touch(item.slot)
 
     def _node_phased(self, item: fact.NodePhased) -> None:
         self._nodes[item.slot].phase = item.phase
-        self._slots_touched[item.slot] = None
+        self._touch(item.slot)
 
     def _node_barred(self, item: fact.NodeBarred) -> None:
         self._nodes[item.slot].bars[(item.bar.kind, item.bar.owner)] = item.bar
-        self._slots_touched[item.slot] = None
+        self._touch(item.slot)
 
     def _node_unbarred(self, item: fact.NodeUnbarred) -> None:
         node = self._nodes[item.slot]
         stood = node.bars.pop((item.kind, item.owner), None) is not None
         require(stood, "only a bar that stands is lifted", f"{node.name}: {item.kind} of {item.owner}")
-        self._slots_touched[item.slot] = None
+        self._touch(item.slot)
 
     def _accepted(self, item: fact.Accepted) -> None:
         require(item.job > self._newest, "job ids rise", f"job {item.job} after {self._newest}")
@@ -161,7 +164,7 @@ class Auditor:
         for slot, tasks, devices in leases:
             self._seat(number, book.spec.ask, slot, tasks, devices)
             book.leases.append((slot, tasks, devices))
-        self._charge(book.spec, width)
+        self._start(book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
 
     def _began(self, item: fact.Began) -> None:
         book = self._book_of(item.job)
@@ -217,7 +220,7 @@ class Auditor:
                 book.slots[mine] = slot
                 book.epochs[mine] += 1
             task += count
-        self._charge(book.spec, task - item.first)
+        self._start(book.spec, list(zip(item.slots, item.counts, strict=True)))
 
     def _tasks_moved(self, item: fact.TasksMoved) -> None:
         require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
@@ -229,10 +232,11 @@ class Auditor:
         ends = stopped and item.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
         require(not ends, _DRAIN, f"job {item.job}: tasks from {item.first} were told to stop, now {item.phase.name}")
         self._move_tasks(item.job, item.first, item.count, item.phase)
+        places = [(book.slots[task], 1) for task in range(item.first, item.first + item.count)]
         for task in range(item.first, item.first + item.count):
             self._unseat(item.job, book.spec.ask, book.slots[task], 1, book.devices[task])
             book.slots[task], book.devices[task] = NOWHERE, 0
-        self._charge(book.spec, -item.count)
+        self._stop(book.spec, places)
 
     def _array_cancelled(self, item: fact.ArrayCancelled) -> None:
         book = self._book_of(item.job)
@@ -249,6 +253,10 @@ class Auditor:
         self.retired += len(item.jobs)
 
     # -- the pieces ----------------------------------------------------------------------------------------------
+
+    def _touch(self, slot: int) -> None:
+        self._slots_touched[slot] = None
+        self._plots_stale[slot] = None
 
     def _book_of(self, number: int) -> JobBook:
         book = self._jobs.get(number)
@@ -291,45 +299,46 @@ class Auditor:
         fits = min(node.held.left_of(node.capacity)) >= 0 and not devices >> node.capacity.gpus
         require(fits, "allocations fit their node", f"job {number} on {node.name}: {ask} x {tasks}")
         self.gpus_in_use += ask.gpus * tasks
-        self._slots_touched[slot] = None
+        self._touch(slot)
 
     def _unseat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
         require(slot != NOWHERE, "only what is held is given back", f"job {number} holds no place")
         node = self._nodes[slot]
         node.held.add(ask, -tasks, devices)
         self.gpus_in_use -= ask.gpus * tasks
-        self._slots_touched[slot] = None
+        self._touch(slot)
 
     def _unseat_gang(self, number: int, book: JobBook) -> None:
         if not book.leases:
             return
         for slot, tasks, devices in book.leases:
             self._unseat(number, book.spec.ask, slot, tasks, devices)
+        self._stop(book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
         book.leases.clear()
-        self._charge(book.spec, -book.spec.gang)
 
-    def _charge(self, spec: Spec, tasks: int) -> None:
-        ask, quota = spec.ask, self._quotas.get(spec.tenant, Quota())
-        used = self._used.get(spec.tenant, (0, 0, 0))
-        more = (ask.gpus * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks)
-        after = (used[0] + more[0], used[1] + more[1], used[2] + more[2])
-        self._used[spec.tenant] = after
-        self._tenants_touched[spec.tenant] = None
-        if tasks > 0:
-            limits = (quota.gpus, quota.cpu_milli, quota.memory_bytes)
-            within = all(map(_is_within, limits, after, more))
-            require(within, "a start stays within its tenant's quota", f"{spec.tenant}: {after} of {limits}")
+    def _start(self, spec: Spec, places: list[tuple[int, int]]) -> None:
+        if self._quota.has_owners:
+            for slot in self._plots_stale:
+                self._quota.set_plot(slot, self._plot(self._nodes[slot]))
+            self._plots_stale.clear()
+        self._quota.start(spec, [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places])
+
+    def _stop(self, spec: Spec, places: list[tuple[int, int]]) -> None:
+        self._quota.stop(spec, [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places])
+
+    def _plot(self, node: NodeBook) -> Plot:
+        cpu, memory, *_ = node.held.left_of(node.capacity)
+        free = Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=sum(node.held.rests_of(node.capacity)))
+        is_healthy = node.phase == NodePhase.UP and not node.bars
+        return plot_of(node.traits, node.capacity, self._flavors, free if is_healthy else None)
 
     # -- comparing -----------------------------------------------------------------------------------------------
 
     def _compare(self, world: World) -> None:
         for slot in self._slots_touched:
             self._compare_slot(world, slot)
-        for tenant in self._tenants_touched:
-            used = self._used.get(tenant, (0, 0, 0))
-            kept = world.ledger.used(tenant)
-            same = used == (kept.gpus, kept.cpu_milli, kept.memory_bytes)
-            require(same, "the ledger is the sum of the leases", f"{tenant}: kept {kept}, booked {used}")
+        self._quota.compare(world.ledger)
+        require(world.tenants == self._quota.tenants, "tenants are what the facts say", str(world.tenants))
         for number in self._jobs_touched:
             self._compare_job(world, number)
         for span in self._spans_touched:
@@ -340,7 +349,7 @@ class Auditor:
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require(here == booked, "accepted jobs are queued, active, over or retired", f"kept {here}, booked {booked}")
-        for touched in (self._slots_touched, self._tenants_touched, self._jobs_touched, self._spans_touched):
+        for touched in (self._slots_touched, self._jobs_touched, self._spans_touched):
             touched.clear()
 
     def _compare_slot(self, world: World, slot: int) -> None:
@@ -392,12 +401,9 @@ def _deal(devices: int, count: int) -> tuple[int, int]:
     return mine, devices
 
 
-def _is_within(limit: Limit, after: int, more: int) -> bool:
-    return limit is None or not more or after <= limit
-
-
 _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.TenantSet: Auditor._tenant_set,
+    fact.TenantDropped: Auditor._tenant_dropped,
     fact.FlavorSet: Auditor._flavor_set,
     fact.LabelsMentioned: Auditor._labels_mentioned,
     fact.NodeJoined: Auditor._node_joined,

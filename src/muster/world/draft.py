@@ -1,7 +1,8 @@
 """Draft: try placements on the living world, then keep them or take every one back exactly.
 
 It uses the same primitives as `apply` (`hold` and `hold_tasks`) and remembers the inverse of each. `commit` keeps the
-edits and gives the facts that say so; leaving without a commit undoes them, newest first.
+edits and gives the facts that say so, in the order in which they were made, since each was right only after the ones
+before it; leaving without a commit undoes them, newest first.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from muster.world.world import World
 class Draft:
     """A context manager over one world; at most one is open at a time."""
 
-    __slots__ = ("_at", "_devices", "_epochs", "_jobs", "_slots", "_spread", "_tasks", "_undo", "_widths", "_world")
+    __slots__ = ("_at", "_devices", "_epochs", "_facts", "_jobs", "_slots", "_tasks", "_undo", "_widths", "_world")
 
     def __init__(self, world: World, at: int) -> None:
         self._world = world
         self._at = at
         self._undo: list[tuple[Job, int, int]] = []
+        self._facts: list[fact.Fact] = []
         self._jobs: list[int] = []
         self._epochs: list[int] = []
         self._widths: list[int] = []
         self._slots: list[int] = []
         self._tasks: list[int] = []
         self._devices: list[int] = []
-        self._spread: list[fact.TasksPlaced] = []
 
     def __enter__(self) -> Draft:
         return self
@@ -63,17 +64,22 @@ class Draft:
         self._world.hold_tasks(job, first, *columns)
         count = sum(columns[1])
         self._undo.append((job, first, count))
-        self._spread.append(fact.TasksPlaced(job.id, first, *columns, cause))
+        if self._jobs:
+            self._close_columns(cause)
+        self._facts.append(fact.TasksPlaced(job.id, first, *columns, cause))
 
     def commit(self, cause: str) -> list[fact.Fact]:
         """Keep what was placed, and say it in facts."""
         self._undo.clear()
-        facts: list[fact.Fact] = []
         if self._jobs:
-            columns = (self._jobs, self._epochs, self._widths, self._slots, self._tasks, self._devices)
-            facts.append(fact.Placed(*columns, cause))
-        facts.extend(self._spread)
-        return facts
+            self._close_columns(cause)
+        return self._facts
+
+    def _close_columns(self, cause: str) -> None:
+        """All gangs that were placed one after the other are one fact."""
+        columns = (self._jobs, self._epochs, self._widths, self._slots, self._tasks, self._devices)
+        self._facts.append(fact.Placed(*columns, cause))
+        self._jobs, self._epochs, self._widths, self._slots, self._tasks, self._devices = [], [], [], [], [], []
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]

@@ -14,10 +14,12 @@ from typing import Final, TypeVar
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, TERMINAL, Queued, Running, Spread, TaskPhase
+from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
 from muster.units import Resources
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
+from muster.world.ledger import Account
 from muster.world.queue import ShapeKey
 from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
@@ -186,12 +188,54 @@ def _leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
 
 
 def _check_ledger(world: World) -> None:
-    used: dict[str, Resources] = {}
-    for job, _, tasks, _ in _leases(world):
-        tenant = job.spec.tenant
-        used[tenant] = used.get(tenant, Resources()).plus(job.spec.ask.times(tasks))
+    """At every node of the tree, and in every scope."""
+    used: dict[Account, int] = {}
+    for job, slot, tasks, _ in _leases(world):
+        site = world.site_of(slot)
+        gpus, cpu, memory = site.amounts(job.spec.ask, tasks)
+        amounts = {CPU: cpu, MEMORY: memory} | ({} if site.family in NOT_DEVICES else {site.family: gpus})
+        for name in _above(world, job.spec.tenant):
+            for scope in site.scopes():
+                for family, amount in amounts.items():
+                    used[(name, family, scope)] = used.get((name, family, scope), 0) + amount
+    wanted = {account: amount for account, amount in used.items() if amount}
     kept = world.ledger.holdings()
-    require(kept == used, "the ledger is the sum of the leases", _first_change(kept, used))
+    require(kept == wanted, "the ledger is the sum of the leases", _first_change(kept, wanted))
+
+
+def _above(world: World, tenant: str) -> Iterator[str]:
+    """A tenant and all above it, the root too, by the records alone."""
+    for _ in range(DEPTH_MAX + 2):
+        yield tenant
+        if tenant == ROOT:
+            return
+        tenant = world.tenant_of(tenant).parent
+    raise InvariantError("the tree of tenants ends at its root", tenant)
+
+
+def _check_sites(world: World) -> None:
+    """What each slot counts as, what is healthy, and what is held on nodes that are not."""
+    fleet, sites = world.fleet, world.sites
+    nodes, healthy, closed = [0] * len(sites.all), [[0, 0, 0] for _ in sites.all], [[0, 0, 0] for _ in sites.all]
+    for slot in range(len(fleet)):
+        site, flavor, place = world.site_of(slot), world.flavor_of(slot), fleet.traits[slot].place
+        known = (site.family, site.units, site.region, site.cluster)
+        wanted = (flavor.family, flavor.units, place.region, place.cluster)
+        require(known == wanted, "a slot counts as its flavor and place", f"{fleet.names[slot]}: {known}, {wanted}")
+        nodes[site.number] += 1
+        if fleet.is_open(slot):
+            _add(healthy[site.number], site.amounts(fleet.capacity(slot)))
+    for job, slot, tasks, _ in _leases(world):
+        if not fleet.is_open(slot):
+            site = world.site_of(slot)
+            _add(closed[site.number], site.amounts(job.spec.ask, tasks))
+    kept, counted = (sites.nodes, sites.healthy, sites.closed), (nodes, healthy, closed)
+    require(kept == counted, "sites are those of the nodes", f"kept {kept}, counted {counted}")
+
+
+def _add(vector: list[int], amounts: tuple[int, int, int]) -> None:
+    for kind, amount in enumerate(amounts):
+        vector[kind] += amount
 
 
 def _check_index(world: World) -> None:
@@ -216,7 +260,8 @@ def _check_queue(world: World) -> None:
     for number in sorted(world.jobs):
         job = world.jobs[number]
         if _waits(world, job):
-            lines = waiting.setdefault((job.spec.ask, job.spec.gang, job.spec.needs), {})
+            spec = job.spec
+            lines = waiting.setdefault((spec.ask, spec.gang, spec.needs, spec.evictable), {})
             lines.setdefault(job.spec.tenant, []).append(number)
     kept = {
         key: {tenant: line.ids() for tenant, line in shape.lines.items()} for key, shape in world.queue.shapes.items()
@@ -228,14 +273,16 @@ def _check_queue(world: World) -> None:
 
 
 def _check_heads(world: World) -> None:
-    """Each shape offers the lowest id of the lines that are not parked, and what is parked is over its quota."""
+    """Each shape offers the lowest id of the lines that are not parked, and what is parked is over its quota, at least
+    on some sites: whether there is room on the others is not known here."""
     for key, shape in world.queue.fork().shapes.items():
         heads = [line.head() for line in shape.lines.values() if not line.parked]
         first = shape.find_first()
         offered = None if first is None else first[0]
         require(offered == min(heads, default=None), "a shape offers its first head", f"{key}: {offered} of {heads}")
         for line in shape.lines.values():
-            stuck = line.parked and world.is_within_quota(line.tenant, shape)
+            sites = world.sites.inhabited(shape.ask)
+            stuck = line.parked and all(world.may_start(line.tenant, site, shape) for site in sites)
             require(not stuck, "a parked line is over its quota", f"{line.tenant}: {key}")
 
 
@@ -306,6 +353,7 @@ LAWS: Final = (
     _check_arrays,
     _check_places,
     _check_ledger,
+    _check_sites,
     _check_index,
     _check_bars,
     _check_queue,

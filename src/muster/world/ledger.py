@@ -1,50 +1,131 @@
-"""The quota ledger: what each tenant holds now, kept equal to the sum of its leases. It knows amounts, not limits."""
+"""The quota ledger: what each tenant holds now, per family and scope, kept equal to the sum of its leases.
+
+A *cell* holds the GPUs, CPU and memory that a tenant has on nodes of one family in one scope, with all that is below it
+in the tree; so what is held is also in the cells of everybody above, up to the root's. Which cells a lease goes to is
+found once per (tenant, site) and then remembered as a path: a charge is a few additions to a few words of memory that
+lie together. CPU and memory count on nodes of every family: what is held of them is the sum over a tenant's cells. The
+ledger knows amounts, not limits.
+"""
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from muster.model.errors import InvariantError
-from muster.units import AMOUNT_MAX, ZERO, Resources
+from muster.model.tenant import CPU, DEPTH_MAX, DEVICE_MILLI, FLEET, MEMORY, NOT_DEVICES, ROOT
+from muster.units import Resources
+from muster.world.sites import CPU_AT, GPUS_AT, MEMORY_AT, Site
+
+Account: TypeAlias = tuple[str, str, str]
+"""A tenant, a family (or `cpu`, or `memory`) and a scope."""
+Cell: TypeAlias = "array[int]"
+"""GPUs in units of the family, thousandths of a core, bytes."""
+Path: TypeAlias = tuple[int, tuple[Cell, ...]]
+"""What a thousandth of a device counts, and the cells of a tenant and of all above it."""
 
 
 class Ledger:
-    """Use by tenant; what is held by nobody is ZERO."""
+    """Cells by tenant, family and scope. A tenant whose parent nobody named is a child of the root."""
 
-    __slots__ = ("_used",)
+    __slots__ = ("_cells", "_parents", "_paths", "_scopes")
 
     def __init__(self) -> None:
-        self._used: dict[str, Resources] = {}
+        self._cells: dict[str, dict[tuple[str, str], Cell]] = {}
+        self._scopes: dict[tuple[str, str], list[Cell]] = {}
+        self._parents: dict[str, str] = {}
+        self._paths: list[dict[str, Path]] = []
 
-    def used(self, tenant: str) -> Resources:
-        """What a tenant holds."""
-        return self._used.get(tenant, ZERO)
+    def charge(self, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
+        """Add `tasks` asks on a site. The inverse of `refund`."""
+        try:
+            units, cells = self._paths[site.number][tenant]
+        except LookupError:
+            units, cells = self._open(tenant, site)
+        gpus = (ask.gpus * DEVICE_MILLI + ask.gpu_milli) * units * tasks
+        cpu = ask.cpu_milli * tasks
+        memory = ask.memory_bytes * tasks
+        for cell in cells:
+            cell[0] += gpus
+            cell[1] += cpu
+            cell[2] += memory
 
-    def charge(self, tenant: str, ask: Resources, tasks: int) -> None:
-        """Add `tasks` asks. The inverse of `refund`."""
-        self._move(tenant, ask, tasks)
+    def refund(self, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
+        """Take `tasks` asks on a site away. The inverse of `charge`."""
+        self.charge(tenant, site, ask, -tasks)
 
-    def refund(self, tenant: str, ask: Resources, tasks: int) -> None:
-        """Take `tasks` asks away. The inverse of `charge`."""
-        self._move(tenant, ask, -tasks)
+    def cells(self, tenant: str, family: str, scope: str) -> tuple[int, Sequence[Cell]]:
+        """Which amount of a cell a family is, and the cells that hold it. The list of cells is alive: one that is
+        opened later is in it."""
+        if family == CPU:
+            return CPU_AT, self._scopes.setdefault((tenant, scope), [])
+        if family == MEMORY:
+            return MEMORY_AT, self._scopes.setdefault((tenant, scope), [])
+        return GPUS_AT, (self._cell(tenant, family, scope),)
 
-    def holdings(self) -> dict[str, Resources]:
-        """Every tenant that holds something, by name."""
-        return {tenant: self._used[tenant] for tenant in sorted(self._used)}
+    def held(self, tenant: str, family: str, scope: str = FLEET) -> int:
+        """What a tenant, and all below it, holds."""
+        kind, cells = self.cells(tenant, family, scope)
+        return sum(cell[kind] for cell in cells)
+
+    def holdings(self) -> dict[Account, int]:
+        """Every account that is not empty, the root's too."""
+        found: dict[Account, int] = {}
+        for tenant, cells in self._cells.items():
+            for (family, scope), cell in cells.items():
+                for name, amount in zip((family, CPU, MEMORY), cell, strict=True):
+                    if amount:
+                        found[(tenant, name, scope)] = found.get((tenant, name, scope), 0) + amount
+        return found
+
+    def chain(self, tenant: str) -> list[str]:
+        """A tenant and all above it, the root last."""
+        names = [tenant]
+        while names[-1] != ROOT:
+            names.append(self._parents.get(names[-1], ROOT))
+            if len(names) > DEPTH_MAX + 1:
+                raise InvariantError("the tree of tenants ends at its root", f"above {tenant}: {names[1:]}")
+        return names
+
+    def adopt(self, tenant: str, parent: str) -> None:
+        """Put a tenant under another parent; what it holds moves with it."""
+        if self._parents.get(tenant, ROOT) != parent:
+            self._lift(tenant, -1)
+            self._parents[tenant] = parent
+            self._lift(tenant, 1)
+            self._paths.clear()
 
     def fork(self) -> Ledger:
-        """An independent copy."""
+        """An independent copy; paths are found again."""
         twin = Ledger()
-        twin._used = self._used.copy()
+        twin._parents = self._parents.copy()
+        for tenant, cells in self._cells.items():
+            for (family, scope), cell in cells.items():
+                twin._cell(tenant, family, scope)[:] = cell
         return twin
 
-    def _move(self, tenant: str, ask: Resources, tasks: int) -> None:
-        used = self._used.get(tenant, ZERO)
-        gpus = used.gpus + ask.gpus * tasks
-        cpu = used.cpu_milli + ask.cpu_milli * tasks
-        memory = used.memory_bytes + ask.memory_bytes * tasks
-        milli = used.gpu_milli + ask.gpu_milli * tasks
-        if not (0 <= gpus <= AMOUNT_MAX and 0 <= cpu <= AMOUNT_MAX and 0 <= memory <= AMOUNT_MAX and milli >= 0):
-            raise InvariantError("the ledger stays in range", f"{tenant}: {used} and {tasks} of {ask}")
-        if gpus or cpu or memory or milli:
-            self._used[tenant] = Resources(gpus, cpu, memory, milli)
-        else:
-            del self._used[tenant]
+    def _lift(self, tenant: str, sign: int) -> None:
+        """Add to all above a tenant what it holds, or take it away."""
+        above = self.chain(tenant)[1:]
+        for (family, scope), cell in self._cells.get(tenant, {}).items():
+            for name in above:
+                target = self._cell(name, family, scope)
+                for kind, amount in enumerate(cell):
+                    target[kind] += sign * amount
+
+    def _open(self, tenant: str, site: Site) -> Path:
+        while len(self._paths) <= site.number:
+            self._paths.append({})
+        scopes = site.scopes()
+        cells = tuple(self._cell(name, site.family, scope) for name in self.chain(tenant) for scope in scopes)
+        path = self._paths[site.number][tenant] = (0 if site.family in NOT_DEVICES else site.units, cells)
+        return path
+
+    def _cell(self, tenant: str, family: str, scope: str) -> Cell:
+        cells = self._cells.setdefault(tenant, {})
+        cell = cells.get((family, scope))
+        if cell is None:
+            cell = cells[(family, scope)] = array("q", (0, 0, 0))
+            self._scopes.setdefault((tenant, scope), []).append(cell)
+        return cell

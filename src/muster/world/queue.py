@@ -1,9 +1,10 @@
 """The queue: who waits, sorted so that a cycle costs what changed and not what exists.
 
-Jobs with the same ask, gang size and needs have one *shape*; within it each tenant has a *line*, by job id. A shape
-that did not fit sleeps until something it could use comes free; a line that is over its quota is parked until its
-tenant gives something back. Sleeping and parked are memories of failed tries, true until woken, so forgetting them (as
-a restore does) costs a try and changes no decision. The queue knows no limits and no nodes: callers say what woke whom.
+Jobs that are equal in ask, gang size, needs and whether they may be evicted have one *shape*; within it each tenant has
+a *line*, by job id. A shape that did not fit sleeps until something it could use comes free; a line that is over its
+quota is parked until its tenant, or one that shares a quota line with it, gives something back. Sleeping and parked are
+memories of failed tries, true until woken, so forgetting them (as a restore does) costs a try and changes no decision.
+The queue knows no limits and no nodes: callers say what woke whom.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from muster.model.spec import Needs
 from muster.units import Resources
 from muster.world.fleet import FreeVector
 
-ShapeKey: TypeAlias = tuple[Resources, int, Needs]
+ShapeKey: TypeAlias = tuple[Resources, int, Needs, bool]
 
 
 class Line:
@@ -70,13 +71,13 @@ class Line:
 
 
 class Shape:
-    """All lines with one ask, gang size and needs, and a heap of the heads of those that are not parked."""
+    """All lines that are equal for placement and quota, and a heap of the heads of those that are not parked."""
 
-    __slots__ = ("ask", "gang", "heads", "key", "lines", "needs")
+    __slots__ = ("ask", "evictable", "gang", "heads", "key", "lines", "needs")
 
     def __init__(self, key: ShapeKey) -> None:
         self.key = key
-        self.ask, self.gang, self.needs = key
+        self.ask, self.gang, self.needs, self.evictable = key
         self.lines: dict[str, Line] = {}
         self.heads: list[tuple[int, str]] = []
 
@@ -109,7 +110,7 @@ class Queue:
 
     def add(self, job: Job) -> None:
         """A job waits. Its shape wakes only if the job is the new head of its line."""
-        key = (job.spec.ask, job.spec.gang, job.spec.needs)
+        key = (job.spec.ask, job.spec.gang, job.spec.needs, job.spec.evictable)
         shape = self.shapes.get(key)
         if shape is None:
             shape = self.shapes[key] = Shape(key)
@@ -123,7 +124,7 @@ class Queue:
 
     def remove(self, job: Job) -> None:
         """A job waits no longer."""
-        key = (job.spec.ask, job.spec.gang, job.spec.needs)
+        key = (job.spec.ask, job.spec.gang, job.spec.needs, job.spec.evictable)
         shape = self.shapes[key]
         line = shape.lines[job.spec.tenant]
         line.remove(job.id)

@@ -10,20 +10,22 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from muster.model.errors import InvariantError, StoreError
-from muster.model.job import Bar, Job, NodePhase, Quota
+from muster.model.job import Bar, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Traits
-from muster.model.phase import ACTIVE, Queued, TaskPhase
+from muster.model.phase import ACTIVE, Lease, Queued, TaskPhase
 from muster.model.reason import Code, Reason
+from muster.model.tenant import Tenant
 from muster.units import Resources
+from muster.wire.upcast import lift_quota
 from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.world import World
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -59,7 +61,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     next_job: int
     accepted: int
     retired: int
-    tenants: dict[str, Quota]
+    tenants: dict[str, Tenant]
     nodes: NodeColumns
     jobs: list[Job]
     arrays: list[tuple[int, TaskColumns]]
@@ -128,9 +130,10 @@ def _rebuild(content: Snapshot) -> World:
     world = World()
     world.seq, world.now = content.seq, content.now
     world.next_job, world.accepted, world.retired = content.next_job, content.accepted, content.retired
-    world.tenants, world.flavors = content.tenants, content.flavors
-    for name, flavor in world.flavors.items():
-        world.fleet.set_price(name, flavor.price_micros)
+    for name, flavor in content.flavors.items():
+        world.set_flavor(name, flavor)
+    for name in sorted(content.tenants):
+        world.set_tenant(name, content.tenants[name])
     world.fleet.mention(frozenset(content.mentioned))
     _restore_nodes(world, content.nodes)
     arrays, ranks = dict(content.arrays), dict(content.ranks)
@@ -143,7 +146,7 @@ def _rebuild(content: Snapshot) -> World:
     phases = array("q", content.nodes.phase)
     for slot, phase in enumerate(phases):
         if phase != NodePhase.UP:
-            world.fleet.set_phase(slot, NodePhase(phase))
+            world.set_phase(slot, NodePhase(phase))
     for slot, bars in content.nodes.bars:
         for bar in bars:
             world.bar(slot, bar)
@@ -153,11 +156,19 @@ def _rebuild(content: Snapshot) -> World:
 def _decode(data: bytes) -> Snapshot:
     try:
         found = _head_decoder.decode(data).format
-        if found <= FORMAT:
+        if found == FORMAT:
             return _decoder.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        if found < FORMAT:
+            return _lift(msgspec.msgpack.decode(data))
+    except (msgspec.MsgspecError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise StoreError(Reason(Code.JOURNAL_DAMAGED, "snapshot", detail=str(error))) from error
     raise StoreError(Reason(Code.JOURNAL_NEWER, "snapshot", needed=found, available=FORMAT))
+
+
+def _lift(raw: Any) -> Snapshot:
+    """A snapshot of format 1: tenants had flat quotas."""
+    tenants = {name: lift_quota(quota) for name, quota in raw["tenants"].items()}
+    return msgspec.convert(raw | {"format": FORMAT, "tenants": tenants}, Snapshot)
 
 
 def _restore_nodes(world: World, nodes: NodeColumns) -> None:
@@ -167,7 +178,7 @@ def _restore_nodes(world: World, nodes: NodeColumns) -> None:
     traits = dict(nodes.traits)
     for slot, name in enumerate(nodes.names):
         capacity = Resources(*(column[slot] for column in amounts))
-        world.fleet.join(slot, name, capacity, traits.get(slot, PLAIN))
+        world.join(slot, name, capacity, traits.get(slot, PLAIN))
 
 
 def _column(capacities: Sequence[Resources], field: str) -> bytes:
@@ -189,7 +200,7 @@ def _restore_job(world: World, job: Job) -> None:
     elif isinstance(job.phase, ACTIVE):
         for lease in job.phase.run.leases:
             world.fleet.occupy(lease.slot, job.id, job.spec.ask, lease.tasks, lease.devices)
-        world.ledger.charge(job.spec.tenant, job.spec.ask, job.spec.gang)
+        world.charge(job.spec, job.phase.run.leases)
 
 
 def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
@@ -201,9 +212,10 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     tasks.devices = array("q", columns.devices)
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
-        for slot, begin, width in tasks.seats(first, count, shared=job.spec.ask.gpu_milli > 0):
+        seats = list(tasks.seats(first, count, shared=job.spec.ask.gpu_milli > 0))
+        for slot, begin, width in seats:
             world.fleet.occupy(slot, job.id, job.spec.ask, width, tasks.held_devices(begin, width))
-        world.ledger.charge(job.spec.tenant, job.spec.ask, count)
+        world.charge(job.spec, [Lease(slot, width) for slot, _, width in seats])
     if tasks.counts[TaskPhase.QUEUED]:
         world.queue.add(job)
 

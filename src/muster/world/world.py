@@ -1,25 +1,31 @@
 """The world: all that Muster knows, in memory, and the few primitives that change it.
 
-Jobs and quotas are frozen records in dicts; nodes and array tasks are columns. Queue and timers are indexes over them
-and can always be rebuilt. The primitives come in pairs with exact inverses (`hold` and `release`, `hold_tasks` and
-`release_tasks`) and keep every index in step; `apply` and `Draft` are the only callers.
+Jobs and tenants are frozen records in dicts; nodes and array tasks are columns. Queue, timers, sites, ledger and quotas
+are indexes over them and can always be rebuilt. The primitives come in pairs with exact inverses (`hold` and `release`,
+`hold_tasks` and `release_tasks`) and keep every index in step; `apply` and `Draft` are the only callers.
 """
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
+from functools import partial
 
-from muster.model.job import Bar, BarKind, Job, Quota
-from muster.model.node import Flavor
-from muster.model.phase import ACTIVE, TERMINAL, Phase, Queued, Run, Starting, TaskPhase
+from muster.model.job import Bar, BarKind, Job, NodePhase
+from muster.model.node import PLAIN, Flavor, Traits
+from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, TaskPhase
+from muster.model.spec import Spec
+from muster.model.tenant import OPEN, ROOT, Tenant
 from muster.units import Resources
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
+from muster.world.pools import Pool
 from muster.world.queue import Queue, Shape
+from muster.world.quota import Quotas, Standing
+from muster.world.sites import Site, Sites
 from muster.world.tasks import Tasks
 from muster.world.timers import Timers
 
-_OPEN = Quota()
+_INSIDE, _BORROWING = Standing.INSIDE, Standing.BORROWING
 
 
 class World:
@@ -36,9 +42,11 @@ class World:
         "next_job",
         "now",
         "queue",
+        "quotas",
         "ranks",
         "retired",
         "seq",
+        "sites",
         "tenants",
         "timers",
     )
@@ -51,8 +59,10 @@ class World:
         self.retired = 0
         self.fleet = Fleet()
         self.flavors: dict[str, Flavor] = {}
-        self.tenants: dict[str, Quota] = {}
+        self.tenants: dict[str, Tenant] = {}
+        self.sites = Sites()
         self.ledger = Ledger()
+        self.quotas = Quotas(self.tenants, self.ledger, self.sites)
         self.jobs: dict[int, Job] = {}
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
@@ -62,23 +72,26 @@ class World:
 
     def hold(self, job: Job, run: Run, at: int) -> None:
         """Give a waiting gang its leases. The inverse of `release`."""
-        spec = job.spec
-        for lease in run.leases:
+        spec, leases = job.spec, run.leases
+        for lease in leases:
             self.fleet.occupy(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
-        self.ledger.charge(spec.tenant, spec.ask, spec.gang)
+        if len(leases) == 1:
+            self.ledger.charge(spec.tenant, self.sites.by_slot[lease.slot], spec.ask, spec.gang)
+        else:
+            self.charge(spec, leases)
         self.queue.remove(job)
         if spec.gang > 1:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
-        self.jobs[job.id] = msgspec.structs.replace(job, phase=Starting(at, run), epoch=run.epoch)
+        phase = Starting(at, run)  # spelled out, for `replace` takes twice the time
+        self.jobs[job.id] = Job(job.id, spec, job.accepted_at, phase, run.epoch, job.failures, job.key)
 
     def release(self, job: Job, after: Job) -> None:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""
         phase, spec = job.phase, job.spec
         if isinstance(phase, ACTIVE):
             for lease in phase.run.leases:
-                self.fleet.vacate(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
-                self._wake_for_room(lease.slot)
-            self._refund(spec.tenant, spec.ask, spec.gang)
+                self._vacate(lease.slot, job, lease.tasks, lease.devices)
+            self._refund(spec, phase.run.leases)
             self.ranks.pop(job.id, None)
         else:
             self.queue.remove(job)
@@ -96,7 +109,7 @@ class World:
             if mask:
                 tasks.share_devices(first, count, ask.gpus, mask)
             first += count
-        self.ledger.charge(job.spec.tenant, ask, first - begin)
+        self.charge(job.spec, list(map(Lease, slots, counts)))
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
         if not tasks.counts[TaskPhase.QUEUED]:
             self.queue.remove(job)
@@ -105,24 +118,73 @@ class World:
         """Take the places of a range back; its tasks are over, or wait again."""
         tasks, ask = self.arrays[job.id], job.spec.ask
         has_devices = bool(ask.gpus or ask.gpu_milli)
-        for slot, begin, width in tasks.seats(first, count, shared=ask.gpu_milli > 0):
-            self.fleet.vacate(slot, job.id, ask, width, tasks.held_devices(begin, width) if has_devices else 0)
-            self._wake_for_room(slot)
+        seats = list(tasks.seats(first, count, shared=ask.gpu_milli > 0))
+        for slot, begin, width in seats:
+            self._vacate(slot, job, width, tasks.held_devices(begin, width) if has_devices else 0)
         tasks.clear(first, count, has_devices)
-        self._refund(job.spec.tenant, ask, count)
+        self._refund(job.spec, [Lease(slot, width) for slot, _, width in seats])
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
             self.queue.add(job)
         tasks.set_phase(first, count, after)
 
+    def charge(self, spec: Spec, leases: Sequence[Lease]) -> None:
+        """Note in the ledger that a job holds leases."""
+        for site, tasks in self.sites.spread(leases):
+            self.ledger.charge(spec.tenant, site, spec.ask, tasks)
+
+    def join(self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN) -> None:
+        """A node joins, or an idle one changed: everybody is worth a try."""
+        if slot < len(self.sites.by_slot):
+            self.sites.count(self.fleet, slot, -1)
+        self.fleet.join(slot, name, capacity, traits)
+        self.sites.settle(self.fleet, slot, self.flavor_of(slot))
+        self._count_on(slot)
+        self.queue.wake_all()
+
+    def set_phase(self, slot: int, phase: NodePhase) -> None:
+        """A node's phase changed: everybody is worth a try."""
+        self.sites.count(self.fleet, slot, -1)
+        self.fleet.set_phase(slot, phase)
+        self._count_on(slot)
+        self.queue.wake_all()
+
     def bar(self, slot: int, bar: Bar) -> None:
         """Bar a node, and note when the bar ends by itself."""
+        self.sites.count(self.fleet, slot, -1)
         self.fleet.bar(slot, bar)
+        self._count_on(slot)
         self.timers.watch_bar(slot, bar)
 
     def unbar(self, slot: int, kind: BarKind, owner: str) -> None:
         """Lift a bar: whoever waits is worth a try."""
+        self.sites.count(self.fleet, slot, -1)
         self.fleet.unbar(slot, kind, owner)
+        self._count_on(slot)
         self.queue.wake_all()
+
+    def set_flavor(self, name: str, flavor: Flavor) -> None:
+        """Say what a flavor is; its nodes, which hold nothing if it counts as something else now, count anew."""
+        self.flavors[name] = flavor
+        self.fleet.set_price(name, flavor.price_micros)
+        for slot in range(len(self.fleet)):
+            if self.fleet.flavor(slot) == name:
+                self.sites.count(self.fleet, slot, -1)
+                self.sites.settle(self.fleet, slot, flavor)
+                self._count_on(slot)
+
+    def set_tenant(self, name: str, tenant: Tenant) -> None:
+        """Put a tenant into the tree, or change it there. What is held stays held."""
+        self.tenants[name] = tenant
+        self.ledger.adopt(name, tenant.parent)
+        self.quotas.forget_tenants()
+        self.wake_parked()
+
+    def drop_tenant(self, name: str) -> None:
+        """Take a tenant out of the tree."""
+        del self.tenants[name]
+        self.ledger.adopt(name, ROOT)
+        self.quotas.forget_tenants()
+        self.wake_parked()
 
     def put(self, job: Job) -> None:
         """Replace a job's record and note what its phase implies for the timers."""
@@ -132,7 +194,7 @@ class World:
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
         """Replace a job's phase and nothing else."""
-        after = msgspec.structs.replace(job, phase=phase)
+        after = Job(job.id, job.spec, job.accepted_at, phase, job.epoch, job.failures, job.key)
         self.put(after)
         return after
 
@@ -144,23 +206,45 @@ class World:
             self.keys.pop((job.spec.tenant, job.key), None)
         self.retired += 1
 
-    def quota_of(self, tenant: str) -> Quota:
-        """What a tenant may hold; one that was never named is open."""
-        return self.tenants.get(tenant, _OPEN)
+    def tenant_of(self, name: str) -> Tenant:
+        """A tenant; one that was never named is a child of the root and has no lines."""
+        return self.tenants.get(name, OPEN)
+
+    def site_of(self, slot: int) -> Site:
+        """Where the capacity of a node counts."""
+        return self.sites.by_slot[slot]
+
+    def site_of_pool(self, pool: Pool) -> Site:
+        """Where the capacity of a pool counts."""
+        flavor = self.flavors.get(pool.flavor) or Flavor(pool.flavor)
+        return self.sites.get(flavor, pool.region, pool.cluster)
 
     def flavor_of(self, slot: int) -> Flavor:
         """What the capacity of a node counts as; a flavor that was never set is a family of its own."""
         name = self.fleet.flavor(slot)
         return self.flavors.get(name) or Flavor(name)
 
-    def wake_tenant(self, tenant: str) -> None:
-        """Bring back what the tenant's quota lets through now."""
-        self.queue.wake_for_quota(tenant, lambda shape: self.is_within_quota(tenant, shape))
+    def standing(self, tenant: str, site: Site, ask: Resources, tasks: int) -> Standing:
+        """Where a tenant would stand with `tasks` more of an ask on a site."""
+        return self.quotas.standing(tenant, site, ask, tasks)
+
+    def may_start(self, tenant: str, site: Site, shape: Shape) -> bool:
+        """Whether the quota lets one more gang of a shape start on a site: what may not be evicted may not borrow."""
+        standing = self.quotas.standing(tenant, site, shape.ask, shape.gang)
+        return standing is _INSIDE or (standing is _BORROWING and shape.evictable)
 
     def is_within_quota(self, tenant: str, shape: Shape) -> bool:
-        """Whether one more gang of this shape stays within the tenant's quota."""
-        quota = self.tenants.get(tenant)
-        return quota is None or fits_quota(quota, self.ledger.used(tenant), shape.ask, shape.gang)
+        """Whether the quota lets one more gang of a shape start on some site."""
+        return any(self.may_start(tenant, site, shape) for site in self.sites.inhabited(shape.ask))
+
+    def wake_parked(self) -> None:
+        """Bring back all that the quota lets through now."""
+        for tenant in list(self.queue.parked):
+            self.wake_tenant(tenant)
+
+    def wake_tenant(self, tenant: str) -> None:
+        """Bring back what the tenant's quota lets through now."""
+        self.queue.wake_for_quota(tenant, partial(self.is_within_quota, tenant))
 
     def count_over(self) -> int:
         """How many jobs are over and still here."""
@@ -173,29 +257,43 @@ class World:
             setattr(twin, name, getattr(self, name))
         for name in ("flavors", "tenants", "jobs", "keys"):
             setattr(twin, name, getattr(self, name).copy())
-        for name in ("fleet", "ledger", "queue", "timers"):
+        for name in ("fleet", "ledger", "queue", "sites", "timers"):
             setattr(twin, name, getattr(self, name).fork())
+        twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites)
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
         return twin
 
-    def _wake_for_room(self, slot: int) -> None:
-        """A node has more free: whoever could use it is worth a try, unless no new work may go there."""
+    def _vacate(self, slot: int, job: Job, tasks: int, devices: int) -> None:
+        """Tasks leave a node: whoever could use what they had is worth a try, unless no new work may go there."""
+        ask = job.spec.ask
+        self.fleet.vacate(slot, job.id, ask, tasks, devices)
         vector = self.fleet.find_free(slot)
-        if vector is not None:
-            self.queue.wake_for_room(vector)
+        if vector is None:
+            self.sites.give_back(slot, ask, tasks)
+            return
+        self.queue.wake_for_room(vector)
+        if self.queue.parked and len(self.sites.all) > 1:
+            self._wake_on_site(self.sites.by_slot[slot])
 
-    def _refund(self, tenant: str, ask: Resources, tasks: int) -> None:
-        self.ledger.refund(tenant, ask, tasks)
-        if tenant in self.queue.parked:
-            self.wake_tenant(tenant)
+    def _wake_on_site(self, site: Site) -> None:
+        """There is more room on a site: some may have been parked for want of it where their quota lets them."""
+        for tenant in list(self.queue.parked):
+            self.queue.wake_for_quota(tenant, partial(self.may_start, tenant, site))
 
+    def _refund(self, spec: Spec, leases: Sequence[Lease]) -> None:
+        if len(leases) == 1:
+            (lease,) = leases
+            self.ledger.refund(spec.tenant, self.sites.by_slot[lease.slot], spec.ask, lease.tasks)
+        else:
+            for site, tasks in self.sites.spread(leases):
+                self.ledger.refund(spec.tenant, site, spec.ask, tasks)
+        if self.queue.parked:
+            for name in self.quotas.find_kin(spec.tenant, self.queue.parked):
+                self.wake_tenant(name)
 
-def fits_quota(quota: Quota, used: Resources, ask: Resources, tasks: int) -> bool:
-    """Whether `tasks` more of `ask` stay within a quota; what is not asked for cannot be over."""
-    gpus, cpu, memory = quota.gpus, quota.cpu_milli, quota.memory_bytes
-    return (
-        (gpus is None or not ask.gpus or used.gpus + ask.gpus * tasks <= gpus)
-        and (cpu is None or not ask.cpu_milli or used.cpu_milli + ask.cpu_milli * tasks <= cpu)
-        and (memory is None or not ask.memory_bytes or used.memory_bytes + ask.memory_bytes * tasks <= memory)
-    )
+    def _count_on(self, slot: int) -> None:
+        """A node is what it is now: what is healthy changed, and so may what the quota lets through."""
+        self.sites.count(self.fleet, slot, 1)
+        self.quotas.forget_nodes()
+        self.wake_parked()

@@ -8,8 +8,8 @@ import pytest
 from api_kit import Scene
 
 from muster.model.event import SetTenant, Submit
-from muster.model.job import Quota
 from muster.model.spec import Spec
+from muster.model.tenant import Tenant, limits
 from muster.units import Resources
 from muster.wire.views import AvailView
 from muster.world.snapshot import digest
@@ -32,7 +32,7 @@ def test_why_carries_the_options_with_their_words_and_flags(scene: Scene) -> Non
 
 
 def test_avail_is_answered_without_a_leader_and_after_what_was_written(scene: Scene) -> None:
-    scene.follower.happen(SetTenant("lab", Quota(gpus=2)))
+    scene.follower.happen(SetTenant("lab", Tenant(lines=limits(gpus=2))))
     scene.follower.led = False
     reply = scene.call("GET", "/v1/avail?tenant=lab", muster_at_least="2")
     assert (reply.status, reply.headers["muster-seq"]) == (200, "2")

@@ -160,22 +160,30 @@ def test_cancel(scene: Scene) -> None:
 
 
 def test_nodes_and_tenants(scene: Scene) -> None:
-    assert scene.call("PUT", "/v1/tenants/lab/vision", {"gpus": 2, "cpu_milli": None}).status == 200
+    line = {"family": "gpu", "limit": 2_000_000}
+    assert scene.call("PUT", "/v1/tenants/lab/vision", {"lines": [line]}).status == 200
     scene.follower.happen(Submit(Spec(("x",), tenant="lab/vision", ask=Resources(gpus=2))))
     [tenant] = scene.call("GET", "/v1/tenants").json
-    assert tenant == {
-        "name": "lab/vision",
-        "gpus": 2,
-        "cpu_milli": None,
-        "memory_bytes": None,
-        "used": {"gpus": 2},
-    }
+    assert tenant == {"name": "lab/vision", "lines": [line | {"used": 2_000_000}], "used": {"gpu": 2_000_000}}
     scene.follower.happen(NodeSilent("node-1"))
     [node] = scene.call("GET", "/v1/nodes").json
     assert (node["phase"], node["free"]["gpus"], node["jobs"]) == ("unknown", 6, 1)
 
 
-@pytest.mark.parametrize("body", [{"gpu": 1}, {"gpus": "1"}, {"gpus": -1}, {"gpus": 2**63}, {"gpus": 10**30}, [], None])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"gpus": 1},
+        {"weight": 0},
+        {"weight": 10**9},
+        {"parent": "nobody"},
+        {"lines": [{}]},
+        *({"lines": [{"family": "gpu", "limit": amount}]} for amount in ("1", -1, 2**63, 10**30)),
+        {"lines": [{"family": "gpu"}] * 65},
+        [],
+        None,
+    ],
+)
 def test_a_quota_that_is_wrong_is_refused(scene: Scene, body: object) -> None:
     assert scene.call("PUT", "/v1/tenants/lab", body).status == 422
     assert not scene.follower.world.tenants

@@ -26,7 +26,6 @@ from muster.wire.views import (
     StoryLine,
     Submitted,
     TaskCounts,
-    TenantView,
     WhyView,
 )
 
@@ -269,20 +268,10 @@ def test_detached_run_prints_the_number_alone(serve: Serve, capsys: pytest.Captu
     assert len(seen) == 2  # the second makes sure that the next command will know the job
 
 
-def test_nodes_and_tenants_show_free_and_used(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nodes_show_what_is_free(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     node = NodeView("n1", "up", Resources(8, 64_000, 2**30), Resources(6, 62_500, 2**29), 1)
-    tenant = TenantView("vision", 16, None, None, Resources(2, 1500))
-    serve({"GET /v1/nodes": (node,), "GET /v1/tenants": (tenant,)})
+    serve({"GET /v1/nodes": (node,)})
     assert output_of(capsys, "nodes").splitlines()[1].split() == ["n1", "up", "6/8", "62.5/64", "512Mi/1Gi", "1"]
-    assert output_of(capsys, "tenants").splitlines()[1].split() == ["vision", "2/16", "1.5/-", "0B/-"]
-
-
-def test_quota_set_keeps_what_is_not_named(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    tenant = TenantView("vision", 16, 4000, None, Resources())
-    seen = serve({"GET /v1/tenants": (tenant,), "PUT /v1/tenants/vision": None, "GET /v1/jobs": JobPage([])})
-    told = output_of(capsys, "quota", "set", "vision", "gpus=unlimited", "memory=1Gi")
-    assert told == "tenant vision may hold unlimited GPUs, 4 CPUs, 1Gi memory\n"
-    assert msgspec.json.decode(seen[1].body) == {"gpus": None, "cpu_milli": 4000, "memory_bytes": 2**30}
 
 
 def test_cancel_takes_several(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,8 @@ from muster.kernel.kernel import Kernel
 from muster.lifecycle.gang import RETAIN_MS
 from muster.model.errors import InvariantError, MusterError
 from muster.model.event import Cancel, Event, Exited, NodeSeen, SetTenant, Started, Submit
-from muster.model.job import Quota
 from muster.model.reason import Code, Done, Refused
+from muster.model.tenant import Tenant, limits
 from muster.units import MINUTE_MS, Resources
 from muster.wire.link import Committed, frame
 from muster.world.snapshot import digest
@@ -74,7 +74,7 @@ def test_a_question_rests_on_one_entry_while_the_fold_goes_on(tmp_path: Path) ->
 def test_it_folds_what_the_leader_commits(tmp_path: Path) -> None:
     async def scenes(stage: Stage) -> None:
         async with led(stage) as caller, followed(stage) as follower:
-            caller.ask(SetTenant("lab", Quota(gpus=4)), Submit(spec()))
+            caller.ask(SetTenant("lab", Tenant(lines=limits(gpus=4))), Submit(spec()))
             answer = (await caller.answered(2))[1]
             assert await follower.at_least(answer.seq, DEADLINE_S)
             await eventually(lambda: follower.world.seq == stage.world.seq)

@@ -18,8 +18,8 @@ from muster.control.loading import load_world
 from muster.control.writer import Picture, Writer
 from muster.model.event import Cancel, Exited, NodeSeen, SetTenant, Started, Submit
 from muster.model.instruction import Forget, Start, Stop
-from muster.model.job import Quota
 from muster.model.reason import Code, Done, Refused
+from muster.model.tenant import Tenant, limits
 from muster.units import Resources
 from muster.wire.link import Committed
 from muster.world.snapshot import digest
@@ -246,7 +246,9 @@ def test_a_clock_that_goes_back_is_held(tmp_path: Path) -> None:
 def test_a_restart_finds_the_same_world_from_its_snapshot(tmp_path: Path) -> None:
     async def scenes(stage: Stage) -> None:
         async with led(stage) as caller:
-            caller.ask(SetTenant("lab", Quota(gpus=4)), Submit(spec(tenant="lab", ask=Resources(gpus=2))))
+            caller.ask(
+                SetTenant("lab", Tenant(lines=limits(gpus=4))), Submit(spec(tenant="lab", ask=Resources(gpus=2)))
+            )
             await caller.answered(2)
             assert await stage.rest() == 0
             found = stage.store.find_snapshot()

@@ -6,13 +6,15 @@ import msgspec
 import pytest
 
 from muster.control.story import find_tries, show_devices, tell, view_from_story
-from muster.control.views import find_try, page_jobs, view_job, view_nodes, view_tenants, view_why
+from muster.control.tenants import view_tenants
+from muster.control.views import find_try, page_jobs, view_job, view_nodes, view_why
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.event import BarNode, Cancel, Event, Exited, NodeGone, NodeSeen, SetTenant, Started, Submit
-from muster.model.job import BarKind, Quota
+from muster.model.job import BarKind
 from muster.model.reason import Done
 from muster.model.spec import Spec
+from muster.model.tenant import Tenant, limits
 from muster.units import Resources
 from muster.wire.codec import Entry
 from muster.wire.views import BarView, Place, TaskCounts
@@ -156,7 +158,7 @@ def test_a_running_job_shows_its_places() -> None:
     assert view.phase == "running"
     assert view.places == [Place("node-1", 8, list(range(8))), Place("node-2", 1, [0])]
     assert [node.free.gpus for node in view_nodes(tale.world)] == [0, 7]
-    assert [(tenant.name, tenant.used.gpus) for tenant in view_tenants(tale.world)] == [("default", 9)]
+    assert [(tenant.name, tenant.used["gpu"]) for tenant in view_tenants(tale.world)] == [("default", 9_000_000)]
 
 
 def test_a_drained_node_shows_its_bar_and_its_jobs_tell_of_it() -> None:
@@ -199,7 +201,7 @@ def _ids(tale: Tale, state: str = "all", tenant: str = "", phase: str = "") -> l
 
 def test_why_says_who_is_ahead() -> None:
     tale = Tale()
-    tale.tell(SetTenant("lab", Quota(gpus=1)))
+    tale.tell(SetTenant("lab", Tenant(lines=limits(gpus=1))))
     for _ in range(3):
         last = tale.submit(gang=2, ask=Resources(gpus=8))
     why = view_why(tale.world, tale.world.jobs[last])

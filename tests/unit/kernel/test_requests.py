@@ -6,10 +6,10 @@ import pytest
 
 from muster.model import event, fact
 from muster.model.instruction import Start, Stop
-from muster.model.job import Quota
 from muster.model.phase import TaskPhase
 from muster.model.reason import Code, Done, Refused
 from muster.model.spec import KEY_CHARS_MAX
+from muster.model.tenant import GPU, GPU_ONE, Tenant, limits
 from muster.testing.rig import Rig, spec
 from muster.world.snapshot import digest
 
@@ -92,7 +92,7 @@ def test_a_cancel_stops_what_holds_a_place_and_waits_for_the_engine() -> None:
     outcome = rig.feed(event.Cancel(job))
     assert rig.phase(job) == "Stopping"
     assert outcome.instructions == [Stop(job, 1, 0, 2, 7)]
-    assert rig.world.ledger.used("default").gpus == 16
+    assert rig.world.ledger.held("default", GPU) == 16 * GPU_ONE
     rig.exit(job, 143)
     assert rig.phase(job) == "Cancelled"
     assert rig.world.ledger.holdings() == {}
@@ -126,15 +126,9 @@ def test_a_cancelled_array_ends_with_the_last_of_its_tasks() -> None:
 
 def test_a_tenant_is_set_once_and_said_once() -> None:
     rig = Rig()
-    assert rig.feed(event.SetTenant("lab", Quota(gpus=4))).facts == [fact.TenantSet("lab", Quota(gpus=4))]
-    assert rig.feed(event.SetTenant("lab", Quota(gpus=4))).facts == []
-
-
-@pytest.mark.parametrize("limit", [-1, 2**62 + 1])
-def test_a_wrong_quota_is_refused(limit: int) -> None:
-    for quota in (Quota(gpus=limit), Quota(cpu_milli=limit), Quota(memory_bytes=limit)):
-        assert refusal(Rig(), event.SetTenant("lab", quota)) == Code.BAD_AMOUNT
-    assert refusal(Rig(), event.SetTenant("no such name\n", Quota())) == Code.BAD_NAME
+    lab = Tenant(lines=limits(gpus=4))
+    assert rig.feed(event.SetTenant("lab", lab)).facts == [fact.TenantSet("lab", lab)]
+    assert rig.feed(event.SetTenant("lab", lab)).facts == []
 
 
 def test_a_smaller_quota_takes_nothing_away() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muster.model import event
-from muster.model.reason import Code
+from muster.model.reason import Code, Reason
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.reasons import explain, never_fits, quota_room
 from muster.testing.rig import Rig, spec
@@ -68,7 +68,7 @@ def test_why_a_job_waits() -> None:
     late = rig.submit(8, gang=2, tenant="b")
     why_poor = explain(rig.world, rig.job(poor))
     assert why_poor is not None
-    assert (why_poor.reason.code, why_poor.reason.needed, why_poor.reason.available) == (Code.OVER_QUOTA, 8, 0)
+    assert why_poor.reason == Reason(Code.OVER_QUOTA, "gpu", 8_000_000, 0, "a")
     why_late = explain(rig.world, rig.job(late))
     assert why_late is not None
     assert (why_late.reason.code, why_late.reason.needed, why_late.reason.available) == (Code.NO_ROOM, 2, 0)
@@ -90,10 +90,10 @@ def test_room_under_a_quota() -> None:
     rig = Rig(nodes=2)
     rig.tenant("a", gpus=7, cpu_milli=100_000)
     rig.submit(2, array=5, tenant="a")
-    assert quota_room(rig.world, rig.job(1)) == 0
+    assert quota_room(rig.world, rig.job(1), rig.world.site_of(0)) == 0
     rig.tenant("a", gpus=16)
-    assert rig.world.ledger.used("a").gpus == 10
-    assert quota_room(rig.world, rig.job(1)) == 3
+    assert rig.world.ledger.held("a", "gpu") == 10_000_000
+    assert quota_room(rig.world, rig.job(1), rig.world.site_of(0)) == 3
 
 
 def test_what_never_fits_says_how_much_would() -> None:

@@ -93,7 +93,7 @@ def test_what_a_draft_does_not_take_is_not_offered(monkeypatch: pytest.MonkeyPat
     rig.submit(8)
     wide = rig.submit(8, gang=2)
     assert options_of(rig, wide) == [Option("gang", 2, 1), Option("gpus", 8, 4)]
-    monkeypatch.setattr(options, "find_gang", lambda _fleet, ask, _gang, _needs: None if ask.gpus == 8 else [])
+    monkeypatch.setattr(options, "find_gang", lambda _fleet, ask, _gang, _needs, _pools: None if ask.gpus == 8 else [])
     assert [option.field for option in find_options(rig.world, rig.job(wide))] == ["gpus"]
 
 

@@ -11,9 +11,10 @@ import pytest
 from scripted_server import Answer, ScriptedServer
 
 from muster.model.errors import ConflictError, RejectedError
-from muster.model.job import BarKind, Quota
+from muster.model.job import BarKind
 from muster.model.reason import Code
 from muster.model.spec import Spec
+from muster.model.tenant import Line, Tenant
 from muster.sdk import Client
 from muster.sdk.errors import NoServerError, RefusedError, UnfitError, code_of, words_of
 from muster.sdk.home import Address, Home
@@ -222,11 +223,16 @@ def test_logs_that_are_not_followed_end_where_the_output_does(server: ScriptedSe
     assert list(client.logs(7)) == [b"one\n"]
 
 
-def test_a_quota_is_sent_whole_and_its_tenant_quoted(server: ScriptedServer, client: Client) -> None:
-    server.script = [Answer(200, None)]
-    client.set_quota("team/a", Quota(gpus=16))
-    assert server.seen[0].path == "/v1/tenants/team%2Fa"
-    assert msgspec.json.decode(server.seen[0].body) == {"gpus": 16, "cpu_milli": None, "memory_bytes": None}
+def test_a_tenant_is_sent_whole_and_its_name_quoted(server: ScriptedServer, client: Client) -> None:
+    server.script = [Answer(200, Changed(3)), Answer(200, Changed(4))]
+    client.set_tenant("team/a", Tenant("team", 2, (Line("h100", "eu", 8, 16),)))
+    client.drop_tenant("team/a")
+    assert [(item.method, item.path) for item in server.seen] == [
+        ("PUT", "/v1/tenants/team%2Fa"),
+        ("DELETE", "/v1/tenants/team%2Fa"),
+    ]
+    line = {"family": "h100", "scope": "eu", "guaranteed": 8, "limit": 16, "lend": None}
+    assert msgspec.json.decode(server.seen[0].body) == {"parent": "team", "weight": 2, "lines": [line]}
 
 
 def test_a_bar_is_named_by_its_node_and_kind(server: ScriptedServer, client: Client) -> None:

@@ -1,15 +1,10 @@
-"""Queue, tasks, timers and ledger: indexes that follow from the content, in the order of ids."""
+"""Queue, tasks and timers: indexes that follow from the content, in the order of ids."""
 
 from __future__ import annotations
 
-import pytest
-
-from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.phase import Queued, Run, Running, Succeeded, TaskPhase
 from muster.testing.rig import Rig, spec
-from muster.units import AMOUNT_MAX, Resources
-from muster.world.ledger import Ledger
 from muster.world.queue import Queue
 from muster.world.seats import seats_on
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
@@ -160,19 +155,6 @@ def test_timers_forget_what_was_outlived() -> None:
     assert timers.take_ended({1: over}, lambda _: False, 9) == []
     assert timers.take_ended({1: over}, lambda _: True, 9) == [1]
     assert timers.find_ended({}) is None
-
-
-def test_the_ledger_stays_in_range() -> None:
-    ledger = Ledger()
-    ledger.charge("a", Resources(2), 3)
-    assert ledger.used("a") == Resources(6)
-    with pytest.raises(InvariantError):
-        ledger.refund("a", Resources(2), 4)
-    with pytest.raises(InvariantError):
-        ledger.charge("a", Resources(AMOUNT_MAX), 1)
-    ledger.refund("a", Resources(2), 3)
-    assert ledger.holdings() == {}
-    assert ledger.used("a") == Resources()
 
 
 def test_who_sits_on_a_node() -> None:

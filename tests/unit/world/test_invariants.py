@@ -10,8 +10,9 @@ import pytest
 from muster.lifecycle.gang import TABLE
 from muster.model import event, fact
 from muster.model.errors import InvariantError
-from muster.model.job import Bar, BarKind, NodePhase, Quota
+from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.phase import Queued, TaskPhase, Why
+from muster.model.tenant import Tenant, limits
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
 from muster.wire.codec import encode_entry
@@ -54,7 +55,16 @@ def lose_a_line(world: World) -> None:
 
 
 def leak_quota(world: World) -> None:
-    world.ledger.charge("a", Resources(1), 1)
+    world.ledger.charge("a", world.site_of(0), Resources(1), 1)
+
+
+def leak_quota_above(world: World) -> None:
+    kind, cells = world.ledger.cells("", "cpu", "")
+    cells[0][kind] += 1
+
+
+def miscount_what_is_healthy(world: World) -> None:
+    world.sites.healthy[0][0] += 1
 
 
 def leak_cpu(world: World) -> None:
@@ -129,6 +139,8 @@ DAMAGE: dict[Callable[[World], None], str] = {
     lose_a_job: "accepted jobs are queued, active, over or retired",
     lose_a_line: "the queue is everybody who waits",
     leak_quota: "the ledger is the sum of the leases",
+    leak_quota_above: "the ledger is the sum of the leases",
+    miscount_what_is_healthy: "sites are those of the nodes",
     leak_cpu: "free is capacity minus what is held",
     empty_a_cell: "the index is what is free",
     shorten_a_gang: "a gang holds all its places or none",
@@ -223,7 +235,7 @@ WRONG: dict[str, tuple[str, list[fact.Fact]]] = {
         "a start stays within its tenant's quota",
         [
             NODE,
-            fact.TenantSet("default", Quota(gpus=1)),
+            fact.TenantSet("default", Tenant(lines=limits(gpus=1))),
             fact.Accepted(1, spec(2)),
             fact.Placed([1], [1], [1], [0], [1], [3]),
         ],

@@ -11,7 +11,7 @@ from muster.model.job import BarKind
 from muster.model.reason import Code
 from muster.testing.rig import Rig
 from muster.world.invariants import check_world
-from muster.world.snapshot import digest, restore, snapshot
+from muster.world.snapshot import FORMAT, digest, restore, snapshot
 
 
 def busy_rig() -> Rig:
@@ -90,7 +90,7 @@ def test_a_bar_on_a_node_that_is_not_there_is_damage() -> None:
 
 def test_a_newer_snapshot_is_refused_even_if_it_could_be_read() -> None:
     content = msgspec.msgpack.decode(snapshot(busy_rig().world))
-    content["format"] = 2
+    content["format"] = FORMAT + 1
     with pytest.raises(StoreError) as caught:
         restore(msgspec.msgpack.encode(content))
     assert caught.value.reason.code == Code.JOURNAL_NEWER

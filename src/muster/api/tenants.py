@@ -1,0 +1,80 @@
+"""Tenants over HTTP: the quota tree, its lines and what is held of them. A tenant is sent whole; the kernel judges."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, TypeAlias
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.jobs import CAUSE, answer_response, read_response, read_world
+from muster.api.params import read_body
+from muster.api.problems import JsonResponse
+from muster.control.follower import Follower
+from muster.control.tenants import view_tenants
+from muster.model.event import DropTenant, SetTenant
+from muster.model.reason import Refused
+from muster.model.tenant import LINES_MAX, Line, Tenant
+from muster.units import AMOUNT_MAX
+from muster.wire.link import Answer
+from muster.wire.views import Changed
+
+Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
+
+
+class LineBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line as a client sends it: a limit that is left out is none, and without `lend` all that is unused is lent."""
+
+    family: str
+    scope: str = ""
+    guaranteed: Amount = 0
+    limit: Amount | None = None
+    lend: Amount | None = None
+
+
+class TenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tenant as a client sends it; without a parent it stands below the root."""
+
+    parent: str = ""
+    weight: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX)] = 1
+    lines: Annotated[tuple[LineBody, ...], msgspec.Meta(max_length=LINES_MAX)] = ()
+
+
+_decoder: Final = msgspec.json.Decoder(TenantBody)
+
+
+class Tenants:
+    """The routes about tenants."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        path = "/v1/tenants/{name:path}"
+        self.routes = [
+            Route("/v1/tenants", self.list, methods=["GET"]),
+            Route(path, self.set, methods=["PUT"]),
+            Route(path, self.drop, methods=["DELETE"]),
+        ]
+
+    async def list(self, request: Request) -> Response:
+        """Every tenant that was named or holds something."""
+        world = await read_world(request, self._follower)
+        return read_response(world, view_tenants(world))
+
+    async def set(self, request: Request) -> Response:
+        """Put a tenant into the tree, or change it there."""
+        body = await read_body(request, _decoder, "tenant")
+        lines = tuple(Line(*msgspec.structs.astuple(line)) for line in body.lines)
+        tenant = Tenant(body.parent, body.weight, lines)
+        return _respond(await self._follower.ask(SetTenant(request.path_params["name"], tenant, CAUSE)))
+
+    async def drop(self, request: Request) -> Response:
+        """Take a tenant out of the tree."""
+        return _respond(await self._follower.ask(DropTenant(request.path_params["name"], CAUSE)))
+
+
+def _respond(answer: Answer) -> Response:
+    if isinstance(answer.reply, Refused):
+        return answer_response(answer, 200)
+    return JsonResponse(Changed(answer.seq), headers={"Muster-Seq": str(answer.seq)})

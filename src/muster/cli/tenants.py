@@ -1,0 +1,162 @@
+"""`muster tenants` and `muster quota`: the tree of tenants, who may hold how much of what, and who does.
+
+A line is written KIND=AMOUNT: `gpus`, `cpus` and `memory`, or the name of a family of GPUs; with a colon, only in a
+region or cluster (`h100:eu/alpha=16`). What is not named stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import click
+import msgspec
+
+from muster.cli.printing import print_json, print_table
+from muster.model.tenant import CPU, GPU, Line, Tenant, name_line, parse_amount, show_amount
+from muster.sdk.client import Client
+from muster.units import Limit
+from muster.wire.views import LineView, TenantView
+
+UNLIMITED: Final = "unlimited"
+ALL: Final = "all"
+_FAMILIES: Final = {"gpus": GPU, "cpus": CPU}
+
+replace = msgspec.structs.replace
+
+
+@click.command()
+@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
+def tenants(output: str) -> None:
+    """List tenants, their quotas and their use."""
+    with Client() as client:
+        views = client.tenants()
+    if output == "json":
+        print_json(views)
+    elif output == "name":
+        click.echo("".join(f"{view.name}\n" for view in views), nl=False)
+    elif not views:
+        click.echo("no tenant yet: one appears with its first job or with `muster quota set`", err=True)
+    else:
+        heads = ("TENANT", "WEIGHT", "LINE", "USED", "GUARANTEED", "LIMIT", "LENDS")
+        print_table(heads, [row for view in views for row in _rows(views, view)])
+
+
+@click.group()
+def quota() -> None:
+    """Set what a tenant may hold at once."""
+
+
+@quota.command("set")
+@click.argument("tenant")
+@click.argument("limits", nargs=-1, metavar="[KIND=LIMIT]...")
+@click.option("--parent", metavar="TENANT", help="Stand below it; '' is the root.")
+@click.option("--weight", type=int, metavar="N", help="Its part among its siblings.")
+@click.option("--guarantee", multiple=True, metavar="KIND=AMOUNT", help="Its own whenever it wants it; 0 is none.")
+@click.option("--lend", multiple=True, metavar="KIND=AMOUNT", help="Lend no more of an unused guarantee, or `all`.")
+def set_quota(
+    tenant: str,
+    limits: tuple[str, ...],
+    parent: str | None,
+    weight: int | None,
+    guarantee: tuple[str, ...],
+    lend: tuple[str, ...],
+) -> None:
+    """Set limits of TENANT: gpus=16 cpus=64 memory=512Gi h100:eu=8. What is not named stays; `unlimited` lifts one."""
+    changes = [*_parse("limit", limits), *_parse("guaranteed", guarantee), *_parse("lend", lend)]
+    if not changes and parent is None and weight is None:
+        raise click.UsageError("say what to set: limits such as gpus=16, --guarantee, --lend, --parent or --weight")
+    with Client() as client:
+        known = next((view for view in client.tenants() if view.name == tenant), TenantView(tenant))
+        after = Tenant(
+            known.parent if parent is None else parent,
+            known.weight if weight is None else weight,
+            _change(known.lines, changes),
+        )
+        client.set_tenant(tenant, after)
+        client.settle()
+    click.echo(f"tenant {tenant} may hold {_show_lines(after.lines)}")
+
+
+@quota.command("drop")
+@click.argument("tenant")
+def drop_quota(tenant: str) -> None:
+    """Take TENANT out of the tree: nobody may be below it, and nothing of it may wait or run."""
+    with Client() as client:
+        client.drop_tenant(tenant)
+        client.settle()
+    click.echo(f"tenant {tenant} has no quota and no place in the tree any more")
+
+
+Change = tuple[str, str, str, Limit]
+"""A line's family and scope, the field, and what it shall be."""
+
+
+def _parse(field: str, texts: Iterable[str]) -> list[Change]:
+    return [_parse_change(field, text) for text in texts]
+
+
+def _parse_change(field: str, text: str) -> Change:
+    line, equals, amount = text.partition("=")
+    kind, colon, scope = line.partition(":")
+    if not (equals and kind and amount) or bool(colon) != bool(scope):
+        raise click.UsageError(f"{text!r} is not a line such as gpus=16, memory=512Gi or h100:eu/alpha=8")
+    family = _FAMILIES.get(kind, kind)
+    lifts = {"limit": UNLIMITED, "lend": ALL}
+    return family, scope, field, None if amount == lifts.get(field) else parse_amount(family, amount)
+
+
+def _change(known: Iterable[LineView], changes: Iterable[Change]) -> tuple[Line, ...]:
+    """The lines with their changes; one that says nothing any more is left out."""
+    lines = {(one.family, one.scope): Line(one.family, one.scope, one.guaranteed, one.limit, one.lend) for one in known}
+    for family, scope, field, value in changes:
+        before = lines.get((family, scope), Line(family, scope))
+        lines[(family, scope)] = replace(before, **{field: value})
+    return tuple(lines[key] for key in sorted(lines) if lines[key] != Line(*key))
+
+
+def _rows(views: Sequence[TenantView], view: TenantView) -> list[tuple[str, ...]]:
+    """A row for each line, and for each family that is held without one; the name stands on the first."""
+    depth = _depth({other.name: other.parent for other in views}, view.name)
+    held = [
+        family for family in sorted(view.used) if all((line.family, line.scope) != (family, "") for line in view.lines)
+    ]
+    lines = [*view.lines, *(LineView(family, used=view.used[family]) for family in held)]
+    cells = [_cells(line) for line in lines] or [("-", "-", "-", "-", "-")]
+    heads = [("  " * depth + view.name, str(view.weight)), *[("", "")] * (len(cells) - 1)]
+    return [(*head, *rest) for head, rest in zip(heads, cells, strict=True)]
+
+
+def _cells(line: LineView) -> tuple[str, ...]:
+    def show(amount: int | None, none: str) -> str:
+        return none if amount is None else show_amount(line.family, amount)
+
+    guaranteed = show(line.guaranteed or None, "-")
+    if line.impaired:
+        guaranteed += f" ({show(line.guaranteed - line.impaired, '')} healthy)"
+    lends = show(line.lend, ALL) if line.guaranteed else "-"
+    return name_line(line.family, line.scope), show(line.used, "-"), guaranteed, show(line.limit, "-"), lends
+
+
+def _depth(parents: dict[str, str], name: str) -> int:
+    depth = 0
+    while parents.get(name):
+        name, depth = parents[name], depth + 1
+    return depth
+
+
+def _show_lines(lines: Iterable[Line]) -> str:
+    return "; ".join(_show_line(line) for line in lines) or "whatever there is"
+
+
+def _show_line(line: Line) -> str:
+    """`gpu: at most 64 GPUs, 32 GPUs guaranteed, lends 8 GPUs`."""
+    parts = [] if line.limit is None else [f"at most {show_amount(line.family, line.limit)}"]
+    if line.guaranteed:
+        parts.append(f"{show_amount(line.family, line.guaranteed)} guaranteed")
+    if line.lend is not None:
+        parts.append(f"lends {show_amount(line.family, line.lend)}")
+    return f"{name_line(line.family, line.scope)}: {', '.join(parts)}"
+
+
+COMMANDS = {"tenants": tenants, "quota": quota}

@@ -1,0 +1,49 @@
+"""Tenants as a reader sees them: the tree from the root down, each line with what is held and what is impaired."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from muster.model.tenant import FLEET, ROOT, Line
+from muster.wire.views import LineView, TenantView
+from muster.world.quota import children_of
+from muster.world.world import World
+
+
+def view_tenants(world: World) -> list[TenantView]:
+    """Every tenant that was named or holds something: each before those below it, by name."""
+    tenants = dict(world.tenants)
+    for name, _, _ in world.ledger.holdings():
+        if name != ROOT:
+            tenants.setdefault(name, world.tenant_of(name))
+    return [view_tenant(world, name) for name in _walk(children_of(tenants), ROOT)]
+
+
+def view_tenant(world: World, name: str) -> TenantView:
+    """One tenant."""
+    tenant = world.tenant_of(name)
+    used = {
+        family: amount
+        for (owner, family, scope), amount in world.ledger.holdings().items()
+        if owner == name and scope == FLEET
+    }
+    return TenantView(name, tenant.parent, tenant.weight, [_line(world, name, line) for line in tenant.lines], used)
+
+
+def _line(world: World, name: str, line: Line) -> LineView:
+    share = world.quotas.funds()[(line.family, line.scope)].shares.get(name)
+    return LineView(
+        family=line.family,
+        scope=line.scope,
+        guaranteed=line.guaranteed,
+        limit=line.limit,
+        lend=line.lend,
+        used=world.ledger.held(name, line.family, line.scope),
+        impaired=0 if share is None or not line.guaranteed else share.claim - share.whole,
+    )
+
+
+def _walk(children: dict[str, list[str]], name: str) -> Iterator[str]:
+    for child in children.get(name, ()):
+        yield child
+        yield from _walk(children, child)

@@ -1,0 +1,403 @@
+"""The quota algebra: where a tenant stands with more of something, in small functions over integers.
+
+A *fund* is all there is of one (family, scope). Tenants with a guarantee there have a *share* of it, in a tree like
+their own; `used` is what a share's cells of the ledger hold.
+
+    whole     a guarantee, as far as healthy capacity covers all of them
+    own       the part of it that no child's guarantee takes
+    load      what a tenant and those below it hold beyond the guarantees of its children
+    inside    how much more stays within the guarantees on the way up to the root
+    kept      what others must leave: the unused guarantee that is not lent
+
+What is more than `inside` is borrowed: it must be within every limit on the way up, and what everybody else keeps must
+stay free. A fund in which nobody has a guarantee has no owners, so nothing there is borrowed. Nothing here knows jobs
+or nodes, or what is done about where a tenant stands.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from muster.model.reason import Code
+from muster.model.record import Record
+from muster.model.spec import Spec
+from muster.model.tenant import CPU, DEVICE_MILLI, MEMORY, ROOT, Line, Tenant
+from muster.units import Limit, Resources
+from muster.world.ledger import Cell, Ledger
+from muster.world.sites import Site, Sites
+
+
+class Standing(enum.IntEnum):
+    """Where a tenant would stand with so much more."""
+
+    INSIDE = 0
+    BORROWING = 1
+    OVER = 2
+
+
+_INSIDE, _BORROWING, _OVER = Standing  # members are slow to look up
+
+
+class Share:
+    """A tenant's part of a fund. `claim` is its guarantee, `own_claim` the part that is no child's; `whole` and `own`
+    are what healthy capacity leaves of them."""
+
+    __slots__ = ("cells", "children", "claim", "kind", "lend", "name", "own", "own_claim", "parent", "whole")
+
+    def __init__(self, name: str, kind: int, cells: Sequence[Cell], parent: Share | None, lend: Limit = None) -> None:
+        self.name = name
+        self.kind = kind
+        self.cells = cells
+        self.parent = parent
+        self.lend = lend
+        self.children: list[Share] = []
+        self.claim = self.own_claim = self.whole = self.own = 0
+
+    def used(self) -> int:
+        """What it holds, with all below it."""
+        return count(self.cells, self.kind)
+
+
+def count(cells: Sequence[Cell], kind: int) -> int:
+    """What cells hold of one kind."""
+    return sum([cell[kind] for cell in cells])
+
+
+def load(share: Share) -> int:
+    """What is held in a share beyond what its children's guarantees cover."""
+    return share.used() - sum(absorbed(child) for child in share.children) if share.children else share.used()
+
+
+def absorbed(share: Share) -> int:
+    """What is held in a share and covered by its guarantee; the rest weighs on the share above."""
+    return share.used() - max(0, load(share) - share.own)
+
+
+def inside(share: Share, wanted: int) -> int:
+    """How much more a share could hold within its guarantee, and then within what those above it have to spare; once
+    that is as much as is wanted, nobody looks further."""
+    here = max(0, share.own - load(share)) if share.own else 0
+    if here >= wanted or share.parent is None:
+        return here
+    return here + inside(share.parent, wanted - here)
+
+
+def kept(share: Share) -> int:
+    """The unused guarantee of a share that it does not lend, or its children do not, whichever is more."""
+    lent = share.whole if share.lend is None else share.lend
+    return max(0, share.whole - lent - share.used(), sum(kept(child) for child in share.children))
+
+
+def kept_elsewhere(share: Share, but: Share | None = None) -> int:
+    """What everybody keeps who is not on the way from a share up to the root."""
+    here = sum(kept(child) for child in share.children if child is not but)
+    return here if share.parent is None else here + kept_elsewhere(share.parent, share)
+
+
+def inside_at_most(share: Share) -> int:
+    """What `inside` could ever be: nobody holds anything and everything is healthy."""
+    return share.own_claim if share.parent is None else share.own_claim + inside_at_most(share.parent)
+
+
+def apportion(total: int, claims: Sequence[int]) -> list[int]:
+    """Claims, or what is left of each when there is less: parts by largest remainder, ties to whoever comes first."""
+    wanted = sum(claims)
+    if wanted <= total:
+        return list(claims)
+    parts = [total * claim // wanted for claim in claims]
+    by_remainder = sorted(range(len(claims)), key=lambda index: (-(total * claims[index] % wanted), index))
+    for index in by_remainder[: total - sum(parts)]:
+        parts[index] += 1
+    return parts
+
+
+def shrink(share: Share, whole: int) -> None:
+    """Give a share this much of its claim, and its children theirs of it; they add up."""
+    share.whole = whole
+    share.own, *parts = apportion(whole, [share.own_claim, *(child.claim for child in share.children)])
+    for child, part in zip(share.children, parts, strict=True):
+        shrink(child, part)
+
+
+class Fund:
+    """All of one (family, scope): the limits of those who have one, and the shares of those who have a guarantee."""
+
+    __slots__ = ("family", "has_keepers", "kind", "limits", "root", "scope", "shares", "sites")
+
+    def __init__(self, family: str, scope: str, root: Share) -> None:
+        self.family = family
+        self.scope = scope
+        self.kind = root.kind
+        self.limits: dict[str, int] = {}
+        self.root = root
+        self.shares: dict[str, Share] = {ROOT: root}
+        self.sites: list[int] = []
+        self.has_keepers = False
+
+    def has_site(self, site: Site) -> bool:
+        """Whether what is held on a site counts here."""
+        return self.scope in site.scopes() and self.family in (site.family, CPU, MEMORY)
+
+
+class Bound(Record, frozen=True):
+    """What keeps a tenant from more: whose line it is that binds, and how much is left there."""
+
+    code: Code
+    tenant: str
+    family: str
+    scope: str
+    needed: int
+    room: int
+
+
+class Check(NamedTuple):
+    """What a tenant has to look at in one fund: the limits on its way up, as (cells, limit, name) and the lowest first,
+    and the nearest share, if there are any."""
+
+    kind: int
+    limits: tuple[tuple[Sequence[Cell], int, str], ...]
+    share: Share | None
+    fund: Fund
+
+
+class Bounds(Protocol):
+    """A way to tell what bounds a tenant in one fund."""
+
+    def __call__(self, check: Check, more: int, /, *, evictable: bool) -> Iterator[Bound]: ...
+
+
+class Quotas:
+    """The funds of a world and what each tenant has to look at: an index over tenants, sites and ledger, made when it
+    is first asked for after one of them changed."""
+
+    __slots__ = ("_checks", "_funds", "_has_keepers", "_is_flat", "_is_known", "_ledger", "_sites", "_tenants")
+
+    def __init__(self, tenants: Mapping[str, Tenant], ledger: Ledger, sites: Sites) -> None:
+        self._tenants = tenants
+        self._ledger = ledger
+        self._sites = sites
+        self._funds: dict[tuple[str, str], Fund] | None = None
+        self._checks: list[dict[str, tuple[Check, ...]]] = []
+        self._is_known = False
+        self._has_keepers = False
+        self._is_flat = True
+
+    # -- what is asked -------------------------------------------------------------------------------------------
+
+    def standing(self, tenant: str, site: Site, ask: Resources, tasks: int) -> Standing:
+        """Where a tenant would stand with `tasks` more of an ask on a site. What is not asked for cannot be over."""
+        if not self._is_known:
+            self.funds()
+        checks = self._checks[site.number].get(tenant)
+        if checks is None:
+            checks = self.checks(tenant, site)
+        found = _INSIDE
+        each = ((ask.gpus * DEVICE_MILLI + ask.gpu_milli) * site.units, ask.cpu_milli, ask.memory_bytes)
+        for kind, limits, share, fund in checks:
+            more = each[kind] * tasks
+            if not more:
+                continue
+            for cells, limit, _ in limits:
+                after = more
+                for cell in cells:
+                    after += cell[kind]
+                if after > limit:
+                    return _OVER
+            if share is not None and more > inside(share, more):
+                found = _BORROWING
+                if fund.has_keepers and more > self._borrowable(fund, share):
+                    return _OVER
+        return found
+
+    def may_ever(self, site: Site, spec: Spec) -> bool:
+        """Whether a gang of a spec could start on a site if nobody held anything."""
+        ask = spec.ask
+        each = ((ask.gpus * DEVICE_MILLI + ask.gpu_milli) * site.units, ask.cpu_milli, ask.memory_bytes)
+        for kind, limits, share, _ in self.checks(spec.tenant, site):
+            more = each[kind] * spec.gang
+            if limits and more > limits[0][1]:
+                return False
+            if share is not None and not spec.evictable and more > inside_at_most(share):
+                return False
+        return True
+
+    def headroom(self, tenant: str, site: Site, ask: Resources, most: int, *, evictable: bool) -> int:
+        """How many of `most` more tasks of an ask a tenant may start on a site; what must stay may not borrow."""
+        each = site.amounts(ask)
+        for check in self.checks(tenant, site):
+            if each[check.kind]:
+                for bound in self._bounds(check, each[check.kind] * most, evictable=evictable):
+                    most = min(most, max(0, bound.room) // each[check.kind])
+        return most
+
+    def find_bound(self, tenant: str, site: Site, ask: Resources, tasks: int, *, evictable: bool) -> Bound | None:
+        """The first thing that keeps a tenant from `tasks` more of an ask on a site now."""
+        return self._find_bound(tenant, site, ask, tasks, self._bounds, evictable=evictable)
+
+    def find_lasting_bound(
+        self, tenant: str, site: Site, ask: Resources, tasks: int, *, evictable: bool
+    ) -> Bound | None:
+        """The first thing that would keep it from them even if nobody held anything."""
+        return self._find_bound(tenant, site, ask, tasks, _lasting_bounds, evictable=evictable)
+
+    def funds(self) -> Mapping[tuple[str, str], Fund]:
+        """Every fund that a line is about."""
+        if self._funds is None:
+            self._funds = self._build()
+        if not self._is_known:
+            self._measure(self._funds.values())
+        return self._funds
+
+    def healthy(self, fund: Fund) -> int:
+        """What there is of a fund on nodes that are up and unbarred."""
+        return sum(self._sites.healthy[number][fund.kind] for number in fund.sites)
+
+    def free(self, fund: Fund) -> int:
+        """What of it nobody holds."""
+        closed = sum(self._sites.closed[number][fund.kind] for number in fund.sites)
+        return self.healthy(fund) - fund.root.used() + closed
+
+    def checks(self, tenant: str, site: Site) -> tuple[Check, ...]:
+        """All that a tenant has to look at before it holds something on a site."""
+        if not self._is_known:
+            self.funds()
+        known = self._checks[site.number].get(tenant)
+        if known is None:
+            known = self._checks[site.number][tenant] = tuple(self._gather(tenant, site))
+        return known
+
+    def find_kin(self, tenant: str, names: Collection[str]) -> list[str]:
+        """Those among `names` to whom it matters that a tenant gave something back: all below the same child of the
+        root, who share its lines; or everybody, if some keep what they do not use."""
+        self.funds()
+        if self._has_keepers:
+            return list(names)
+        if self._is_flat:
+            return [tenant] if tenant in names else []
+        top = self._ledger.chain(tenant)[-2]
+        return [name for name in names if self._ledger.chain(name)[-2] == top]
+
+    # -- what changed --------------------------------------------------------------------------------------------
+
+    def forget_tenants(self) -> None:
+        """The tree or its lines changed."""
+        self._funds = None
+        self._is_known = False
+
+    def forget_nodes(self) -> None:
+        """Nodes or their sites changed."""
+        self._is_known = False
+
+    # -- the pieces ----------------------------------------------------------------------------------------------
+
+    def _find_bound(
+        self, tenant: str, site: Site, ask: Resources, tasks: int, bounds: Bounds, *, evictable: bool
+    ) -> Bound | None:
+        amounts = site.amounts(ask, tasks)
+        for check in self.checks(tenant, site):
+            more = amounts[check.kind]
+            for bound in bounds(check, more, evictable=evictable) if more else ():
+                if bound.room < more:
+                    return bound
+        return None
+
+    def _bounds(self, check: Check, more: int, *, evictable: bool) -> Iterator[Bound]:
+        """Everything that bounds a tenant in one fund now, whether it binds or not."""
+        fund, share = check.fund, check.share
+        for cells, limit, name in check.limits:
+            room = limit - count(cells, check.kind)
+            yield Bound(Code.OVER_QUOTA, name, fund.family, fund.scope, more, room)
+        if share is None:
+            return
+        room = inside(share, more)
+        if not evictable:
+            yield Bound(Code.MAY_NOT_BORROW, share.name, fund.family, fund.scope, more, room)
+        elif fund.has_keepers:
+            room = max(room, self._borrowable(fund, share))
+            yield Bound(Code.NOTHING_TO_BORROW, share.name, fund.family, fund.scope, more, room)
+
+    def _borrowable(self, fund: Fund, share: Share) -> int:
+        """What is free and kept by nobody else. Where nobody keeps anything it is not asked: room alone decides."""
+        return self.free(fund) - kept_elsewhere(share)
+
+    def _gather(self, tenant: str, site: Site) -> Iterator[Check]:
+        chain, ledger = self._ledger.chain(tenant), self._ledger
+        for fund in self.funds().values():
+            if not fund.has_site(site):
+                continue
+            limits = [
+                (ledger.cells(name, fund.family, fund.scope)[1], fund.limits[name], name)
+                for name in chain
+                if name in fund.limits
+            ]
+            limits.sort(key=lambda item: item[1])
+            nearest = next(fund.shares[name] for name in chain if name in fund.shares)
+            share = nearest if fund.root.children else None
+            if limits or share is not None:
+                yield Check(fund.kind, tuple(limits), share, fund)
+
+    def _build(self) -> dict[tuple[str, str], Fund]:
+        funds: dict[tuple[str, str], Fund] = {}
+        children = children_of(self._tenants)
+        for name in sorted(self._tenants):
+            for line in self._tenants[name].lines:
+                key = (line.family, line.scope)
+                fund = funds.get(key)
+                if fund is None:
+                    fund = funds[key] = Fund(*key, Share(ROOT, *self._ledger.cells(ROOT, *key), None))
+                if line.limit is not None:
+                    fund.limits[name] = line.limit
+        for fund in funds.values():
+            self._add_shares(fund, fund.root, children)
+        self._has_keepers = any(fund.has_keepers for fund in funds.values())
+        self._is_flat = all(one.parent == ROOT for one in self._tenants.values())
+        return {key: funds[key] for key in sorted(funds)}
+
+    def _add_shares(self, fund: Fund, share: Share, children: Mapping[str, Sequence[str]]) -> int:
+        """Hang the shares of all below a tenant into the tree, and give back what they claim together."""
+        for name in children.get(share.name, ()):
+            line = find_line(self._tenants[name], fund.family, fund.scope)
+            cells = self._ledger.cells(name, fund.family, fund.scope)
+            child = Share(name, *cells, share, None if line is None else line.lend)
+            below = self._add_shares(fund, child, children)
+            child.claim = (line.guaranteed if line is not None else 0) or below
+            child.own_claim = child.claim - below
+            if child.claim:
+                share.children.append(child)
+                fund.shares[name] = child
+                fund.has_keepers |= child.lend is not None
+        share.claim = sum(child.claim for child in share.children)
+        return share.claim
+
+    def _measure(self, funds: Iterable[Fund]) -> None:
+        """Which sites each fund has, and what healthy capacity leaves of the guarantees."""
+        for fund in funds:
+            fund.sites = [site.number for site in self._sites.all if fund.has_site(site)]
+            if fund.root.children:
+                shrink(fund.root, min(fund.root.claim, self.healthy(fund)))
+        self._checks = [{} for _ in self._sites.all]
+        self._is_known = True
+
+
+def _lasting_bounds(check: Check, more: int, *, evictable: bool) -> Iterator[Bound]:
+    """What would bound a tenant in one fund if nobody held anything and everything were healthy."""
+    fund, share = check.fund, check.share
+    for _, limit, name in check.limits:
+        yield Bound(Code.OVER_QUOTA, name, fund.family, fund.scope, more, limit)
+    if share is not None and not evictable:
+        yield Bound(Code.MAY_NOT_BORROW, share.name, fund.family, fund.scope, more, inside_at_most(share))
+
+
+def children_of(tenants: Mapping[str, Tenant]) -> dict[str, list[str]]:
+    """The names right below each name, in order."""
+    found: dict[str, list[str]] = {}
+    for name in sorted(tenants):
+        found.setdefault(tenants[name].parent, []).append(name)
+    return found
+
+
+def find_line(tenant: Tenant, family: str, scope: str) -> Line | None:
+    """A tenant's line for a family and scope."""
+    return next((line for line in tenant.lines if (line.family, line.scope) == (family, scope)), None)

@@ -1,0 +1,123 @@
+"""Sites: where capacity counts. A site is what nodes have in common for the quota: family, units, region, cluster.
+
+Every slot has its site, found by one read of a list. Per site there is also what is healthy (nodes that are up and
+unbarred) and what is held on nodes that are not, so that what is free of a family need not be counted node by node. It
+knows nodes and amounts, not tenants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from muster.model.node import Flavor
+from muster.model.phase import Lease
+from muster.model.record import Record
+from muster.model.tenant import FLEET, NOT_DEVICES, device_amount
+from muster.units import Resources
+from muster.world.fleet import Fleet
+
+GPUS_AT, CPU_AT, MEMORY_AT = range(3)
+"""Where the kinds of amounts stand in a vector of them."""
+
+
+class Site(Record, frozen=True):
+    """Nodes that count alike. Sites are interned: in one world, two that are equal have one `number`."""
+
+    number: int
+    family: str
+    units: int
+    region: str
+    cluster: str
+
+    def scopes(self) -> list[str]:
+        """The scopes of lines that count here."""
+        named = [self.region] if self.region else []
+        return [FLEET, *named, f"{self.region}/{self.cluster}"] if self.cluster else [FLEET, *named]
+
+    def amounts(self, ask: Resources, tasks: int = 1) -> tuple[int, int, int]:
+        """What `tasks` of an ask count as here: GPUs in units of the family, CPU, memory."""
+        return device_amount(ask, self.units) * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks
+
+
+class Sites:
+    """`by_slot` is the site of each slot; `nodes` (how many there are), `healthy` and `closed` are by the site's
+    number."""
+
+    __slots__ = ("_known", "all", "by_slot", "closed", "healthy", "nodes")
+
+    def __init__(self) -> None:
+        self.all: list[Site] = []
+        self.by_slot: list[Site] = []
+        self.nodes: list[int] = []
+        self.healthy: list[list[int]] = []
+        self.closed: list[list[int]] = []
+        self._known: dict[tuple[str, int, str, str], Site] = {}
+
+    def settle(self, fleet: Fleet, slot: int, flavor: Flavor) -> None:
+        """Say what a slot's site is, now that it is known; whoever changes it counts the node off and on again."""
+        place = fleet.traits[slot].place
+        site = self._intern((flavor.family, flavor.units, place.region, place.cluster))
+        if slot == len(self.by_slot):
+            self.by_slot.append(site)
+        else:
+            self.nodes[self.by_slot[slot].number] -= 1
+            self.by_slot[slot] = site
+        self.nodes[site.number] += 1
+
+    def count(self, fleet: Fleet, slot: int, sign: int) -> None:
+        """Count a node on (1) or off (-1): healthy with all that it has, or closed with what is held there."""
+        site = self.by_slot[slot]
+        has = site.amounts(fleet.capacity(slot))
+        if fleet.is_open(slot):
+            vector = self.healthy[site.number]
+        else:
+            vector, free = self.closed[site.number], fleet.free(slot)
+            rests = sum(fleet.devices(slot)) * site.units
+            has = (has[0] - rests, has[1] - free.cpu_milli, has[2] - free.memory_bytes)
+        for kind, amount in enumerate(has):
+            vector[kind] += sign * amount
+
+    def give_back(self, slot: int, ask: Resources, tasks: int) -> None:
+        """Tasks on a closed node are over."""
+        site = self.by_slot[slot]
+        vector = self.closed[site.number]
+        for kind, amount in enumerate(site.amounts(ask, tasks)):
+            vector[kind] -= amount
+
+    def spread(self, leases: Iterable[Lease]) -> list[tuple[Site, int]]:
+        """How many tasks lie on each site, by its number."""
+        tasks: dict[int, int] = {}
+        for lease in leases:
+            number = self.by_slot[lease.slot].number
+            tasks[number] = tasks.get(number, 0) + lease.tasks
+        return [(self.all[number], tasks[number]) for number in sorted(tasks)]
+
+    def get(self, flavor: Flavor, region: str, cluster: str) -> Site:
+        """The site of nodes of a flavor in a place, of which there are some."""
+        return self._known[(flavor.family, flavor.units, region, cluster)]
+
+    def inhabited(self, ask: Resources) -> list[Site]:
+        """The sites that have nodes; for an ask with devices, only those that could have some."""
+        has_devices = ask.gpus or ask.gpu_milli
+        return [
+            site for site in self.all if self.nodes[site.number] and not (has_devices and site.family in NOT_DEVICES)
+        ]
+
+    def fork(self) -> Sites:
+        """An independent copy."""
+        twin = Sites()
+        twin.all, twin.by_slot, twin.nodes = self.all.copy(), self.by_slot.copy(), self.nodes.copy()
+        twin.healthy = [vector.copy() for vector in self.healthy]
+        twin.closed = [vector.copy() for vector in self.closed]
+        twin._known = self._known.copy()
+        return twin
+
+    def _intern(self, key: tuple[str, int, str, str]) -> Site:
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = Site(len(self.all), *key)
+            self.all.append(known)
+            self.nodes.append(0)
+            self.healthy.append([0, 0, 0])
+            self.closed.append([0, 0, 0])
+        return known
