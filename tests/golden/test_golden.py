@@ -8,16 +8,17 @@ import pytest
 from golden_kit import HERE, JOURNAL, SCENES, decisions_file, decisions_of, pack, unpack
 
 from muster.model import fact
+from muster.model.tenant import Tenant, limits
 from muster.wire.codec import decode_entry
 from muster.world.invariants import check_world, fold
-from muster.world.snapshot import digest
+from muster.world.snapshot import digest, restore
 
 JOURNALS = sorted((HERE / "journals").glob("*.journal"))
 
 
 def test_there_is_a_journal_of_every_version() -> None:
-    """v1 is from before nodes had bars, v2 from before they had traits."""
-    assert [path.name for path in JOURNALS] == ["v1.journal", "v2.journal", "v3.journal"]
+    """v1 is from before nodes had bars, v2 from before they had traits, v3 from before tenants were a tree."""
+    assert [path.stem for path in JOURNALS] == ["v1", "v2", "v3", "v4"]
     assert JOURNALS[-1] == JOURNAL
 
 
@@ -26,6 +27,14 @@ def test_a_golden_journal_folds_to_its_digest(path: Path) -> None:
     world = fold(unpack(path.read_bytes()))
     check_world(world)
     assert digest(world) == path.with_suffix(".digest").read_text(encoding="utf-8").strip()
+
+
+def test_a_snapshot_of_format_1_restores_to_what_its_journal_folds_to() -> None:
+    """It was taken of the fold of v3, when tenants had flat quotas; what they may hold are lines now."""
+    world = restore((HERE / "snapshots" / "v1.snapshot").read_bytes())
+    check_world(world)
+    assert digest(world) == (HERE / "journals" / "v3.digest").read_text(encoding="utf-8").strip()
+    assert world.tenants["team-1"] == Tenant(lines=limits(gpus=42))
 
 
 def test_the_newest_journal_holds_every_kind_of_fact() -> None:

@@ -38,7 +38,7 @@ class TenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tenant as a client sends it; without a parent it stands below the root."""
 
     parent: str = ""
-    weight: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX)] = 1
+    weight: Amount = 1
     lines: Annotated[tuple[LineBody, ...], msgspec.Meta(max_length=LINES_MAX)] = ()
 
 

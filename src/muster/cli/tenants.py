@@ -75,7 +75,7 @@ def set_quota(
         )
         client.set_tenant(tenant, after)
         client.settle()
-    click.echo(f"tenant {tenant} may hold {_show_lines(after.lines)}")
+    click.echo(f"tenant {tenant} {_show_lines(after.lines)}")
 
 
 @quota.command("drop")
@@ -146,7 +146,8 @@ def _depth(parents: dict[str, str], name: str) -> int:
 
 
 def _show_lines(lines: Iterable[Line]) -> str:
-    return "; ".join(_show_line(line) for line in lines) or "whatever there is"
+    shown = "; ".join(_show_line(line) for line in lines)
+    return f"may hold {shown}" if shown else "has no line of its own"
 
 
 def _show_line(line: Line) -> str:

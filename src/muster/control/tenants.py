@@ -12,21 +12,16 @@ from muster.world.world import World
 
 def view_tenants(world: World) -> list[TenantView]:
     """Every tenant that was named or holds something: each before those below it, by name."""
-    tenants = dict(world.tenants)
-    for name, _, _ in world.ledger.holdings():
-        if name != ROOT:
-            tenants.setdefault(name, world.tenant_of(name))
-    return [view_tenant(world, name) for name in _walk(children_of(tenants), ROOT)]
+    used: dict[str, dict[str, int]] = {}
+    for (name, family, scope), amount in world.ledger.holdings().items():
+        if scope == FLEET and name != ROOT:
+            used.setdefault(name, {})[family] = amount
+    tenants = {name: world.tenant_of(name) for name in (*world.tenants, *used)}
+    return [_view_tenant(world, name, used.get(name, {})) for name in _walk(children_of(tenants), ROOT)]
 
 
-def view_tenant(world: World, name: str) -> TenantView:
-    """One tenant."""
+def _view_tenant(world: World, name: str, used: dict[str, int]) -> TenantView:
     tenant = world.tenant_of(name)
-    used = {
-        family: amount
-        for (owner, family, scope), amount in world.ledger.holdings().items()
-        if owner == name and scope == FLEET
-    }
     return TenantView(name, tenant.parent, tenant.weight, [_line(world, name, line) for line in tenant.lines], used)
 
 

@@ -29,6 +29,7 @@ class Code(enum.StrEnum):
     OVERPROMISED = "M116"
     TENANT_IN_USE = "M117"
     BAD_QUOTA = "M118"
+    NEVER_INSIDE = "M119"
     UNKNOWN_JOB = "M120"
     ALREADY_OVER = "M121"
     STALE_EPOCH = "M122"

@@ -66,18 +66,21 @@ def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE
     return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs, pools), desk_of(fleet))
 
 
-def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE) -> int:
-    """How many could if the whole fleet were empty and open, and told apart what the ask mentions."""
-    key = ("capacity", ask, gang, needs)
+def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:
+    """How many could if the whole fleet were empty and open, and told apart what the ask mentions; the pools are those
+    of such a blank."""
+    key = ("capacity", ask, gang, needs, pools)
     found = fleet.recall(key)
     if found is None:
-        found = fleet.asked[key] = widest_room(_blank(fleet, keys_of(needs)), ask, gang, needs)
+        found = fleet.asked[key] = widest_room(blank_of(fleet, needs), ask, gang, needs, pools)
     return cast("int", found)
 
 
-def _blank(fleet: Fleet, labels: frozenset[str]) -> Fleet:
+def blank_of(fleet: Fleet, needs: Needs) -> Fleet:
+    """The fleet, empty and open, with pools told apart by all that the needs mention."""
+    labels = keys_of(needs)
     key = (_BLANK, labels - fleet.mentioned)
-    found = fleet.asked.get(key)
+    found = fleet.recall(key)
     if found is None:
         blank = fleet.asked[key] = fleet.blank()
         blank.mention(labels)

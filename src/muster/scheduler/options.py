@@ -163,7 +163,7 @@ def _count_tasks(world: World, tenant: str, ask: Resources) -> int:
     """How many tasks would start, site by site; what is counted on one is charged before the next is looked at."""
     total, ledger = 0, world.ledger
     counted: list[tuple[Site, int]] = []
-    for site, pools in places_of(world, ask, ANYWHERE):
+    for site, pools in places_of(world, world.fleet, ask, ANYWHERE):
         room = count_room(world.fleet, ask, ANYWHERE, pools)
         tasks = world.quotas.headroom(tenant, site, ask, room, evictable=True)
         ledger.charge(tenant, site, ask, tasks)

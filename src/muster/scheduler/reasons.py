@@ -6,7 +6,7 @@ Nothing is stored: a follower answers `why` from its own world, and the answer c
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 
@@ -15,9 +15,9 @@ from muster.model.phase import Queued, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
-from muster.scheduler.fit import Pools, widest_capacity, widest_room
+from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
 from muster.scheduler.masks import keys_of
-from muster.scheduler.within import EVERYWHERE, places_of, pools_for
+from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import Resources
 from muster.world.fleet import Fleet
 from muster.world.quota import Bound
@@ -64,13 +64,7 @@ def never_fits(world: World, spec: Spec) -> Reason | None:
     room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
     if room < spec.gang:
         return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
-    sites = world.sites.all
-    if len(sites) > 1:
-        sites = [site for site, _ in places_of(world, spec.ask, spec.needs)]
-    for site in sites:
-        if world.quotas.may_ever(site, spec):
-            return None
-    return _never_within_quota(world, spec, sites)
+    return _never_within_quota(world, spec)
 
 
 def find_fine_label(world: World, needs: Needs) -> Reason | None:
@@ -82,12 +76,29 @@ def find_fine_label(world: World, needs: Needs) -> Reason | None:
     return None
 
 
-def _never_within_quota(world: World, spec: Spec, sites: list[Site]) -> Reason | None:
-    for site in sites:
-        bound = world.quotas.find_lasting_bound(spec.tenant, site, spec.ask, spec.gang, evictable=spec.evictable)
-        if bound is not None:
-            return _quota_reason(Code.NEVER_WITHIN_QUOTA if bound.code == Code.OVER_QUOTA else bound.code, bound)
-    return None
+def _never_within_quota(world: World, spec: Spec) -> Reason | None:
+    sites = world.sites.all
+    if len(sites) == 1:
+        return _lasting_reason(world.quotas.find_lasting_bound(spec, sites[0]))
+    key = (spec.tenant, spec.ask, spec.gang, spec.needs, spec.evictable)
+    found = world.quotas.recall(key)
+    if found is None:
+        found = world.quotas.asked[key] = (_lasting_reason(_find_lasting_bound(world, spec)),)
+    return cast("tuple[Reason | None]", found)[0]
+
+
+def _find_lasting_bound(world: World, spec: Spec) -> Bound | None:
+    """What the quota has against a gang on the first site where it has something, unless the others have the room."""
+    places = places_of(world, blank_of(world.fleet, spec.needs), spec.ask, spec.needs)
+    bounds = [world.quotas.find_lasting_bound(spec, site) for site, _ in places]
+    first = next((bound for bound in bounds if bound is not None), None)
+    pools = join_pools(places, [bound is None for bound in bounds])
+    room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs, pools)
+    return first if room < spec.gang else None
+
+
+def _lasting_reason(bound: Bound | None) -> Reason | None:
+    return None if bound is None else _quota_reason(bound.code, bound)
 
 
 def _ruling_out(fleet: Fleet, spec: Spec) -> str:
@@ -134,7 +145,7 @@ def _find_bound(world: World, spec: Spec, pools: Pools) -> Bound | None:
     if pools and not (has_room and widest_room(world.fleet, spec.ask, spec.gang, spec.needs, pools) < spec.gang):
         return None
     found: list[tuple[int, int, Bound]] = []
-    for site, here in places_of(world, spec.ask, spec.needs):
+    for site, here in places_of(world, world.fleet, spec.ask, spec.needs):
         bound = world.quotas.find_bound(spec.tenant, site, spec.ask, spec.gang, evictable=spec.evictable)
         if bound is not None:
             room = widest_room(world.fleet, spec.ask, spec.gang, spec.needs, here)

@@ -6,20 +6,20 @@ are left it lands, and whether it may start does not depend on which place is th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 from muster.model.spec import Needs, Spec
 from muster.scheduler.fit import Pools, find_pools
 from muster.units import Resources
+from muster.world.fleet import Fleet
 from muster.world.queue import Shape
-from muster.world.quota import Standing
 from muster.world.sites import Site
 from muster.world.world import World
 
 EVERYWHERE: Final = None
 NOWHERE: Final = ()
 _SITES: Final = "sites"
-_INSIDE, _BORROWING = Standing.INSIDE, Standing.BORROWING  # members are slow to look up
 
 Places = tuple[tuple[Site, tuple[int, ...]], ...]
 """Sites, each with those of its pools that an ask could use."""
@@ -29,13 +29,9 @@ def pools_within(world: World, tenant: str, shape: Shape) -> Pools:
     """The pools on which the quota lets one more gang of a shape start."""
     sites = world.sites.all
     if len(sites) == 1:
-        standing = world.quotas.standing(tenant, sites[0], shape.ask, shape.gang)
-        return EVERYWHERE if standing is _INSIDE or (standing is _BORROWING and shape.evictable) else NOWHERE
-    places = places_of(world, shape.ask, shape.needs)
-    allowed = [pools for site, pools in places if world.may_start(tenant, site, shape)]
-    if len(allowed) == len(places):
-        return EVERYWHERE
-    return tuple(sorted(pool for pools in allowed for pool in pools))
+        return EVERYWHERE if world.may_start(tenant, sites[0], shape) else NOWHERE
+    places = places_of(world, world.fleet, shape.ask, shape.needs)
+    return join_pools(places, [world.may_start(tenant, site, shape) for site, _ in places])
 
 
 def pools_for(world: World, spec: Spec) -> Pools:
@@ -47,22 +43,28 @@ def pools_on(world: World, spec: Spec, site: Site) -> Pools:
     """The pools of one site that a spec could use."""
     if len(world.sites.all) == 1:
         return EVERYWHERE
-    return dict(places_of(world, spec.ask, spec.needs))[site]
+    return dict(places_of(world, world.fleet, spec.ask, spec.needs))[site]
 
 
-def places_of(world: World, ask: Resources, needs: Needs) -> Places:
-    """The sites on which an ask could ever lie, by number; remembered as long as the fleet is laid out as it is."""
-    fleet = world.fleet
-    fleet.words  # noqa: B018 - lays the fleet out, if that is due
+def join_pools(places: Places, allowed: Sequence[bool]) -> Pools:
+    """The pools of all places that are allowed."""
+    if all(allowed):
+        return EVERYWHERE
+    return tuple(sorted(pool for (_, pools), here in zip(places, allowed, strict=True) if here for pool in pools))
+
+
+def places_of(world: World, fleet: Fleet, ask: Resources, needs: Needs) -> Places:
+    """The sites on which an ask could ever lie, by number, with their pools in this fleet: the world's own, or a blank
+    of it. Remembered as long as the fleet is laid out as it is."""
     key = (_SITES, ask, needs)
-    found = fleet.asked.get(key)
+    found = fleet.recall(key)
     if found is None:
-        found = fleet.asked[key] = _find_places(world, ask, needs)
+        found = fleet.asked[key] = _find_places(world, fleet, ask, needs)
     return cast("Places", found)
 
 
-def _find_places(world: World, ask: Resources, needs: Needs) -> Places:
+def _find_places(world: World, fleet: Fleet, ask: Resources, needs: Needs) -> Places:
     pools: dict[int, list[int]] = {}
-    for number in find_pools(world.fleet, ask, needs):
-        pools.setdefault(world.site_of_pool(world.fleet.pools[number]).number, []).append(number)
+    for number in find_pools(fleet, ask, needs):
+        pools.setdefault(world.site_of_pool(fleet.pools[number]).number, []).append(number)
     return tuple((world.sites.all[site], tuple(pools[site])) for site in sorted(pools))

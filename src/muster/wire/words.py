@@ -56,7 +56,12 @@ _TABLE: Final[dict[Code, Words]] = {
         "guarantee less, or raise the line of {detail} first",
     ),
     Code.TENANT_IN_USE: Words(
-        "tenant {detail} has {needed} {subject}", "move or end them first; see `muster ls --tenant {detail}`"
+        "tenant {detail} has {needed} {subject}",
+        "move or end them first; see `muster tenants` and `muster ls --tenant {detail}`",
+    ),
+    Code.NEVER_INSIDE: Words(
+        "never fits: it needs {amount} and may not be evicted, at most {limit} are guaranteed to it (line {subject})",
+        "ask for less, let it be evicted, or have the guarantee raised",
     ),
     Code.BAD_QUOTA: Words("line {subject}: {detail}", "give one line for it, and a limit that covers its guarantee"),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
@@ -81,9 +86,9 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait, ask for less, or have a guarantee raised",
     ),
     Code.MAY_NOT_BORROW: Words(
-        "it needs {amount} and may not be evicted, so it may not borrow: {limit} is left of the guarantee"
-        " (line {subject})",
-        "ask for less, let it be evicted, or have the guarantee raised",
+        "waiting for its guarantee: it needs {amount} and may not borrow, for it may not be evicted;"
+        " {limit} are left (line {subject})",
+        "wait for the tenant's other jobs, or let it be evicted",
     ),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
@@ -127,6 +132,7 @@ _FLAGS: Final = {
 }
 _OF_A_LINE: Final = (
     Code.NEVER_WITHIN_QUOTA,
+    Code.NEVER_INSIDE,
     Code.OVERPROMISED,
     Code.OVER_QUOTA,
     Code.NOTHING_TO_BORROW,

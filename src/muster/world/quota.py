@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from muster.model.reason import Code
 from muster.model.record import Record
@@ -162,17 +162,11 @@ class Check(NamedTuple):
     fund: Fund
 
 
-class Bounds(Protocol):
-    """A way to tell what bounds a tenant in one fund."""
-
-    def __call__(self, check: Check, more: int, /, *, evictable: bool) -> Iterator[Bound]: ...
-
-
 class Quotas:
     """The funds of a world and what each tenant has to look at: an index over tenants, sites and ledger, made when it
-    is first asked for after one of them changed."""
+    is first asked for after one of them changed. `asked` is a memory of answers about them, and dropped with them."""
 
-    __slots__ = ("_checks", "_funds", "_has_keepers", "_is_flat", "_is_known", "_ledger", "_sites", "_tenants")
+    __slots__ = ("_checks", "_funds", "_has_keepers", "_is_flat", "_is_known", "_ledger", "_sites", "_tenants", "asked")
 
     def __init__(self, tenants: Mapping[str, Tenant], ledger: Ledger, sites: Sites) -> None:
         self._tenants = tenants
@@ -183,6 +177,7 @@ class Quotas:
         self._is_known = False
         self._has_keepers = False
         self._is_flat = True
+        self.asked: dict[object, object] = {}
 
     # -- what is asked -------------------------------------------------------------------------------------------
 
@@ -211,18 +206,6 @@ class Quotas:
                     return _OVER
         return found
 
-    def may_ever(self, site: Site, spec: Spec) -> bool:
-        """Whether a gang of a spec could start on a site if nobody held anything."""
-        ask = spec.ask
-        each = ((ask.gpus * DEVICE_MILLI + ask.gpu_milli) * site.units, ask.cpu_milli, ask.memory_bytes)
-        for kind, limits, share, _ in self.checks(spec.tenant, site):
-            more = each[kind] * spec.gang
-            if limits and more > limits[0][1]:
-                return False
-            if share is not None and not spec.evictable and more > inside_at_most(share):
-                return False
-        return True
-
     def headroom(self, tenant: str, site: Site, ask: Resources, most: int, *, evictable: bool) -> int:
         """How many of `most` more tasks of an ask a tenant may start on a site; what must stay may not borrow."""
         each = site.amounts(ask)
@@ -234,13 +217,26 @@ class Quotas:
 
     def find_bound(self, tenant: str, site: Site, ask: Resources, tasks: int, *, evictable: bool) -> Bound | None:
         """The first thing that keeps a tenant from `tasks` more of an ask on a site now."""
-        return self._find_bound(tenant, site, ask, tasks, self._bounds, evictable=evictable)
+        amounts = site.amounts(ask, tasks)
+        for check in self.checks(tenant, site):
+            more = amounts[check.kind]
+            for bound in self._bounds(check, more, evictable=evictable) if more else ():
+                if bound.room < more:
+                    return bound
+        return None
 
-    def find_lasting_bound(
-        self, tenant: str, site: Site, ask: Resources, tasks: int, *, evictable: bool
-    ) -> Bound | None:
-        """The first thing that would keep it from them even if nobody held anything."""
-        return self._find_bound(tenant, site, ask, tasks, _lasting_bounds, evictable=evictable)
+    def find_lasting_bound(self, spec: Spec, site: Site) -> Bound | None:
+        """The first thing that would keep a gang from starting on a site if nobody held anything and all were
+        healthy."""
+        amounts = site.amounts(spec.ask, spec.gang)
+        for kind, limits, share, fund in self.checks(spec.tenant, site):
+            more = amounts[kind]
+            if limits and more > limits[0][1]:
+                _, limit, name = limits[0]
+                return Bound(Code.NEVER_WITHIN_QUOTA, name, fund.family, fund.scope, more, limit)
+            if share is not None and not spec.evictable and more > inside_at_most(share):
+                return Bound(Code.NEVER_INSIDE, share.name, fund.family, fund.scope, more, inside_at_most(share))
+        return None
 
     def funds(self) -> Mapping[tuple[str, str], Fund]:
         """Every fund that a line is about."""
@@ -249,6 +245,12 @@ class Quotas:
         if not self._is_known:
             self._measure(self._funds.values())
         return self._funds
+
+    def recall(self, key: object) -> object:
+        """What `asked` remembers of tree and nodes as they are."""
+        if not self._is_known:
+            self.funds()
+        return self.asked.get(key)
 
     def healthy(self, fund: Fund) -> int:
         """What there is of a fund on nodes that are up and unbarred."""
@@ -291,17 +293,6 @@ class Quotas:
         self._is_known = False
 
     # -- the pieces ----------------------------------------------------------------------------------------------
-
-    def _find_bound(
-        self, tenant: str, site: Site, ask: Resources, tasks: int, bounds: Bounds, *, evictable: bool
-    ) -> Bound | None:
-        amounts = site.amounts(ask, tasks)
-        for check in self.checks(tenant, site):
-            more = amounts[check.kind]
-            for bound in bounds(check, more, evictable=evictable) if more else ():
-                if bound.room < more:
-                    return bound
-        return None
 
     def _bounds(self, check: Check, more: int, *, evictable: bool) -> Iterator[Bound]:
         """Everything that bounds a tenant in one fund now, whether it binds or not."""
@@ -378,16 +369,8 @@ class Quotas:
             if fund.root.children:
                 shrink(fund.root, min(fund.root.claim, self.healthy(fund)))
         self._checks = [{} for _ in self._sites.all]
+        self.asked = {}
         self._is_known = True
-
-
-def _lasting_bounds(check: Check, more: int, *, evictable: bool) -> Iterator[Bound]:
-    """What would bound a tenant in one fund if nobody held anything and everything were healthy."""
-    fund, share = check.fund, check.share
-    for _, limit, name in check.limits:
-        yield Bound(Code.OVER_QUOTA, name, fund.family, fund.scope, more, limit)
-    if share is not None and not evictable:
-        yield Bound(Code.MAY_NOT_BORROW, share.name, fund.family, fund.scope, more, inside_at_most(share))
 
 
 def children_of(tenants: Mapping[str, Tenant]) -> dict[str, list[str]]:

@@ -224,10 +224,6 @@ class World:
         name = self.fleet.flavor(slot)
         return self.flavors.get(name) or Flavor(name)
 
-    def standing(self, tenant: str, site: Site, ask: Resources, tasks: int) -> Standing:
-        """Where a tenant would stand with `tasks` more of an ask on a site."""
-        return self.quotas.standing(tenant, site, ask, tasks)
-
     def may_start(self, tenant: str, site: Site, shape: Shape) -> bool:
         """Whether the quota lets one more gang of a shape start on a site: what may not be evicted may not borrow."""
         standing = self.quotas.standing(tenant, site, shape.ask, shape.gang)

@@ -131,10 +131,26 @@ def test_a_job_that_could_never_stay_is_refused() -> None:
     rig = family()
     answer = rig.answer(Submit(spec(8, gang=3, tenant="a", evictable=False)))
     assert isinstance(answer, Refused)
-    assert (answer.reason.code, answer.reason.available) == (Code.MAY_NOT_BORROW, 16 * GPU_ONE)
+    assert (answer.reason.code, answer.reason.available) == (Code.NEVER_INSIDE, 16 * GPU_ONE)
     answer = rig.answer(Submit(spec(1, tenant="x", evictable=False)))
     assert isinstance(answer, Refused)
-    assert answer.reason.code == Code.MAY_NOT_BORROW, "who owns nothing where others do has nothing to stay on"
+    assert answer.reason.code == Code.NEVER_INSIDE, "who owns nothing where others do has nothing to stay on"
+
+
+def test_room_on_a_site_that_is_closed_to_it_does_not_count() -> None:
+    """The quota lets it onto the small node alone: then it can never start, and says so at once."""
+    rig = Rig()
+    rig.feed(NodeSeen("small", Resources(2, 64_000, 2**36), traits=Traits("a100")))
+    rig.feed(NodeSeen("large", Resources(8, 64_000, 2**36), traits=Traits("h100")))
+    rig.tenant("owner", Line("h100", guaranteed=GPU_ONE))
+    rig.tenant("poor", Line("h100", limit=0))
+    for asked in (spec(4, tenant="x", evictable=False), spec(4, tenant="poor")):
+        answer = rig.answer(Submit(asked))
+        assert isinstance(answer, Refused)
+        assert answer.reason.subject == "h100"
+    assert rig.phase(rig.submit(2, tenant="x", evictable=False)) == "Starting"
+    rig.tenant("poor", Line("h100", limit=4 * GPU_ONE))
+    assert rig.phase(rig.submit(4, tenant="poor")) == "Starting", "what was found is forgotten with the lines"
 
 
 def test_without_guarantees_anybody_may_stay() -> None:

@@ -7,6 +7,7 @@ import pytest
 from muster.model.node import Place, Traits
 from muster.model.reason import Code
 from muster.model.tenant import GPU, GPU_ONE, Line, Tenant, limits
+from muster.testing.rig import spec
 from muster.units import Resources
 from muster.world.quota import Bound, Standing, apportion
 from muster.world.world import World
@@ -41,7 +42,7 @@ def world_of(tree: dict[str, tuple[str, Line]], held: dict[str, int], nodes: int
 
 
 def stand(world: World, tenant: str, count: int) -> Standing:
-    return world.standing(tenant, world.site_of(0), Resources(1), count)
+    return world.quotas.standing(tenant, world.site_of(0), Resources(1), count)
 
 
 # No guarantee anywhere: nobody owns anything, so nothing is borrowed.
@@ -60,7 +61,7 @@ def test_limits_alone_are_as_ever(tenant: str, held: int, more: int, where: Stan
 
 def test_what_is_not_asked_for_cannot_be_over() -> None:
     world = world_of({"a": ("", gpus(limit=0))}, {})
-    assert world.standing("a", world.site_of(0), Resources(cpu_milli=1000), 9) == INSIDE
+    assert world.quotas.standing("a", world.site_of(0), Resources(cpu_milli=1000), 9) == INSIDE
 
 
 # Two owners, and one who owns nothing. 32 GPUs in all.
@@ -233,8 +234,8 @@ def test_what_may_not_be_evicted_may_not_borrow() -> None:
     assert world.quotas.headroom("a", site, Resources(1), 9, evictable=False) == 3
     bound = world.quotas.find_bound("a", site, Resources(1), 4, evictable=False)
     assert bound == Bound(Code.MAY_NOT_BORROW, "a", GPU, "", 4 * GPU_ONE, 3 * GPU_ONE)
-    lasting = world.quotas.find_lasting_bound("a", site, Resources(1), 5, evictable=False)
-    assert lasting == Bound(Code.MAY_NOT_BORROW, "a", GPU, "", 5 * GPU_ONE, 4 * GPU_ONE)
+    lasting = world.quotas.find_lasting_bound(spec(1, gang=5, tenant="a", evictable=False), site)
+    assert lasting == Bound(Code.NEVER_INSIDE, "a", GPU, "", 5 * GPU_ONE, 4 * GPU_ONE)
 
 
 def test_cpu_and_memory_have_lines_too() -> None:
@@ -242,6 +243,6 @@ def test_cpu_and_memory_have_lines_too() -> None:
     world.join(0, "n0", NODE)
     world.set_tenant("a", Tenant(lines=limits(cpu_milli=2000, memory_bytes=2**30)))
     site = world.site_of(0)
-    assert world.standing("a", site, Resources(cpu_milli=1000, memory_bytes=2**29), 2) == INSIDE
-    assert world.standing("a", site, Resources(cpu_milli=1000), 3) == OVER
-    assert world.standing("a", site, Resources(memory_bytes=2**29), 3) == OVER
+    assert world.quotas.standing("a", site, Resources(cpu_milli=1000, memory_bytes=2**29), 2) == INSIDE
+    assert world.quotas.standing("a", site, Resources(cpu_milli=1000), 3) == OVER
+    assert world.quotas.standing("a", site, Resources(memory_bytes=2**29), 3) == OVER
