@@ -61,10 +61,12 @@ def quota_room(world: World, job: Job, site: Site) -> int:
 
 def never_fits(world: World, spec: Spec) -> Reason | None:
     """Why no moment can ever come at which a gang, or a task of an array, starts: fleet or quota are too small."""
-    room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
-    if room < spec.gang:
-        return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
-    return _never_within_quota(world, spec)
+    key = (spec.tenant, spec.ask, spec.gang, spec.needs, spec.evictable)
+    found = world.quotas.recall(key)
+    if found is None:
+        found = (_find_never(world, spec),)
+        world.quotas.remember(key, found)
+    return cast("tuple[Reason | None]", found)[0]
 
 
 def find_fine_label(world: World, needs: Needs) -> Reason | None:
@@ -76,15 +78,12 @@ def find_fine_label(world: World, needs: Needs) -> Reason | None:
     return None
 
 
-def _never_within_quota(world: World, spec: Spec) -> Reason | None:
-    sites = world.sites.all
-    if len(sites) == 1:
-        return _lasting_reason(world.quotas.find_lasting_bound(spec, sites[0]))
-    key = (spec.tenant, spec.ask, spec.gang, spec.needs, spec.evictable)
-    found = world.quotas.recall(key)
-    if found is None:
-        found = world.quotas.asked[key] = (_lasting_reason(_find_lasting_bound(world, spec)),)
-    return cast("tuple[Reason | None]", found)[0]
+def _find_never(world: World, spec: Spec) -> Reason | None:
+    room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
+    if room < spec.gang:
+        return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
+    bound = _find_lasting_bound(world, spec)
+    return None if bound is None else _quota_reason(bound.code, bound)
 
 
 def _find_lasting_bound(world: World, spec: Spec) -> Bound | None:
@@ -95,10 +94,6 @@ def _find_lasting_bound(world: World, spec: Spec) -> Bound | None:
     pools = join_pools(places, [bound is None for bound in bounds])
     room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs, pools)
     return first if room < spec.gang else None
-
-
-def _lasting_reason(bound: Bound | None) -> Reason | None:
-    return None if bound is None else _quota_reason(bound.code, bound)
 
 
 def _ruling_out(fleet: Fleet, spec: Spec) -> str:

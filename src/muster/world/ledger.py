@@ -2,14 +2,12 @@
 
 A *cell* holds the GPUs, CPU and memory that a tenant has on nodes of one family in one scope, with all that is below it
 in the tree; so what is held is also in the cells of everybody above, up to the root's. Which cells a lease goes to is
-found once per (tenant, site) and then remembered as a path: a charge is a few additions to a few words of memory that
-lie together. CPU and memory count on nodes of every family: what is held of them is the sum over a tenant's cells. The
-ledger knows amounts, not limits.
+found once per (tenant, site) and then remembered as a path: a charge is a few additions. CPU and memory count on nodes
+of every family: what is held of them is the sum over a tenant's cells. The ledger knows amounts, not limits.
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -20,7 +18,7 @@ from muster.world.sites import CPU_AT, GPUS_AT, MEMORY_AT, Site
 
 Account: TypeAlias = tuple[str, str, str]
 """A tenant, a family (or `cpu`, or `memory`) and a scope."""
-Cell: TypeAlias = "array[int]"
+Cell: TypeAlias = list[int]
 """GPUs in units of the family, thousandths of a core, bytes."""
 Path: TypeAlias = tuple[int, tuple[Cell, ...]]
 """What a thousandth of a device counts, and the cells of a tenant and of all above it."""
@@ -126,6 +124,6 @@ class Ledger:
         cells = self._cells.setdefault(tenant, {})
         cell = cells.get((family, scope))
         if cell is None:
-            cell = cells[(family, scope)] = array("q", (0, 0, 0))
+            cell = cells[(family, scope)] = [0, 0, 0]
             self._scopes.setdefault((tenant, scope), []).append(cell)
         return cell

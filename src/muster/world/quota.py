@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from muster.model.reason import Code
 from muster.model.record import Record
@@ -37,6 +37,7 @@ class Standing(enum.IntEnum):
     OVER = 2
 
 
+ANSWERS_MAX: Final = 100_000
 _INSIDE, _BORROWING, _OVER = Standing  # members are slow to look up
 
 
@@ -164,9 +165,19 @@ class Check(NamedTuple):
 
 class Quotas:
     """The funds of a world and what each tenant has to look at: an index over tenants, sites and ledger, made when it
-    is first asked for after one of them changed. `asked` is a memory of answers about them, and dropped with them."""
+    is first asked for after one of them changed. Answers about them are remembered as long as they are as they are."""
 
-    __slots__ = ("_checks", "_funds", "_has_keepers", "_is_flat", "_is_known", "_ledger", "_sites", "_tenants", "asked")
+    __slots__ = (
+        "_asked",
+        "_checks",
+        "_funds",
+        "_has_keepers",
+        "_is_flat",
+        "_is_known",
+        "_ledger",
+        "_sites",
+        "_tenants",
+    )
 
     def __init__(self, tenants: Mapping[str, Tenant], ledger: Ledger, sites: Sites) -> None:
         self._tenants = tenants
@@ -177,7 +188,7 @@ class Quotas:
         self._is_known = False
         self._has_keepers = False
         self._is_flat = True
-        self.asked: dict[object, object] = {}
+        self._asked: dict[object, object] = {}
 
     # -- what is asked -------------------------------------------------------------------------------------------
 
@@ -247,10 +258,16 @@ class Quotas:
         return self._funds
 
     def recall(self, key: object) -> object:
-        """What `asked` remembers of tree and nodes as they are."""
+        """An answer that was kept, and holds for tree and nodes as they are."""
         if not self._is_known:
             self.funds()
-        return self.asked.get(key)
+        return self._asked.get(key)
+
+    def remember(self, key: object, answer: object) -> None:
+        """Keep an answer for `recall`; when there are too many, all are found again."""
+        if len(self._asked) >= ANSWERS_MAX:
+            self._asked.clear()
+        self._asked[key] = answer
 
     def healthy(self, fund: Fund) -> int:
         """What there is of a fund on nodes that are up and unbarred."""
@@ -369,7 +386,7 @@ class Quotas:
             if fund.root.children:
                 shrink(fund.root, min(fund.root.claim, self.healthy(fund)))
         self._checks = [{} for _ in self._sites.all]
-        self.asked = {}
+        self._asked = {}
         self._is_known = True
 
 
