@@ -7,6 +7,7 @@ The check knows the spec alone; whether the fleet or the quota could ever hold i
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -88,64 +89,62 @@ def is_name(text: str) -> bool:
 def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
     return (
-        _find_count_fault(spec)
-        or _find_amount_fault(spec)
+        _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
         or _find_name_fault(spec)
         or _find_size_fault(spec)
-        or (None if spec.needs is ANYWHERE or spec.needs == ANYWHERE else _find_need_fault(spec, spec.needs))
     )
 
 
-def _find_count_fault(spec: Spec) -> Reason | None:
-    alone = not spec.array or (spec.gang == 1 and spec.limit_ms is None)
-    if alone and 1 <= spec.gang <= GANG_MAX and 0 <= spec.array <= ARRAY_MAX and 0 <= spec.retries <= RETRIES_MAX:
-        return None
+@lru_cache(maxsize=4096)
+def _find_class_fault(
+    gang: int, array: int, retries: int, ask: Resources, limit_ms: Limit, grace_ms: int, needs: Needs
+) -> Reason | None:
+    """What is wrong with all jobs alike that ask for this. Few kinds of asks are made often, so the answer is kept."""
+    return (
+        _find_count_fault(gang, array, retries, limit_ms)
+        or _find_amount_fault(ask, gang, AMOUNT_MAX // (array or gang))
+        or _find_time_fault(limit_ms, grace_ms)
+        or _find_need_fault(gang, array, needs)
+    )
+
+
+def _find_count_fault(gang: int, array: int, retries: int, limit_ms: Limit) -> Reason | None:
     for field, value, least, most in (
-        ("gang", spec.gang, 1, GANG_MAX),
-        ("array", spec.array, 0, ARRAY_MAX),
-        ("retries", spec.retries, 0, RETRIES_MAX),
+        ("gang", gang, 1, GANG_MAX),
+        ("array", array, 0, ARRAY_MAX),
+        ("retries", retries, 0, RETRIES_MAX),
     ):
         if not least <= value <= most:
             return Reason(Code.BAD_AMOUNT, field, needed=value, available=most, detail=f"between {least} and {most}")
-    if spec.gang != 1:
+    if array and gang != 1:
         return Reason(Code.BAD_SPEC, "gang", detail="an array's tasks are gangs of one; leave `gang` out")
-    return Reason(Code.BAD_SPEC, "limit_ms", detail="an array has no time limit yet; use `timeout` in the command")
-
-
-def _find_amount_fault(spec: Spec) -> Reason | None:
-    ask, most = spec.ask, AMOUNT_MAX // spec.tasks
-    limit_ms = 1 if spec.limit_ms is None else spec.limit_ms
-    if not (
-        0 <= ask.gpus <= most
-        and 0 <= ask.cpu_milli <= most
-        and 0 <= ask.memory_bytes <= most
-        and 0 <= ask.disk_bytes <= most
-        and 0 <= ask.network_mbps <= most
-        and 0 <= ask.gpu_milli <= (0 if ask.gpus or spec.gang > 1 else 999)
-        and 0 <= spec.grace_ms <= AMOUNT_MAX
-        and 1 <= limit_ms <= AMOUNT_MAX
-    ):
-        return _name_amount_fault(spec, limit_ms, most)
-    if ask == _NOTHING:
-        return Reason(Code.ASKS_NOTHING, "ask")
+    if array and limit_ms is not None:
+        return Reason(Code.BAD_SPEC, "limit_ms", detail="an array has no time limit yet; use `timeout` in the command")
     return None
 
 
-def _name_amount_fault(spec: Spec, limit_ms: int, most: int) -> Reason:
-    if spec.ask.gpu_milli and spec.gang > 1:
+def _find_amount_fault(ask: Resources, gang: int, most: int) -> Reason | None:
+    """What is wrong with an ask of which `most` is the most of anything."""
+    if ask.gpu_milli and gang > 1:
         return Reason(Code.BAD_SPEC, "ask.gpu_milli", detail="the tasks of a gang take whole devices")
-    if not 0 <= spec.ask.gpu_milli <= (0 if spec.ask.gpus else 999):
+    if not 0 <= ask.gpu_milli <= (0 if ask.gpus else 999):
         detail = "from 1 to 999 thousandths of one device, and no whole ones beside it"
-        return Reason(Code.BAD_AMOUNT, "ask.gpu_milli", needed=spec.ask.gpu_milli, available=999, detail=detail)
+        return Reason(Code.BAD_AMOUNT, "ask.gpu_milli", needed=ask.gpu_milli, available=999, detail=detail)
     for field in Resources.__struct_fields__:
-        amount = getattr(spec.ask, field)
+        amount = getattr(ask, field)
         if not 0 <= amount <= most:
             return Reason(
                 Code.BAD_AMOUNT, f"ask.{field}", needed=amount, available=most, detail="from 0 to 2^62 in all"
             )
-    if not 0 <= spec.grace_ms <= AMOUNT_MAX:
-        return Reason(Code.BAD_AMOUNT, "grace_ms", needed=spec.grace_ms, available=AMOUNT_MAX, detail="from 0 to 2^62")
-    return Reason(Code.BAD_AMOUNT, "limit_ms", needed=limit_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
+    return Reason(Code.ASKS_NOTHING, "ask") if ask == _NOTHING else None
+
+
+def _find_time_fault(limit_ms: Limit, grace_ms: int) -> Reason | None:
+    if not 0 <= grace_ms <= AMOUNT_MAX:
+        return Reason(Code.BAD_AMOUNT, "grace_ms", needed=grace_ms, available=AMOUNT_MAX, detail="from 0 to 2^62")
+    if limit_ms is not None and not 1 <= limit_ms <= AMOUNT_MAX:
+        return Reason(Code.BAD_AMOUNT, "limit_ms", needed=limit_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
+    return None
 
 
 def _find_name_fault(spec: Spec) -> Reason | None:
@@ -159,7 +158,7 @@ def _find_name_fault(spec: Spec) -> Reason | None:
     return None
 
 
-def _find_need_fault(spec: Spec, needs: Needs) -> Reason | None:
+def _find_need_fault(gang: int, array: int, needs: Needs) -> Reason | None:
     """The first thing wrong with where a job wants to run."""
     for field in ("within", "near", "spread", "slice"):
         name = getattr(needs, field)
@@ -171,23 +170,23 @@ def _find_need_fault(spec: Spec, needs: Needs) -> Reason | None:
         for name in names:
             if not (_WISH if field == "labels" else _NAME).fullmatch(name):
                 return Reason(Code.BAD_NAME, f"needs.{field}", needed=len(name), available=128, detail=name[:40])
-    return _find_shape_fault(spec, needs)
+    return _find_shape_fault(gang, array, needs)
 
 
-def _find_shape_fault(spec: Spec, needs: Needs) -> Reason | None:
+def _find_shape_fault(gang: int, array: int, needs: Needs) -> Reason | None:
     """Levels that contradict each other, or the size of the gang."""
     within = LEVELS[needs.within or "cluster"]
     if needs.near and LEVELS[needs.near] > within:
         return Reason(Code.BAD_SPEC, "needs.near", detail=f"{needs.near} is wider than {within.name.lower()}")
     if needs.spread and not 1 <= needs.spread_most <= GANG_MAX:
         return Reason(Code.BAD_AMOUNT, "needs.spread_most", needs.spread_most, GANG_MAX, f"between 1 and {GANG_MAX}")
-    if needs.spread and LEVELS[needs.spread] >= within and needs.spread_most < spec.gang:
+    if needs.spread and LEVELS[needs.spread] >= within and needs.spread_most < gang:
         detail = f"spread over {needs.spread}s, but all within one {within.name.lower()}"
         return Reason(Code.BAD_SPEC, "needs.spread", detail=detail)
-    if needs.slice and (needs.slice_tasks < 1 or spec.gang % needs.slice_tasks):
-        detail = f"a gang of {spec.gang} cannot be cut into slices of {needs.slice_tasks}"
+    if needs.slice and (needs.slice_tasks < 1 or gang % needs.slice_tasks):
+        detail = f"a gang of {gang} cannot be cut into slices of {needs.slice_tasks}"
         return Reason(Code.BAD_SPEC, "needs.slice_tasks", detail=detail)
-    if spec.array and (needs.within or needs.near or needs.spread or needs.slice):
+    if array and (needs.within or needs.near or needs.spread or needs.slice):
         return Reason(
             Code.BAD_SPEC, "needs", detail="the tasks of an array are placed one by one; levels are for gangs"
         )
