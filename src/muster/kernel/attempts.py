@@ -17,31 +17,29 @@ from muster.world.tasks import HOLDING, Tasks, spans_of
 
 Verdict: TypeAlias = tuple[int, int, TaskPhase, Why]
 
-_OVER = TaskPhase.SUCCEEDED
+_OVER, _RUNNING, _EXIT = TaskPhase.SUCCEEDED, TaskPhase.RUNNING, Why.EXIT  # members are slow to look up
 
 
 def on_started(turn: Turn, item: event.Started) -> Done | Refused:
     """Tasks are up. Saying so twice is harmless."""
-    job = turn.world.jobs.get(item.job)
-    fault = _find_fault(job, item)
-    if job is None or fault is not None:
-        return fault or refuse(Code.UNKNOWN_JOB, "job", item.job)
+    job = _find_job(turn, item)
+    if isinstance(job, Refused):
+        return job
     if job.spec.array:
         tasks = turn.world.arrays[job.id]
         for first, count in _live_spans(tasks, item, sources_of(TaskPhase.RUNNING)):
             turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.RUNNING, item.cause))
-    elif can_move(job.phase, TaskPhase.RUNNING):
+    elif can_move(job.phase, _RUNNING):
         turn.emit(fact.Began(job.id, item.first, item.count, item.cause))
     return Done(job.id)
 
 
 def on_exited(turn: Turn, item: event.Exited) -> Done | Refused:
-    """Tasks are over: what that means for the gang is decided here."""
-    job = turn.world.jobs.get(item.job)
-    fault = _find_fault(job, item)
-    if job is None or fault is not None:
+    """Tasks are over: what that means for the gang is decided here. Nobody will want them again."""
+    job = _find_job(turn, item)
+    if isinstance(job, Refused):
         turn.forget(item.job, item.epoch, item.first, item.count)
-        return fault or refuse(Code.UNKNOWN_JOB, "job", item.job)
+        return job
     if job.spec.array:
         _end_tasks(turn, job, item)
     else:
@@ -66,35 +64,35 @@ def lose(turn: Turn, number: int, first: int, count: int, cause: str) -> None:
         turn.stop(job, job.epoch, 0, job.spec.gang)
 
 
-def _find_fault(job: Job | None, item: event.Started | event.Exited) -> Refused | None:
+def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
+    """The job that a report is about, if it is about a run that is alive."""
+    job = turn.world.jobs.get(item.job)
     if job is None:
         return refuse(Code.UNKNOWN_JOB, "job", item.job)
-    spec = job.spec
-    if item.first < 0 or item.count < 1 or item.first + item.count > (spec.array or spec.gang):
-        return refuse(Code.BAD_AMOUNT, "tasks", item.first + item.count, job.spec.tasks)
+    array, end = job.spec.array, item.first + item.count
+    if item.first < 0 or item.count < 1 or end > (array or job.spec.gang):
+        return refuse(Code.BAD_AMOUNT, "tasks", end, job.spec.tasks)
+    if item.epoch == job.epoch and isinstance(job.phase, ACTIVE):
+        return job
     if isinstance(job.phase, TERMINAL):
         return refuse(Code.ALREADY_OVER, "job", item.job)
-    if not spec.array and (item.epoch != job.epoch or not isinstance(job.phase, ACTIVE)):
-        return refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
-    return None
+    return job if array else refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
 
 
 def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
-    """A gang fails with its first failed rank: the others are told to stop, and it ends when all have."""
-    cause = item.cause if not item.note else f"{item.cause}: {item.note}"
-    if _are_over(turn, job, item.first, item.count):
-        return
-    if _mark_over(turn, job, item.first, item.count, cause):
-        _finish(turn, job, Why.EXIT, item.code, cause)
-    elif item.code and not isinstance(job.phase, Stopping):
-        turn.emit(fact.StopAsked(job.id, Why.EXIT, item.code, cause))
-        turn.stop(job, job.epoch, 0, job.spec.gang)
-
-
-def _are_over(turn: Turn, job: Job, first: int, count: int) -> bool:
-    """Whether the end of these ranks was accepted before: only the first word about it counts."""
+    """A gang fails with its first failed rank: the others are told to stop, and it ends when all have. Of several
+    words about the end of a rank, only the first counts."""
+    cause = f"{item.cause}: {item.note}" if item.note else item.cause
     ranks = turn.world.ranks.get(job.id)
-    return ranks is not None and ranks.count(_OVER, first, first + count) == count
+    if ranks is None:
+        _finish(turn, job, _EXIT, item.code, cause)
+    elif ranks.count(_OVER, item.first, item.first + item.count) == item.count:
+        return
+    elif _mark_over(turn, job, item.first, item.count, cause):
+        _finish(turn, job, _EXIT, item.code, cause)
+    elif item.code and not isinstance(job.phase, Stopping):
+        turn.emit(fact.StopAsked(job.id, _EXIT, item.code, cause))
+        turn.stop(job, job.epoch, 0, job.spec.gang)
 
 
 def _mark_over(turn: Turn, job: Job, first: int, count: int, cause: str) -> bool:
@@ -102,9 +100,10 @@ def _mark_over(turn: Turn, job: Job, first: int, count: int, cause: str) -> bool
     ranks = turn.world.ranks.get(job.id)
     if ranks is None or count == len(ranks):
         return True
-    if ranks.count(_OVER, first, first + count) < count:
-        if ranks.count(_OVER) + count - ranks.count(_OVER, first, first + count) == len(ranks):
-            return True
+    new = count - ranks.count(_OVER, first, first + count)
+    if ranks.count(_OVER) + new == len(ranks):
+        return True
+    if new:
         turn.emit(fact.RanksOver(job.id, first, count, cause))
     return False
 
@@ -113,12 +112,12 @@ def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
     """A run is over: what the job becomes depends on why it was stopped, if it was."""
     if isinstance(job.phase, Stopping):
         why, code = job.phase.why, job.phase.code or code
-    if why == Why.CANCEL:
+    if why == _EXIT and not code:
+        turn.emit(fact.Ended(job.id, _OVER, why, code, cause))
+    elif why == Why.CANCEL:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, code, cause))
-    elif why in (Why.LOST, Why.DRAIN) or (why == Why.EXIT and code and job.failures < job.spec.retries):
+    elif why in (Why.LOST, Why.DRAIN) or (why == _EXIT and job.failures < job.spec.retries):
         turn.emit(fact.Requeued(job.id, why, code, cause))
-    elif why == Why.EXIT and not code:
-        turn.emit(fact.Ended(job.id, TaskPhase.SUCCEEDED, why, code, cause))
     else:
         turn.emit(fact.Ended(job.id, TaskPhase.FAILED, why, code, cause))
 

@@ -30,9 +30,11 @@ class Turn:
     def start(self, job: Job, run: Run) -> None:
         """Tell the engine to start a gang."""
         names = self.world.fleet.names
-        nodes = [names[lease.slot] for lease in run.leases]
-        counts = [lease.tasks for lease in run.leases]
-        devices = [lease.devices for lease in run.leases]
+        nodes, counts, devices = [], [], []
+        for lease in run.leases:
+            nodes.append(names[lease.slot])
+            counts.append(lease.tasks)
+            devices.append(lease.devices)
         self.instructions.append(Start(job.id, run.epoch, job.spec, 0, nodes, counts, devices))
 
     def start_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:

@@ -18,19 +18,14 @@ from muster.world.world import World
 class Draft:
     """A context manager over one world; at most one is open at a time."""
 
-    __slots__ = ("_at", "_devices", "_epochs", "_facts", "_jobs", "_slots", "_tasks", "_undo", "_widths", "_world")
+    __slots__ = ("_at", "_facts", "_gangs", "_undo", "_world")
 
     def __init__(self, world: World, at: int) -> None:
         self._world = world
         self._at = at
         self._undo: list[tuple[Job, int, int]] = []
         self._facts: list[fact.Fact] = []
-        self._jobs: list[int] = []
-        self._epochs: list[int] = []
-        self._widths: list[int] = []
-        self._slots: list[int] = []
-        self._tasks: list[int] = []
-        self._devices: list[int] = []
+        self._gangs: list[tuple[int, Run]] = []
 
     def __enter__(self) -> Draft:
         return self
@@ -50,13 +45,7 @@ class Draft:
         run = Run(job.epoch + 1, tuple(leases))
         self._world.hold(job, run, self._at)
         self._undo.append((job, 0, 0))
-        self._jobs.append(job.id)
-        self._epochs.append(run.epoch)
-        self._widths.append(len(leases))
-        for lease in leases:
-            self._slots.append(lease.slot)
-            self._tasks.append(lease.tasks)
-            self._devices.append(lease.devices)
+        self._gangs.append((job.id, run))
 
     def place_tasks(self, job: Job, first: int, leases: list[Lease], cause: str) -> None:
         """Place tasks of an array, from `first` on."""
@@ -64,25 +53,37 @@ class Draft:
         self._world.hold_tasks(job, first, *columns)
         count = sum(columns[1])
         self._undo.append((job, first, count))
-        if self._jobs:
-            self._close_columns(cause)
+        if self._gangs:
+            self._facts.append(_roll_up(self._gangs, cause))
+            self._gangs = []
         self._facts.append(fact.TasksPlaced(job.id, first, *columns, cause))
 
     def commit(self, cause: str) -> list[fact.Fact]:
         """Keep what was placed, and say it in facts."""
         self._undo.clear()
-        if self._jobs:
-            self._close_columns(cause)
+        if self._gangs:
+            self._facts.append(_roll_up(self._gangs, cause))
         return self._facts
-
-    def _close_columns(self, cause: str) -> None:
-        """All gangs that were placed one after the other are one fact."""
-        columns = (self._jobs, self._epochs, self._widths, self._slots, self._tasks, self._devices)
-        self._facts.append(fact.Placed(*columns, cause))
-        self._jobs, self._epochs, self._widths, self._slots, self._tasks, self._devices = [], [], [], [], [], []
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]
         self._world.release_tasks(job, first, count, TaskPhase.QUEUED)
         for task in range(first, first + count):
             tasks.epoch[task] -= 1
+
+
+def _roll_up(gangs: list[tuple[int, Run]], cause: str) -> fact.Placed:
+    """Gangs that were placed one after the other, as the columns of one fact."""
+    jobs, epochs, widths = [], [], []
+    leases: list[Lease] = []
+    for job, run in gangs:
+        jobs.append(job)
+        epochs.append(run.epoch)
+        widths.append(len(run.leases))
+        leases += run.leases
+    slots, tasks, devices = [], [], []
+    for lease in leases:
+        slots.append(lease.slot)
+        tasks.append(lease.tasks)
+        devices.append(lease.devices)
+    return fact.Placed(jobs, epochs, widths, slots, tasks, devices, cause)

@@ -18,9 +18,12 @@ from muster.units import Resources
 from muster.world import arena as at
 from muster.world.compiled import Words, words_of
 from muster.world.index import shelve, shelve_all, take
+from muster.world.memory import Memory
 from muster.world.pools import Pool, lay_out, write_arena
 
 DEVICES_MAX: Final = 62
+ASKED_MAX: Final = 4096
+"""How many answers are remembered at most: a query with its tables may take some kilobytes."""
 FreeVector: TypeAlias = tuple[int, int, int]
 
 _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
@@ -62,7 +65,7 @@ class Fleet:
         self.mentioned: frozenset[str] = frozenset()
         self.prices: dict[str, int] = {}
         self.pools: list[Pool] = []
-        self.asked: dict[object, object] = {}
+        self.asked = Memory(ASKED_MAX)
         self._arena = array("q")
         self._words: Words = words_of(self._arena)
         self._is_stale = True
@@ -203,7 +206,7 @@ class Fleet:
         for name in ("names", "slot_of", "traits", "capacities", "bars", "holders", "prices"):
             setattr(twin, name, getattr(self, name).copy())
         twin.phase = self.phase[:]
-        twin.mentioned, twin.pools, twin.asked = self.mentioned, self.pools, self.asked.copy()
+        twin.mentioned, twin.pools, twin.asked = self.mentioned, self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]
         twin._words = words_of(twin._arena)
         twin._is_stale = self._is_stale
@@ -271,7 +274,7 @@ class Fleet:
             _copy_free(before, words, slot)
         for slot in range(len(self)):
             words[words[at.AT_NODES] + at.NODE_ROW * slot + at.OPEN] = self.is_open(slot)
-        self.pools, self.asked = layout.pools, {}
+        self.pools, self.asked = layout.pools, Memory(ASKED_MAX)
         self._arena, self._words = words, words_of(words)
         self._is_stale = False
         shelve_all(self._words)

@@ -26,6 +26,7 @@ from muster.model.spec import Spec
 from muster.model.tenant import CPU, DEVICE_MILLI, MEMORY, ROOT, Line, Tenant
 from muster.units import Limit, Resources
 from muster.world.ledger import Cell, Ledger
+from muster.world.memory import Memory
 from muster.world.sites import Site, Sites
 
 
@@ -188,7 +189,7 @@ class Quotas:
         self._is_known = False
         self._has_keepers = False
         self._is_flat = True
-        self._asked: dict[object, object] = {}
+        self._asked = Memory(ANSWERS_MAX)
 
     # -- what is asked -------------------------------------------------------------------------------------------
 
@@ -264,9 +265,7 @@ class Quotas:
         return self._asked.get(key)
 
     def remember(self, key: object, answer: object) -> None:
-        """Keep an answer for `recall`; when there are too many, all are found again."""
-        if len(self._asked) >= ANSWERS_MAX:
-            self._asked.clear()
+        """Keep an answer for `recall`."""
         self._asked[key] = answer
 
     def healthy(self, fund: Fund) -> int:
@@ -386,7 +385,7 @@ class Quotas:
             if fund.root.children:
                 shrink(fund.root, min(fund.root.claim, self.healthy(fund)))
         self._checks = [{} for _ in self._sites.all]
-        self._asked = {}
+        self._asked = Memory(ANSWERS_MAX)
         self._is_known = True
 
 
