@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from muster.model import event, fact
 from muster.model.event import Held
 from muster.model.job import Bar, BarKind, NodePhase
-from muster.model.node import Flavor, Place, Traits
+from muster.model.node import Flavor, Lack, Place, Traits
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant
@@ -55,6 +55,7 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     Tenant: TENANTS,
     Flavor: st.builds(Flavor, st.text(), INTS, INTS),
     Traits: TRAITS,
+    Lack: st.builds(Lack, INTS, RESOURCES),
     BarKind: KINDS,
     Bar: st.builds(Bar, KINDS, st.text(), st.text(), INTS, LIMITS, st.booleans()),
     NodePhase: st.sampled_from(NodePhase),

@@ -15,8 +15,8 @@ SEEDS = 12
 def storm(seed: int) -> SimOptions:
     """A small fleet with more work than it can hold, and more trouble than any real one has."""
     return SimOptions(
-        nodes=8, days=0.5, seed=seed, load=1.2, pace=4, faults=4000, maintenance=2000, lost=100, doubled=300,
-        failures=0.25, cancels=0.15, tenants=3, inspect_every=25,
+        nodes=8, days=0.5, seed=seed, load=1.2, pace=4, faults=4000, maintenance=2000, device_faults=4000, lost=100,
+        doubled=300, failures=0.25, cancels=0.15, tenants=3, inspect_every=25,
     )  # fmt: skip
 
 
@@ -56,6 +56,9 @@ FOUND_BY = {
     "bar_never_ends": {"every bar that ends has its timer", "no bar stands past its time"},
     "unbar_wakes_nobody": {"nobody who could start is asleep", RESTORE},
     "drained_for_good": {"a drain ends nothing"},
+    "device_counted_twice": {"no device is in two nodes"},
+    "phantom_device": {"no work goes to a device that is not there"},
+    "phantom_comes_free": {"free is capacity minus what is held", "no work goes to a device that is not there"},
 }
 
 
@@ -87,6 +90,7 @@ def test_without_a_plant_no_law_is_broken(seed: int) -> None:
     assert report.accepted == sum(report.outcomes.values())
     assert report.node_faults > 0
     assert report.node_bars > 0
+    assert report.device_faults > 0
     assert report.restarts > 0
 
 

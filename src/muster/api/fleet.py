@@ -9,8 +9,8 @@ from starlette.routing import Route
 from muster import __version__
 from muster.api.jobs import read_response, read_world
 from muster.api.problems import JsonResponse
+from muster.control.fleet import get_slot, view_node, view_nodes
 from muster.control.follower import Follower
-from muster.control.views import view_nodes
 from muster.wire.views import Health
 
 
@@ -22,6 +22,7 @@ class Fleet:
         self.routes = [
             Route("/v1/health", self.health, methods=["GET"]),
             Route("/v1/nodes", self.nodes, methods=["GET"]),
+            Route("/v1/nodes/{name:path}", self.node, methods=["GET"]),
         ]
 
     async def health(self, request: Request) -> Response:  # noqa: ARG002 - Starlette's signature
@@ -34,3 +35,8 @@ class Fleet:
         """Every node."""
         world = await read_world(request, self._follower)
         return read_response(world, view_nodes(world))
+
+    async def node(self, request: Request) -> Response:
+        """One node, by its address or as much of the end of it as is enough."""
+        world = await read_world(request, self._follower)
+        return read_response(world, view_node(world, get_slot(world, request.path_params["name"])))

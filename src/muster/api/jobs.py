@@ -106,7 +106,7 @@ class Jobs:
         entries = [entry for entry in await self._follower.read_story(number) if entry.seq <= world.seq]
         if not entries:
             raise unknown_job(number)
-        return read_response(world, tell(entries, number, world.fleet.names))
+        return read_response(world, tell(entries, number, world.fleet.shown()))
 
     async def cancel(self, request: Request) -> Response:
         """End a job; that it is asked for is durable, not that it is done."""

@@ -38,6 +38,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.NEVER_INSIDE: 422,
     Code.UNKNOWN_JOB: 404,
     Code.UNKNOWN_NODE: 404,
+    Code.AMBIGUOUS_NODE: 409,
     Code.NOT_FOUND: 404,
     Code.ALREADY_OVER: 409,
     Code.KEY_REUSED: 409,

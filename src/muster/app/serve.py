@@ -23,14 +23,17 @@ from muster.app.settings import node_name, read_capacity
 from muster.control.follower import Follower
 from muster.control.leader import KERNEL_FAILED, STORE_FAILED, Leader
 from muster.control.loading import load_world
-from muster.engines.local.capacity import discover_capacity
+from muster.engines.local.capacity import discover_machine
 from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
 from muster.model.errors import ConflictError, RejectedError, StoreError
+from muster.model.job import NodePhase
+from muster.model.node import PLAIN
 from muster.model.reason import Code, Reason
 from muster.scheduler.warm import warm_up
 from muster.sdk.home import Address, Home
 from muster.stores.sqlite import SqliteJournal, SqliteStore
+from muster.world.world import World
 
 JOURNAL_PATIENCE_S: Final = 10.0
 JOURNAL_LOOK_S: Final = 0.05
@@ -56,15 +59,27 @@ def lead(home: Home) -> int:
     """Be the leader of a home until told to end; the exit code."""
     start_log()
     home.prepare()
-    capacity = read_capacity(discover_capacity)
+    machine = discover_machine()
+    capacity = read_capacity(lambda: machine.capacity)
+    devices = machine.devices if capacity.gpus == len(machine.devices) else ()  # declared GPUs have no ids
     with contextlib.closing(SqliteStore(home.journal_file)) as store:
         write_note(home.process_file("leader"))
         warm_up()
         world = load_world(store)
         settle_memory()
-        engine = LocalEngine(home.engine_root, node_name(), capacity)
+        name = node_name()
+        engine = LocalEngine(home.engine_root, name, capacity, PLAIN, devices, find_former(world, name))
         leader = Leader(world, store, engine, WallClock(), home.leader_socket, home.root)
         return asyncio.run(_lead(leader))
+
+
+def find_former(world: World, address: str) -> list[str]:
+    """What this machine was called before. A home has one node, its own: any other that is not gone is this one, under
+    a name or in a cluster that it no longer has, and would count twice."""
+    fleet = world.fleet
+    return [
+        known for slot, known in enumerate(fleet.addresses) if known != address and fleet.phase[slot] != NodePhase.GONE
+    ]
 
 
 def follow(home: Home, host: str, port: int) -> int:

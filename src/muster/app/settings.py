@@ -14,10 +14,10 @@ from typing import Final
 import msgspec
 
 from muster.model.errors import RejectedError
+from muster.model.node import DEVICES_MAX
 from muster.model.reason import Code, Reason
 from muster.model.spec import is_name
 from muster.units import AmountError, Resources, parse_bytes, parse_count, parse_cpus
-from muster.world.fleet import DEVICES_MAX
 
 CAPACITY_VARIABLE: Final = "MUSTER_CAPACITY"
 

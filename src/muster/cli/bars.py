@@ -47,7 +47,7 @@ def uncordon(node: str) -> None:
     with Client() as client:
         for kind in BarKind:
             client.unbar(node, kind)
-        bars = _get_node(client, node).bars
+        bars = client.node(node).bars
     click.echo(f"{node} is still barred: {show_bars(bars)}" if bars else f"{node} is open for new work")
 
 
@@ -69,11 +69,7 @@ def _bar(node: str, kind: BarKind, reason: str, span: str | None, *, lets_finish
     until_ms = None if span is None else _now_ms() + parse_duration(span)
     with Client() as client:
         client.bar(node, kind, reason=reason, until_ms=until_ms, lets_finish=lets_finish)
-        return _get_node(client, node)
-
-
-def _get_node(client: Client, name: str) -> NodeView:
-    return next(view for view in client.nodes() if view.name == name)
+        return client.node(node)
 
 
 def _count(view: NodeView, one: str, many: str) -> str:

@@ -25,12 +25,13 @@ from muster.control.peers import Peer, Peers
 from muster.control.writer import Picture, Writer
 from muster.kernel.kernel import Kernel
 from muster.model.errors import InvariantError
-from muster.model.event import Event
+from muster.model.event import Event, NodeSeen
 from muster.model.reason import Code, Reason, Refused
 from muster.ports import Clock, Engine, Store
 from muster.ports.failpoint import failpoint
 from muster.wire.codec import encode_inputs
 from muster.wire.link import Answer, Ask, Committed, frame
+from muster.wire.words import put_in_words
 from muster.world.snapshot import snapshot
 from muster.world.world import World
 
@@ -192,6 +193,9 @@ class Leader:
             for item, reply in zip(items, outcome.answers, strict=True):
                 if item.asker is not None:
                     letters[item.asker].append(frame(Answer(item.number, outcome.seq, reply)))
+                elif isinstance(reply, Refused) and isinstance(item.event, NodeSeen):
+                    words = put_in_words(reply.reason)
+                    _log.warning("node %s is not let in: %s [%s]", item.event.name, words.what, reply.reason.code.value)
         for asker, frames in letters.items():
             self._asks -= len(frames)
             asker.send(b"".join(frames))

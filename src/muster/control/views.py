@@ -7,11 +7,11 @@ from typing import Final
 from muster.control.offers import view_options
 from muster.control.story import device_list
 from muster.lifecycle.gang import PHASE_OF
-from muster.model.job import Bar, Job, NodePhase
+from muster.model.job import Job
 from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succeeded, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.scheduler.reasons import explain
-from muster.wire.views import Ahead, BarView, JobPage, JobView, NodeView, Place, TaskCounts, WhyView
+from muster.wire.views import Ahead, JobPage, JobView, Place, TaskCounts, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
 from muster.world.world import World
@@ -117,28 +117,8 @@ def why_not_waiting(job: int, phase: str) -> WhyView:
     return WhyView(job=job, phase=phase, code=Code.NOT_WAITING.value, words=words.what, fix=words.fix)
 
 
-def view_nodes(world: World) -> list[NodeView]:
-    """Every node, by slot."""
-    fleet = world.fleet
-    return [
-        NodeView(
-            name=name,
-            phase=NodePhase(fleet.phase[slot]).name.lower(),
-            capacity=fleet.capacity(slot),
-            free=fleet.free(slot),
-            jobs=len(fleet.holders.get(slot, ())),
-            bars=[_bar(bar) for bar in fleet.bars.get(slot, ())],
-        )
-        for slot, name in enumerate(fleet.names)
-    ]
-
-
 def _ahead(job: Job) -> Ahead:
     return Ahead(job.id, job.spec.tenant, job.spec.tasks, job.spec.ask)
-
-
-def _bar(bar: Bar) -> BarView:
-    return BarView(bar.kind.value, bar.owner, bar.since, bar.reason, bar.until, bar.lets_finish)
 
 
 def _exit_code(job: Job) -> int | None:
@@ -151,7 +131,7 @@ def _exit_code(job: Job) -> int | None:
 
 
 def _places(world: World, job: Job, *, whole: bool) -> list[Place]:
-    names = world.fleet.names
+    names = world.fleet.shown()
     if isinstance(job.phase, ACTIVE):
         return [Place(names[lease.slot], lease.tasks, device_list(lease.devices)) for lease in job.phase.run.leases]
     if whole and isinstance(job.phase, Spread):

@@ -1,10 +1,12 @@
 """What keeps new work off a node: bars are set and lifted here, and a drain that lets nothing finish stops what runs.
 
 A bar is somebody's: only its owner lifts it, or its own time. It knows nothing of who may own what; that is for the
-surface to say.
+surface to say. People name a node by its address, or by the end of it if that is enough.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import msgspec
 
@@ -12,16 +14,16 @@ from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.job import BAR_REASON_CHARS_MAX, BARS_MAX, INSTANT_MAX, Bar, BarKind
 from muster.model.phase import Stopping, TaskPhase, Why
-from muster.model.reason import DONE, Code, Done, Refused
+from muster.model.reason import DONE, Code, Done, Reason, Refused
 from muster.model.spec import is_name
 from muster.world.seats import Seat, seats_on
 
 
 def on_bar_node(turn: Turn, item: event.BarNode) -> Done | Refused:
     """Bar a node. Saying the same again changes nothing; saying it otherwise replaces the bar."""
-    slot = turn.world.fleet.slot_of.get(item.name)
-    if slot is None:
-        return refuse(Code.UNKNOWN_NODE, "node", detail=item.name[:128])
+    slot = turn.world.fleet.find_slot(item.name)
+    if isinstance(slot, Reason):
+        return Refused(slot)
     fault = _find_fault(item, turn.now)
     if fault is not None:
         return fault
@@ -33,18 +35,27 @@ def on_bar_node(turn: Turn, item: event.BarNode) -> Done | Refused:
     if known is None or msgspec.structs.replace(known, since=turn.now) != bar:
         turn.emit(fact.NodeBarred(slot, bar, item.cause))
         if not bar.lets_finish:
-            _stop_all(turn, slot, f"node {item.name} drained")
+            stop_seats(turn, seats_on(turn.world, slot), Why.DRAIN, f"node {item.name} drained")
     return DONE
 
 
 def on_unbar_node(turn: Turn, item: event.UnbarNode) -> Done | Refused:
     """Lift a bar; one that does not stand is lifted already."""
-    slot = turn.world.fleet.slot_of.get(item.name)
-    if slot is None:
-        return refuse(Code.UNKNOWN_NODE, "node", detail=item.name[:128])
+    slot = turn.world.fleet.find_slot(item.name)
+    if isinstance(slot, Reason):
+        return Refused(slot)
     if _find_bar(turn.world.fleet.bars.get(slot, ()), item.kind, item.owner) is not None:
         turn.emit(fact.NodeUnbarred(slot, item.kind, item.owner, item.cause))
     return DONE
+
+
+def stop_seats(turn: Turn, seats: Iterable[Seat], why: Why, cause: str) -> None:
+    """Stop what sits there: it keeps its place until the engine confirms, and then waits again."""
+    for seat in seats:
+        if turn.world.jobs[seat.job].spec.array:
+            _stop_tasks(turn, seat, cause)
+        else:
+            _stop_gang(turn, seat.job, why, cause)
 
 
 def _find_fault(item: event.BarNode, now: int) -> Refused | None:
@@ -63,19 +74,11 @@ def _find_bar(bars: tuple[Bar, ...], kind: BarKind, owner: str) -> Bar | None:
     return next((bar for bar in bars if (bar.kind, bar.owner) == (kind, owner)), None)
 
 
-def _stop_all(turn: Turn, slot: int, cause: str) -> None:
-    for seat in seats_on(turn.world, slot):
-        if turn.world.jobs[seat.job].spec.array:
-            _stop_tasks(turn, seat, cause)
-        else:
-            _stop_gang(turn, seat.job, cause)
-
-
-def _stop_gang(turn: Turn, number: int, cause: str) -> None:
+def _stop_gang(turn: Turn, number: int, why: Why, cause: str) -> None:
     """A gang stops as a whole, wherever its other ranks are; one that is stopping already keeps its own reason."""
     job = turn.world.jobs[number]
     if not isinstance(job.phase, Stopping):
-        turn.emit(fact.StopAsked(number, Why.DRAIN, cause=cause))
+        turn.emit(fact.StopAsked(number, why, cause=cause))
         turn.stop(job, job.epoch, 0, job.spec.gang)
 
 

@@ -1,48 +1,50 @@
 """What engines report of nodes: seen, silent, gone. Here Muster's view and the node's are made one.
 
 Silence kills nothing. A node that reports itself says all that it holds: what should run there and is not held was
-lost, what is held and not wanted is fenced, and what may not have been heard is said again.
+lost, what is held and not wanted is fenced, and what may not have been heard is said again. A node that comes back with
+less has less at once: what sits on a device that is not there any more is stopped and waits again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from muster.kernel.attempts import lose
+from muster.kernel.bars import stop_seats
+from muster.kernel.intake import find_fault, lack_of
+from muster.kernel.quarantine import judge_devices, judge_others
 from muster.kernel.turn import Turn, refuse
 from muster.lifecycle.node import can_move
 from muster.model import event, fact
 from muster.model.instruction import Stop
 from muster.model.job import Job, NodePhase
-from muster.model.node import LABELS_MAX, TAINTS_MAX, Traits
-from muster.model.phase import Starting, TaskPhase
+from muster.model.node import NO_LACK, address_of
+from muster.model.phase import Starting, TaskPhase, Why
 from muster.model.reason import DONE, Code, Done, Refused
-from muster.model.spec import is_name
-from muster.units import AMOUNT_MAX
-from muster.world.fleet import DEVICES_MAX
-from muster.world.seats import Seat, seats_on
+from muster.world.seats import Seat, seats_on, seats_on_devices
 from muster.world.tasks import spans_of
 
 
 def on_node_seen(turn: Turn, item: event.NodeSeen) -> Done | Refused:
     """A node is there: it joins or comes back, and what it holds is compared with what it should."""
-    fault = _find_fault(item)
+    fleet = turn.world.fleet
+    known = fleet.slot_of.get(address_of(item.name, item.traits.place))
+    fault = find_fault(fleet, item, known)
     if fault is not None:
         return fault
-    slot = _admit(turn, item)
+    slot = _admit(turn, known, item)
     seats = seats_on(turn.world, slot)
     for seat in seats:
         if seat.phase == TaskPhase.RUNNING:
             for first, count in _uncovered(seat, item.held):
                 lose(turn, seat.job, first, count, f"node {item.name} no longer holds it")
-        else:
+    for seat in _fit(turn, slot, item, seats):
+        if seat.phase != TaskPhase.RUNNING:
             _say_again(turn, slot, seat)
     for held in item.held:
         for first, count in _uncovered(held, seats):
             turn.instructions.append(Stop(held.job, held.epoch, first, count, 0))
-    _fit_capacity(turn, slot, item)
+    judge_devices(turn, slot, item.cause)
     return DONE
 
 
@@ -55,54 +57,44 @@ def on_node_gone(turn: Turn, item: event.NodeGone) -> Done | Refused:
     """A node is fenced: what it held is lost and waits again."""
     answer = _move(turn, item.name, NodePhase.GONE, item.cause)
     if isinstance(answer, Done):
-        for seat in seats_on(turn.world, turn.world.fleet.slot_of[item.name]):
+        slot = turn.world.fleet.slot_of[item.name]
+        for seat in seats_on(turn.world, slot):
             lose(turn, seat.job, seat.first, seat.count, f"node {item.name} gone")
+        judge_others(turn, slot, item.cause)
     return answer
 
 
-def _find_fault(item: event.NodeSeen) -> Refused | None:
-    if not is_name(item.name):
-        return refuse(Code.BAD_NAME, "node", len(item.name), 128, item.name[:40])
-    for field, most in (("gpus", DEVICES_MAX), ("cpu_milli", AMOUNT_MAX), ("memory_bytes", AMOUNT_MAX)):
-        amount = getattr(item.capacity, field)
-        if not 0 <= amount <= most:
-            return refuse(Code.BAD_AMOUNT, f"capacity.{field}", amount, most)
-    return _find_trait_fault(item.traits)
-
-
-def _find_trait_fault(traits: Traits) -> Refused | None:
-    """Names are names, there are not too many, and labels come sorted, each key once."""
-    keys = [key for key, _ in traits.labels]
-    names = [traits.flavor, *msgspec.structs.astuple(traits.place), *keys, *traits.taints]
-    names += [value for _, value in traits.labels]
-    for name in names:
-        if name and not is_name(name):
-            return refuse(Code.BAD_NAME, "traits", len(name), 128, name[:40])
-    for field, count, most in (("labels", len(keys), LABELS_MAX), ("taints", len(traits.taints), TAINTS_MAX)):
-        if count > most:
-            return refuse(Code.TOO_LARGE, field, count, most)
-    if keys != sorted(dict.fromkeys(keys)) or list(traits.taints) != sorted(dict.fromkeys(traits.taints)):
-        return refuse(Code.BAD_SPEC, "traits", detail="labels and taints come sorted, each once")
-    return None
-
-
-def _admit(turn: Turn, item: event.NodeSeen) -> int:
+def _admit(turn: Turn, known: int | None, item: event.NodeSeen) -> int:
     fleet = turn.world.fleet
-    slot = fleet.slot_of.get(item.name)
-    if slot is None:
-        slot = len(fleet)
-        turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause, item.traits))
-    elif can_move(NodePhase(fleet.phase[slot]), NodePhase.UP):
-        turn.emit(fact.NodePhased(slot, NodePhase.UP, item.cause))
-    return slot
+    if known is None:
+        _join(turn, len(fleet), item)
+        return len(fleet) - 1
+    if can_move(NodePhase(fleet.phase[known]), NodePhase.UP):
+        turn.emit(fact.NodePhased(known, NodePhase.UP, item.cause))
+    return known
 
 
-def _fit_capacity(turn: Turn, slot: int, item: event.NodeSeen) -> None:
-    """What changed of a node is taken over once nothing runs there; until then it is what it was."""
+def _join(turn: Turn, slot: int, item: event.NodeSeen) -> None:
+    turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause, item.traits, item.devices))
+
+
+def _fit(turn: Turn, slot: int, item: event.NodeSeen, seats: list[Seat]) -> list[Seat]:
+    """What changed of a node is taken over once nothing runs there. Until then it is what it was, but for what it
+    lacks: that is gone at once, and whoever sat on a lost device is stopped. The seats that nobody spoke to yet."""
     fleet = turn.world.fleet
-    is_same = fleet.capacity(slot) == item.capacity and fleet.traits[slot] == item.traits
-    if not is_same and fleet.is_idle(slot):
-        turn.emit(fact.NodeJoined(slot, item.name, item.capacity, item.cause, item.traits))
+    lack = lack_of(fleet, slot, item)
+    if fleet.is_idle(slot):
+        mine = (fleet.capacities[slot], fleet.traits[slot], fleet.device_ids.get(slot, ()))
+        if mine != (item.capacity, item.traits, item.devices) or slot in fleet.lacks:
+            _join(turn, slot, item)
+    elif lack != fleet.lacks.get(slot, NO_LACK):
+        turn.emit(fact.NodeLacks(slot, lack, item.cause))
+        stop_seats(
+            turn, seats_on_devices(turn.world, slot, lack.devices), Why.LOST, f"node {item.name} lost its device"
+        )
+        told = [seat for seat in seats if seat.phase == TaskPhase.STOPPING]
+        return told + [seat for seat in seats_on(turn.world, slot) if seat.phase == TaskPhase.STARTING]
+    return seats
 
 
 def _move(turn: Turn, name: str, to: NodePhase, cause: str) -> Done | Refused:

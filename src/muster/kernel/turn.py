@@ -5,7 +5,7 @@ from __future__ import annotations
 from muster.model.fact import Fact
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.job import Job
-from muster.model.phase import Run
+from muster.model.phase import Lease, Run
 from muster.model.reason import Code, Reason, Refused
 from muster.world.apply import APPLY
 from muster.world.world import World
@@ -29,19 +29,23 @@ class Turn:
 
     def start(self, job: Job, run: Run) -> None:
         """Tell the engine to start a gang."""
-        names = self.world.fleet.names
+        fleet = self.world.fleet
+        addresses = fleet.addresses
         nodes, counts, devices = [], [], []
         for lease in run.leases:
-            nodes.append(names[lease.slot])
+            nodes.append(addresses[lease.slot])
             counts.append(lease.tasks)
             devices.append(lease.devices)
-        self.instructions.append(Start(job.id, run.epoch, job.spec, 0, nodes, counts, devices))
+        ids = fleet.name_devices(run.leases) if fleet.device_ids else []
+        self.instructions.append(Start(job.id, run.epoch, job.spec, 0, nodes, counts, devices, ids))
 
     def start_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:
         """Tell the engine to start tasks of an array."""
-        nodes = [self.world.fleet.names[slot] for slot in slots]
+        nodes = [self.world.fleet.addresses[slot] for slot in slots]
         epoch = self.world.arrays[job.id].epoch[first]
-        self.instructions.append(Start(job.id, epoch, job.spec, first, nodes, counts, devices))
+        fleet = self.world.fleet
+        ids = fleet.name_devices(list(map(Lease, slots, counts, devices))) if fleet.device_ids else []
+        self.instructions.append(Start(job.id, epoch, job.spec, first, nodes, counts, devices, ids))
 
     def stop(self, job: Job, epoch: int, first: int, count: int) -> None:
         """Tell the engine to stop tasks."""

@@ -55,7 +55,10 @@ class SetFlavor(Record, frozen=True, tag="set_flavor"):
 
 
 class BarNode(Record, frozen=True, tag="bar_node"):
-    """Somebody bars a node from new work: until they lift the bar, or until the instant `until`."""
+    """Somebody bars a node from new work: until they lift the bar, or until the instant `until`.
+
+    `name` is its address, or the end of it if that is enough to tell it from all others.
+    """
 
     name: str
     kind: BarKind
@@ -85,24 +88,28 @@ class Held(Record, frozen=True):
 
 
 class NodeSeen(Record, frozen=True, tag="node_seen"):
-    """A node reports itself, its capacity and all it holds: after a join, a restart or a reconnect."""
+    """A node reports itself, its capacity and all it holds: after a join, a restart or a reconnect.
+
+    `devices` are the ids of its devices, such as the UUIDs of GPUs, in the order of their numbers: all or none of them.
+    """
 
     name: str
     capacity: Resources
     held: tuple[Held, ...] = ()
     cause: str = ""
     traits: Traits = PLAIN
+    devices: tuple[str, ...] = ()
 
 
 class NodeSilent(Record, frozen=True, tag="node_silent"):
-    """Nothing was heard of a node for too long. Its work goes on, for all anybody knows."""
+    """Nothing was heard of a node for too long. Its work goes on, for all anybody knows. `name` is its address."""
 
     name: str
     cause: str = ""
 
 
 class NodeGone(Record, frozen=True, tag="node_gone"):
-    """A node is fenced: its authority vouches that nothing runs there any more."""
+    """A node is fenced: its authority vouches that nothing runs there any more. `name` is its address."""
 
     name: str
     cause: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from muster.model.job import Bar, BarKind, NodePhase
-from muster.model.node import PLAIN, Flavor, Traits
+from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import TaskPhase, Why
 from muster.model.record import Record
 from muster.model.spec import Spec
@@ -48,13 +48,22 @@ class LabelsMentioned(Record, frozen=True, tag="labels_mentioned.1"):
 
 
 class NodeJoined(Record, frozen=True, tag="node_joined.1"):
-    """A node has this slot for ever. A known name joins again with its old slot."""
+    """A node has this slot for ever. A known one joins again with its old slot, when nothing is held there."""
 
     slot: int
     name: str
     capacity: Resources
     cause: str = ""
     traits: Traits = PLAIN
+    devices: tuple[str, ...] = ()
+
+
+class NodeLacks(Record, frozen=True, tag="node_lacks.1"):
+    """While work is there, a node lacks so much of what it joined with; this replaces what it lacked before."""
+
+    slot: int
+    lack: Lack
+    cause: str = ""
 
 
 class NodePhased(Record, frozen=True, tag="node_phased.1"):
@@ -202,6 +211,7 @@ Fact: TypeAlias = (
     | FlavorSet
     | LabelsMentioned
     | NodeJoined
+    | NodeLacks
     | NodePhased
     | NodeBarred
     | NodeUnbarred

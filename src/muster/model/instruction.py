@@ -12,7 +12,11 @@ from muster.model.spec import Spec
 
 
 class Start(Record, frozen=True, tag="start"):
-    """Start tasks from `first` on: `counts[i]` of them on node `nodes[i]`, sharing `devices[i]` lowest bits first."""
+    """Start tasks from `first` on: `counts[i]` of them on node `nodes[i]`, sharing `devices[i]` lowest bits first.
+
+    Nodes are called by their addresses. Where a node named its devices, `device_ids[i]` are the names of those bits, in
+    the same order: numbers may have shifted since, names have not.
+    """
 
     job: int
     epoch: int
@@ -21,6 +25,7 @@ class Start(Record, frozen=True, tag="start"):
     nodes: list[str]
     counts: list[int]
     devices: list[int]
+    device_ids: list[tuple[str, ...]] = []
 
 
 class Stop(Record, frozen=True, tag="stop"):

@@ -40,10 +40,16 @@ INSTANT_MAX: Final = 253_402_300_799_999  # the last millisecond of the year 999
 
 
 class BarKind(enum.StrEnum):
-    """What keeps new work off a node. A cordon only does that; a drain also means that the node is to be emptied."""
+    """What keeps new work off a node. A cordon only does that; a drain also means that the node is to be emptied; a
+    quarantine means that what it says of itself cannot be true."""
 
     CORDON = "cordon"
     DRAIN = "drain"
+    QUARANTINE = "quarantine"
+
+
+MUSTER: Final = "muster"
+"""The owner of the bars that the kernel sets and lifts by itself."""
 
 
 class Bar(Record, frozen=True):

@@ -1,6 +1,7 @@
-"""What a node is besides its amounts: its flavor, its place in the fleet, its labels and taints.
+"""What a node is besides its amounts: its address, its flavor, its place in the fleet, its labels and taints.
 
-A node says so itself when it joins. Places are paths (region, cluster, block, rack): two racks of one name in different
+A node says so itself when it joins. Names are unique within a cluster and not beyond it, so a node is known by its
+address: region, cluster and name. Places are paths (region, cluster, block, rack): two racks of one name in different
 blocks are two racks. A flavor names a kind of capacity that is interchangeable; flavors of one family share a quota
 line, each counted in its exchange units.
 """
@@ -17,6 +18,18 @@ UNITS_ONE: Final = 1000
 """The exchange units of a flavor that counts as one: what every flavor has that nobody named."""
 LABELS_MAX: Final = 64
 TAINTS_MAX: Final = 16
+DEVICES_MAX: Final = 62
+"""The devices of a node are the bits of one word, and two of those are spoken for."""
+CAPACITY_MAX: Final = {
+    "gpus": DEVICES_MAX,
+    "cpu_milli": 10**9,
+    "memory_bytes": 2**50,
+    "gpu_milli": 0,
+    "disk_bytes": 2**60,
+    "network_mbps": 10**9,
+}
+"""The most that a node may say it has: a million cores, a pebibyte of memory. More is a mistake, and sums of it over a
+large fleet would not fit into a word. A share of a device is what an ask has, never a node."""
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -59,6 +72,21 @@ class Traits(Record, frozen=True):
 
 
 PLAIN: Final = Traits()
+
+
+class Lack(Record, frozen=True):
+    """What a busy node lacks of what it joined with: which devices (a bit each), and how much in all."""
+
+    devices: int = 0
+    amount: Resources = Resources()
+
+
+NO_LACK: Final = Lack()
+
+
+def address_of(name: str, place: Place) -> str:
+    """What a node is known by: `eu/alpha/node-1`; where it names no region and no cluster, its name alone."""
+    return "/".join(filter(None, (place.region, place.cluster, name)))
 
 
 class Flavor(Record, frozen=True):

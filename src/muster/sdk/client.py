@@ -165,6 +165,10 @@ class Client:
         """Every node and what is free there."""
         return self._get(tuple[NodeView, ...], "/v1/nodes")
 
+    def node(self, name: str) -> NodeView:
+        """One node, by its address or as much of the end of it as is enough."""
+        return self._get(NodeView, f"/v1/nodes/{quote(name)}")
+
     def tenants(self) -> tuple[TenantView, ...]:
         """Every tenant, its lines and its use, each before those below it."""
         return self._get(tuple[TenantView, ...], "/v1/tenants")

@@ -9,7 +9,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
-from muster.model.node import Traits
+import msgspec
+
+from muster.model.node import Traits, address_of
 from muster.units import Resources
 
 
@@ -74,20 +76,52 @@ class Cohort:
 
 
 class SimulatedNode:
-    """One machine: what it remembers, which devices are busy, and whether anybody can reach it."""
+    """One machine: what it remembers, which devices are busy, and whether anybody can reach it.
 
-    __slots__ = ("boot", "busy_devices", "capacity", "cohorts", "is_alive", "is_reachable", "name", "traits", "trouble")
+    `ids` are what it calls its devices, by number, if it names them; `missing` are those that fell off the bus, a bit
+    each, and `known_missing` those of them that no start may speak of any more.
+    """
 
-    def __init__(self, name: str, capacity: Resources, traits: Traits) -> None:
+    __slots__ = (
+        "address",
+        "boot",
+        "busy_devices",
+        "capacity",
+        "cohorts",
+        "ids",
+        "is_alive",
+        "is_reachable",
+        "known_missing",
+        "missing",
+        "name",
+        "traits",
+        "trouble",
+    )
+
+    def __init__(self, name: str, capacity: Resources, traits: Traits, ids: tuple[str, ...] = ()) -> None:
         self.name = name
+        self.address = address_of(name, traits.place)
         self.capacity = capacity
         self.traits = traits
+        self.ids = ids
+        self.missing = 0
+        self.known_missing = 0
         self.cohorts: dict[tuple[int, int], list[Cohort]] = {}
         self.busy_devices = 0
         self.is_alive = True
         self.is_reachable = True
         self.boot = 0
         self.trouble = 0
+
+    def report(self) -> tuple[Resources, tuple[str, ...]]:
+        """What it has to offer and what it calls its devices, without those that are missing."""
+        gone = self.missing
+        capacity = msgspec.structs.replace(self.capacity, gpus=self.capacity.gpus - gone.bit_count())
+        return capacity, tuple(name for place, name in enumerate(self.ids) if not gone >> place & 1)
+
+    def numbers(self, devices: int, ids: tuple[str, ...]) -> int:
+        """The machine's own numbers of devices that somebody names, as bits; without names they are the numbers."""
+        return sum(1 << self.ids.index(name) for name in ids if name in self.ids) if ids else devices
 
     def known(self, job: int, epoch: int) -> list[Cohort]:
         """What it remembers of one run."""

@@ -79,11 +79,13 @@ class SimulatedEngine:
 
     # -- nodes and their troubles --------------------------------------------------------------------------------
 
-    def add_node(self, name: str, capacity: Resources, traits: Traits = PLAIN) -> None:
-        """A machine; it reports itself at once if the engine is open."""
-        node = self._nodes[name] = SimulatedNode(name, capacity, traits)
+    def add_node(self, name: str, capacity: Resources, traits: Traits = PLAIN, devices: tuple[str, ...] = ()) -> str:
+        """A machine; it reports itself at once if the engine is open. Its address, which all else calls it by."""
+        node = SimulatedNode(name, capacity, traits, devices)
+        self._nodes[node.address] = node
         if self._report is not None:
             self._say_seen(node)
+        return node.address
 
     def is_healthy(self, name: str) -> bool:
         """Whether a node is up and reachable."""
@@ -132,6 +134,33 @@ class SimulatedEngine:
         for cohort in node.everyone():
             self._tell(node, cohort)
 
+    def lose_device(self, name: str, device: int) -> None:
+        """A device falls off the bus; what ran on it hangs. The node says so at once, or when it is back."""
+        node = self._nodes[name]
+        node.missing |= 1 << device
+        self._speak_up(node)
+
+    def rename_device(self, name: str, device: int, alias: str) -> None:
+        """A node calls one of its devices by an id that is, or was, somebody else's."""
+        node = self._nodes[name]
+        node.ids = (*node.ids[:device], alias, *node.ids[device + 1 :])
+        self._speak_up(node)
+
+    def mend_devices(self, name: str, ids: tuple[str, ...]) -> None:
+        """All devices of a node are there again, under these ids."""
+        node = self._nodes[name]
+        node.missing = node.known_missing = 0
+        node.ids = ids
+        self._speak_up(node)
+
+    def ids_of(self, name: str) -> tuple[str, ...]:
+        """What a node calls its devices."""
+        return self._nodes[name].ids
+
+    def _speak_up(self, node: SimulatedNode) -> None:
+        if node.is_alive and node.is_reachable and self._report is not None:
+            self._say_seen(node)
+
     # -- ground truth --------------------------------------------------------------------------------------------
 
     def find_live(self, job: int, first: int, count: int) -> Cohort | None:
@@ -160,10 +189,11 @@ class SimulatedEngine:
 
     def _start(self, item: Start) -> None:
         first = item.first
-        for name, count, devices in zip(item.nodes, item.counts, item.devices, strict=True):
+        ids = item.device_ids or [()] * len(item.nodes)
+        for name, count, devices, names in zip(item.nodes, item.counts, item.devices, ids, strict=True):
             node = self._nodes[name]
             if node.is_alive and node.is_reachable:
-                self._start_here(item, node, first, count, devices)
+                self._start_here(item, node, first, count, node.numbers(devices, names))
             first += count
 
     def _start_here(self, item: Start, node: SimulatedNode, first: int, count: int, devices: int) -> None:
@@ -178,16 +208,19 @@ class SimulatedEngine:
         covered = fenced + [(cohort.first, cohort.count) for cohort in known]
         for begin, width in gaps(first, count, covered):
             mine = part_of_devices(devices, item.spec.ask.gpus, begin - first, width)
-            self._launch(item, node, Cohort(*key, begin, width, node.name, item.spec.ask.gpus, mine))
+            self._launch(item, node, Cohort(*key, begin, width, node.address, item.spec.ask.gpus, mine))
 
     def _launch(self, item: Start, node: SimulatedNode, cohort: Cohort) -> None:
         if node.busy_devices & cohort.devices:
             raise InvariantError(
                 "no device runs two tasks", f"job {cohort.job} epoch {cohort.epoch} on {node.name}: {cohort.devices:b}"
             )
+        if node.known_missing & cohort.devices:
+            where = f"job {cohort.job} epoch {cohort.epoch} on {node.name}: {cohort.devices & node.known_missing:b}"
+            raise InvariantError("no work goes to a device that is not there", where)
         node.busy_devices |= cohort.devices
         node.add(cohort)
-        self._where.setdefault((cohort.job, cohort.epoch), {})[node.name] = None
+        self._where.setdefault((cohort.job, cohort.epoch), {})[node.address] = None
         self._epochs.setdefault(cohort.job, {})[cohort.epoch] = None
         fate = self._fate(item, cohort.first)
         self._agenda.after(fate.start_ms, self._be_up, node, cohort, cohort.turn, fate)
@@ -242,7 +275,7 @@ class SimulatedEngine:
         node.drop(cohort)
         key = (cohort.job, cohort.epoch)
         if key not in node.cohorts and key in self._where:
-            self._where[key].pop(node.name, None)
+            self._where[key].pop(node.address, None)
             if not self._where[key]:
                 del self._where[key]
                 epochs = self._epochs[cohort.job]
@@ -274,11 +307,17 @@ class SimulatedEngine:
 
     def _say_seen(self, node: SimulatedNode) -> None:
         held = tuple(Held(cohort.job, cohort.epoch, cohort.first, cohort.count) for cohort in node.everyone())
-        self._say([NodeSeen(node.name, node.capacity, held, f"{node.name} reports", node.traits)])
+        capacity, devices = node.report()
+        self._say([NodeSeen(node.name, capacity, held, f"{node.name} reports", node.traits, devices)])
+        self._agenda.after(3 * LATENCY_MS, self._be_known, node, node.missing)
+
+    def _be_known(self, node: SimulatedNode, missing: int) -> None:
+        """What was decided before a loss was heard of has arrived by now: no start may speak of it any more."""
+        node.known_missing |= missing & node.missing
 
     def _notice(self, node: SimulatedNode, trouble: int) -> None:
-        if self.is_same_trouble(node.name, trouble):
-            self._say([NodeSilent(node.name, cause=f"{node.name} silent")])
+        if self.is_same_trouble(node.address, trouble):
+            self._say([NodeSilent(node.address, cause=f"{node.name} silent")])
 
     def _tell(self, node: SimulatedNode, cohort: Cohort) -> None:
         """Report a cohort as it stands, through a network that may lose, double or delay it."""

@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from muster.model.errors import RejectedError
+from muster.model.node import DEVICES_MAX
 from muster.model.reason import Code, Reason
-from muster.world.fleet import DEVICES_MAX
 
 _RANGES: Final[dict[str, tuple[float, float]]] = {
     "nodes": (1, 100_000),
@@ -18,6 +18,7 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "pace": (1, 10_000),
     "faults": (0, 1_000_000),
     "maintenance": (0, 1_000_000),
+    "device_faults": (0, 1_000_000),
     "tenants": (1, 1000),
     "lost": (0, 900),
     "doubled": (0, 1000),
@@ -28,8 +29,9 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
 
 
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `load` is the offered share of all GPU time; `faults` are node failures per 1,000 node-days, and
-    `maintenance` is how many nodes are cordoned or drained in as many.
+    """One run. `load` is the offered share of all GPU time; `faults` are node failures per 1,000 node-days,
+    `maintenance` is how many nodes are cordoned or drained in as many, and `device_faults` how many lose a device or
+    claim another's.
 
     `pace` divides every run time, so that more happens at once. `lost` and `doubled` are per mille of the engine's
     messages; `failures` and `cancels` are shares of the jobs. After `days` nothing new comes; with `drain`, the run
@@ -45,6 +47,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     pace: int = 1
     faults: float = 6.5
     maintenance: float = 5.0
+    device_faults: float = 1.4
     tenants: int = 6
     lost: int = 10
     doubled: int = 20

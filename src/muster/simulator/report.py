@@ -46,6 +46,7 @@ class Report(msgspec.Struct, frozen=True):
     journal_hash: str
     digest: str
     bundle: bytes | None = None
+    device_faults: int = 0
 
     def render(self, width: int = 80) -> str:
         """The report as text, at most `width` wide."""
@@ -55,7 +56,7 @@ class Report(msgspec.Struct, frozen=True):
             f"{fleet}, {show_duration(self.span_ms)}, seed {self.options.seed}",
             f"jobs      {_pairs({'accepted': self.accepted, 'refused': self.refused, **self.outcomes})}",
             f"tasks     {_pairs(self.tasks)}",
-            f"restarts  {self.restarts} runs, after {self.node_faults} node faults and {self.node_bars} bars",
+            f"restarts  {self.restarts} runs, after {_pairs(self._troubles())}",
             f"wait      {', '.join(f'{name} {show_duration(span)}' for name, span in self.waits_ms.items())}",
             f"GPU time  {self.busy_pct}% held",
             f"work      {self.events} events in {self.batches} batches, {self.facts} facts in {self.entries} entries",
@@ -66,6 +67,9 @@ class Report(msgspec.Struct, frozen=True):
             *plot("waiting", [sample.waiting for sample in self.samples], width),
         ]
         return "\n".join(part for line in lines for part in _fold(line, width)) + "\n"
+
+    def _troubles(self) -> dict[str, int]:
+        return {"node faults": self.node_faults, "device faults": self.device_faults, "bars": self.node_bars}
 
 
 def plot(name: str, values: Sequence[int], width: int, top: int = 0, height: int = 4) -> list[str]:

@@ -21,6 +21,7 @@ from muster.model.phase import TERMINAL, TaskPhase
 from muster.model.reason import Done
 from muster.simulator.agenda import Agenda
 from muster.simulator.body import Body
+from muster.simulator.devices import DeviceFaults
 from muster.simulator.engine import Network, SimulatedEngine
 from muster.simulator.faults import Faults, Maintenance
 from muster.simulator.load import Load
@@ -65,12 +66,11 @@ class Simulation:
         self._end = START_MS + int(options.days * DAY_MS)
         network = Network(options.lost, options.doubled)
         engine = SimulatedEngine(agenda, self._load.fate, self._dice("engine"), network)
-        names = [f"node-{number:04d}" for number in range(options.nodes)]
-        for number, name in enumerate(names):
-            engine.add_node(name, self._load.node_capacity(), self._load.node_traits(number))
+        names = [self._add_node(engine, number) for number in range(options.nodes)]
         self.body = Body(agenda, engine, inspect_every=options.inspect_every, record=options.record)
         self._faults = Faults(agenda, engine, names, self._dice("faults"))
         self._maintenance = Maintenance(agenda, self.body.take, names, self._dice("maintenance"))
+        self._device_faults = DeviceFaults(agenda, engine, names, self._dice("devices"))
         self._figures = _Figures(self.body)
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Report:
@@ -80,6 +80,7 @@ class Simulation:
         self.body.run_until(START_MS + SECOND_MS)
         self._faults.begin(self.options.faults, self._end)
         self._maintenance.begin(self.options.maintenance, self._end)
+        self._device_faults.begin(self.options.device_faults, self._end)
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
         while self._agenda.now < self._end:
             self._go_on(min(self._end, self._agenda.now + HOUR_MS), progress)
@@ -87,6 +88,11 @@ class Simulation:
             self._drain(progress)
         self.body.inspector.inspect()
         return self._report()
+
+    def _add_node(self, engine: SimulatedEngine, number: int) -> str:
+        name, capacity = f"node-{number:04d}", self._load.node_capacity()
+        devices = tuple(f"GPU-{number:04d}-{device}" for device in range(capacity.gpus))
+        return engine.add_node(name, capacity, self._load.node_traits(number), devices)
 
     def _go_on(self, until: int, progress: Callable[[Progress], None] | None) -> None:
         self.body.run_until(until)
@@ -143,6 +149,7 @@ class Simulation:
             inspections=body.inspector.inspections,
             node_faults=self._faults.count,
             node_bars=self._maintenance.count,
+            device_faults=self._device_faults.count,
             accepted=body.world.accepted,
             refused=figures.refused,
             outcomes=figures.outcomes,

@@ -13,13 +13,14 @@ from unittest import mock
 
 import msgspec
 
-from muster.kernel import attempts, nodes
+from muster.kernel import attempts, nodes, quarantine
 from muster.kernel.reactors import REACTORS
 from muster.kernel.turn import Turn
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.event import Exited, NodeGone, NodeSilent
 from muster.model.job import BarKind, Job, NodePhase
+from muster.model.node import NO_LACK
 from muster.model.phase import Failed, Lease, Run, Succeeded, TaskPhase, Why
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import CPU, FLEET, ROOT
@@ -27,6 +28,7 @@ from muster.scheduler import cycle, fit
 from muster.scheduler.within import EVERYWHERE
 from muster.units import Resources
 from muster.world import apply, draft, quota
+from muster.world import fleet as fleets
 from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
@@ -418,6 +420,33 @@ def drained_for_good() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def device_counted_twice() -> Iterator[None]:
+    """A device that two nodes claim counts in both."""
+    with mock.patch.object(quarantine, "find_rival", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def phantom_device() -> Iterator[None]:
+    """A node that comes back smaller while work is there stays what it was."""
+    with mock.patch.object(nodes, "lack_of", return_value=NO_LACK):
+        yield
+
+
+@contextlib.contextmanager
+def phantom_comes_free() -> Iterator[None]:
+    """Whoever leaves a device that is not there any more leaves it free."""
+    honest = Fleet.vacate
+
+    def vacate(fleet: Fleet, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
+        with mock.patch.object(fleets, "withhold", lambda *about: about[-1]):
+            honest(fleet, slot, job, ask, tasks, devices)
+
+    with mock.patch.object(Fleet, "vacate", vacate):
+        yield
+
+
 def _run_of(phase: Any) -> Run:
     run: Run = phase.run
     return run
@@ -456,5 +485,8 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         bar_never_ends,
         unbar_wakes_nobody,
         drained_for_good,
+        device_counted_twice,
+        phantom_device,
+        phantom_comes_free,
     )
 }

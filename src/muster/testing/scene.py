@@ -18,6 +18,7 @@ from muster.model.event import BarNode, Cancel, Event, SetTenant, Submit, UnbarN
 from muster.model.fact import Ended
 from muster.model.instruction import Start
 from muster.model.job import BarKind, Job
+from muster.model.node import Place, Traits
 from muster.model.phase import Spread, TaskPhase
 from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
@@ -50,11 +51,17 @@ class Scene:
 
     # -- what there is -------------------------------------------------------------------------------------------
 
-    def cluster(self, nodes: int = 1, gpus: int = 8, cpus: int = 64, memory_gib: int = 512) -> Scene:
-        """Nodes `node-0`, `node-1` and so on join, after those that are there."""
-        have = len(self.body.world.fleet)
+    def cluster(
+        self, nodes: int = 1, gpus: int = 8, cpus: int = 64, memory_gib: int = 512, name: str = "", ids: bool = False
+    ) -> Scene:
+        """Nodes `node-0`, `node-1` and so on join, after those of that cluster; with `ids` they name their devices
+        `node-0.gpu-0` and so on."""
+        traits, fleet = Traits(place=Place(cluster=name)), self.body.world.fleet
+        have = sum(each.place.cluster == name for each in fleet.traits)
         for number in range(have, have + nodes):
-            self._engine.add_node(f"node-{number}", Resources(gpus, cpus * 1000, memory_gib * 2**30))
+            node, capacity = f"node-{number}", Resources(gpus, cpus * 1000, memory_gib * 2**30)
+            devices = tuple(f"{node}.gpu-{device}" for device in range(gpus)) if ids else ()
+            self._engine.add_node(node, capacity, traits, devices)
         return self.advance(seconds=1)
 
     def tenant(self, name: str, gpus: int | None = None, cpus: int | None = None) -> Scene:
@@ -133,6 +140,21 @@ class Scene:
         self._engine.bring_back(node)
         return self
 
+    def lose_device(self, node: str, device: int) -> Scene:
+        """A device falls off the bus; its node says so, and what runs on the others goes on."""
+        self._engine.lose_device(node, device)
+        return self
+
+    def rename_device(self, node: str, device: int, alias: str) -> Scene:
+        """A node calls a device by another id."""
+        self._engine.rename_device(node, device, alias)
+        return self
+
+    def mend_devices(self, node: str, *ids: str) -> Scene:
+        """All devices of a node are there again, under these ids."""
+        self._engine.mend_devices(node, ids)
+        return self
+
     # -- time ----------------------------------------------------------------------------------------------------
 
     def run(self) -> Scene:
@@ -185,7 +207,7 @@ class Scene:
     def nodes_of(self, name: str) -> list[str]:
         """The nodes that a job holds part of."""
         fleet, number = self.body.world.fleet, self._numbers[name]
-        return [node for slot, node in enumerate(fleet.names) if number in fleet.holders.get(slot, {})]
+        return [node for slot, node in enumerate(fleet.shown()) if number in fleet.holders.get(slot, {})]
 
     def story(self) -> str:
         """All that happened, one line per fact."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+import msgspec
+
 from muster.model import event
 from muster.model.job import BarKind
-from muster.model.node import PLAIN, Flavor, Place, Traits
+from muster.model.node import PLAIN, Flavor, Place, Traits, address_of
 from muster.model.spec import ANYWHERE, Needs
 from muster.model.tenant import CPU, GPU, Line, Tenant, gpu_amount
 from muster.testing.rig import Rig, spec
@@ -82,22 +84,30 @@ def _flavor(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - on
 
 
 def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:
-    name = NODES[x % len(NODES)]
-    capacity = Resources(8 if y % 5 else 4, 32_000, 2**36)
+    """Two clusters with nodes of the same names; some have fewer devices than last time, some claim each other's."""
+    name, place = NODES[x % len(NODES)], msgspec.structs.replace(_place(x), rack=f"r{y % 3}")
+    capacity = Resources((8, 8, 8, 7, 4)[y % 5], 32_000 if y % 7 else 12_000, 2**36)
     held = tuple(_held(rig, x + index, y + index) for index in range(y % 3))
-    place = Place(region="eu" if y % 4 else "", cluster=f"c{x % 2}", rack=f"r{x % 3}")
     flavor = "h100" if (x + y) % 4 == 0 else ""
     traits = Traits(flavor, place, (("zone", f"z{x % 2}"),)) if x % len(NODES) else PLAIN
-    return [event.NodeSeen(name, capacity, held, traits=traits)]
+    first = 8 * (x % 10) - (y % 11 == 0)
+    devices = tuple(f"d{first + at}" for at in range(8) if at != y % 8 or capacity.gpus == 8)[: capacity.gpus]
+    return [event.NodeSeen(name, capacity, held, traits=traits, devices=devices if x % 3 else ())]
+
+
+def _place(x: int) -> Place:
+    return Place("eu", f"c{x % 2}") if x % len(NODES) else Place()
 
 
 def _node_lost(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
-    name = NODES[x % len(NODES)]
+    name = address_of(NODES[x % len(NODES)], _place(x))
     return [event.NodeSilent(name)] if y % 2 else [event.NodeGone(name)]
 
 
 def _bars(rig: Rig, x: int, y: int) -> list[event.Event]:
-    name, kind, owner = NODES[x % len(NODES)], BarKind.DRAIN if y % 3 else BarKind.CORDON, TENANTS[x % 2]
+    """Some say which node they mean, some only its name, which may be that of two."""
+    name = NODES[x % len(NODES)] if y % 4 else address_of(NODES[x % len(NODES)], _place(x))
+    kind, owner = BarKind.DRAIN if y % 3 else BarKind.CORDON, TENANTS[x % 2]
     if y % 5 < 2:
         return [event.UnbarNode(name, kind, owner)]
     until = rig.now + 30_000 * (y % 4) if y % 2 else None

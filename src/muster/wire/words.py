@@ -69,6 +69,16 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),
     Code.UNEXPECTED: Words("{subject}: {detail}", "nothing: it is ignored"),
     Code.UNKNOWN_NODE: Words("there is no node {detail!r}", "check the name with `muster nodes`"),
+    Code.AMBIGUOUS_NODE: Words(
+        "{needed} nodes are called {subject!r}: {detail}", "say which one, with its region and cluster"
+    ),
+    Code.NODE_TAKEN: Words(
+        "the address {detail!r} is that of a node in another place", "give the node, or its cluster, another name"
+    ),
+    Code.DEVICE_TAKEN: Words(
+        "device {detail} is in node {subject} too",
+        "if it is the same machine under another name, have the old node fenced; see `muster nodes`",
+    ),
     Code.TIME_WENT_BACK: Words("time went back from {needed} to {available}", "check the clock of this machine"),
     Code.KEY_REUSED: Words(
         "the key {detail!r} already made job {needed}, from another spec", "use a new key for a different job"

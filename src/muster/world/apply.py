@@ -77,7 +77,11 @@ def _labels_mentioned(world: World, item: fact.LabelsMentioned, at: int) -> None
 
 
 def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.join(item.slot, item.name, item.capacity, item.traits)
+    world.join(item.slot, item.name, item.capacity, item.traits, item.devices)
+
+
+def _node_lacks(world: World, item: fact.NodeLacks, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.set_lack(item.slot, item.lack)
 
 
 def _node_phased(world: World, item: fact.NodePhased, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -201,6 +205,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.FlavorSet: _flavor_set,
     fact.LabelsMentioned: _labels_mentioned,
     fact.NodeJoined: _node_joined,
+    fact.NodeLacks: _node_lacks,
     fact.NodePhased: _node_phased,
     fact.NodeBarred: _node_barred,
     fact.NodeUnbarred: _node_unbarred,

@@ -13,11 +13,12 @@ from typing import Any, Final, TypeAlias
 
 from muster.model import fact
 from muster.model.errors import InvariantError
-from muster.model.job import Bar, BarKind, Job, NodePhase
-from muster.model.node import Flavor, Traits
+from muster.model.job import MUSTER, Bar, BarKind, Job, NodePhase
+from muster.model.node import NO_LACK, Flavor, Traits
 from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
 from muster.model.spec import Spec
 from muster.units import Resources
+from muster.world.arena import DEVICE
 from muster.world.invariants import Holding, plain, require
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
@@ -64,12 +65,14 @@ class JobBook:
 class NodeBook:
     """What the facts say of one node."""
 
-    __slots__ = ("bars", "capacity", "held", "name", "phase", "traits")
+    __slots__ = ("bars", "capacity", "devices", "held", "lack", "name", "phase", "traits")
 
-    def __init__(self, name: str, capacity: Resources, traits: Traits) -> None:
+    def __init__(self, name: str, capacity: Resources, traits: Traits, devices: tuple[str, ...]) -> None:
         self.name = name
         self.capacity = capacity
         self.traits = traits
+        self.devices = devices
+        self.lack = NO_LACK
         self.phase = NodePhase.UP
         self.bars: dict[tuple[BarKind, str], Bar] = {}
         self.held = Holding()
@@ -91,6 +94,8 @@ class Auditor:
         self.gpus_in_use = 0
         self._slots_touched: dict[int, None] = {}
         self._plots_stale: dict[int, None] = {}
+        self._owners: dict[str, int] = {}
+        self._owned: dict[int, list[str]] = {}
         self._jobs_touched: dict[int, None] = {}
         self._spans_touched: list[tuple[int, int, int]] = []
 
@@ -117,13 +122,17 @@ class Auditor:
 
     def _node_joined(self, item: fact.NodeJoined) -> None:
         if item.slot == len(self._nodes):
-            self._nodes.append(NodeBook(item.name, item.capacity, item.traits))
+            self._nodes.append(NodeBook(item.name, item.capacity, item.traits, item.devices))
         else:
             node = self._nodes[item.slot]
             idle = node.held.is_nothing()
             require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
-            node.capacity, node.traits = item.capacity, item.traits
-            node.phase = NodePhase.UP
+            node.capacity, node.traits, node.devices = item.capacity, item.traits, item.devices
+            node.phase, node.lack = NodePhase.UP, NO_LACK
+        self._touch(item.slot)
+
+    def _node_lacks(self, item: fact.NodeLacks) -> None:
+        self._nodes[item.slot].lack = item.lack
         self._touch(item.slot)
 
     def _node_phased(self, item: fact.NodePhased) -> None:
@@ -298,6 +307,8 @@ class Auditor:
         require(whole, "no device is in two leases", f"job {number} on {node.name}: {devices:b}")
         fits = min(node.held.left_of(node.capacity)) >= 0 and not devices >> node.capacity.gpus
         require(fits, "allocations fit their node", f"job {number} on {node.name}: {ask} x {tasks}")
+        there = not devices & node.lack.devices
+        require(there, "no work goes to a device that is not there", f"job {number} on {node.name}: {devices:b}")
         self.gpus_in_use += ask.gpus * tasks
         self._touch(slot)
 
@@ -327,16 +338,20 @@ class Auditor:
         self._quota.stop(spec, [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places])
 
     def _plot(self, node: NodeBook) -> Plot:
-        cpu, memory, *_ = node.held.left_of(node.capacity)
-        free = Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=sum(node.held.rests_of(node.capacity)))
+        """What is held beyond what a node still has counts against it."""
+        has = node.capacity.minus(node.lack.amount)
+        cpu, memory, *_ = node.held.left_of(has)
+        milli = DEVICE * has.gpus - sum(node.held.devices.values())
+        free = Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=milli)
         is_healthy = node.phase == NodePhase.UP and not node.bars
-        return plot_of(node.traits, node.capacity, self._flavors, free if is_healthy else None)
+        return plot_of(node.traits, node.capacity, has, self._flavors, free if is_healthy else None)
 
     # -- comparing -----------------------------------------------------------------------------------------------
 
     def _compare(self, world: World) -> None:
         for slot in self._slots_touched:
             self._compare_slot(world, slot)
+        self._settle_devices()
         self._quota.compare(world.ledger)
         require(world.tenants == self._quota.tenants, "tenants are what the facts say", str(world.tenants))
         for number in self._jobs_touched:
@@ -354,12 +369,33 @@ class Auditor:
 
     def _compare_slot(self, world: World, slot: int) -> None:
         fleet, node = world.fleet, self._nodes[slot]
-        wanted = (*node.held.left_of(node.capacity), node.held.rests_of(node.capacity), node.phase)
+        left, rests = node.held.left_of(node.capacity, node.lack), node.held.rests_of(node.capacity, node.lack)
+        wanted = (*left, rests, node.phase)
         kept = (*plain(fleet.free(slot)), fleet.devices(slot), fleet.phase[slot])
         require(kept == wanted, "free is capacity minus what is held", f"{node.name}: kept {kept}, booked {wanted}")
-        require(fleet.traits[slot] == node.traits, "traits are what the facts say", node.name)
+        same = (fleet.traits[slot], fleet.device_ids.get(slot, ())) == (node.traits, node.devices)
+        require(same, "traits are what the facts say", node.name)
+        lack = fleet.lacks.get(slot, NO_LACK)
+        require(lack == node.lack, "a node lacks what the facts say", f"{node.name}: kept {lack}, booked {node.lack}")
         bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}
         require(bars == node.bars, "bars are what the facts say", f"{node.name}: kept {bars}, booked {node.bars}")
+
+    def _settle_devices(self) -> None:
+        """Who owns which device now; a node that is gone or in quarantine owns none."""
+        touched = [slot for slot in self._slots_touched if self._nodes[slot].devices or slot in self._owned]
+        for slot in touched:
+            for device in self._owned.pop(slot, ()):
+                del self._owners[device]
+        for slot in touched:
+            node = self._nodes[slot]
+            if node.phase == NodePhase.GONE or (BarKind.QUARANTINE, MUSTER) in node.bars:
+                continue
+            self._owned[slot] = [
+                device for place, device in enumerate(node.devices) if not node.lack.devices >> place & 1
+            ]
+            for device in self._owned[slot]:
+                other = self._nodes[self._owners.setdefault(device, slot)]
+                require(other is node, "no device is in two nodes", f"{device}: {other.name} and {node.name}")
 
     def _compare_job(self, world: World, number: int) -> None:
         book, job = self._jobs.get(number), world.jobs.get(number)
@@ -407,6 +443,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.FlavorSet: Auditor._flavor_set,
     fact.LabelsMentioned: Auditor._labels_mentioned,
     fact.NodeJoined: Auditor._node_joined,
+    fact.NodeLacks: Auditor._node_lacks,
     fact.NodePhased: Auditor._node_phased,
     fact.NodeBarred: Auditor._node_barred,
     fact.NodeUnbarred: Auditor._node_unbarred,

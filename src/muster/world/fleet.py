@@ -1,27 +1,30 @@
 """The fleet: nodes by slot, and the arena that holds every number of them.
 
-A node has a slot for ever, given by a fact. What it is (name, traits, capacity, bars) is kept in lists by slot; what it
-has free is in the arena, together with the index that finds nodes by it. Names and lists are the truth: the arena is
-laid out anew when nodes join or change, and only then. The fleet knows nothing of jobs but who sits where, and nothing
-of which node is the better choice.
+A node has a slot for ever, given by a fact. What it is (name, traits, capacity, devices, bars) is kept in lists by
+slot; what it has free is in the arena, together with the index that finds nodes by it. Names and lists are the truth:
+the arena is laid out anew when nodes join or change, and only then. The fleet knows nothing of jobs but who sits where,
+and nothing of which node is the better choice.
 """
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, NodePhase
-from muster.model.node import PLAIN, Traits, flavor_of
+from muster.model.node import NO_LACK, PLAIN, Lack, Traits, address_of, flavor_of
+from muster.model.phase import Lease
+from muster.model.reason import Code, Reason
 from muster.units import Resources
 from muster.world import arena as at
 from muster.world.compiled import Words, words_of
 from muster.world.index import shelve, shelve_all, take
+from muster.world.lacks import NOTHING, Withheld, bits_of, give_back, withhold
 from muster.world.memory import Memory
 from muster.world.pools import Pool, lay_out, write_arena
 
-DEVICES_MAX: Final = 62
 ASKED_MAX: Final = 4096
 """How many answers are remembered at most: a query with its tables may take some kilobytes."""
 FreeVector: TypeAlias = tuple[int, int, int]
@@ -31,20 +34,27 @@ _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 
 class Fleet:
     """Lists by slot. `holders[slot]` counts the tasks that each job has there (replaced, never changed: forks share);
-    `bars[slot]` are the bars of a node that has any, by kind and owner. `mentioned` are the labels that tell pools
-    apart, `prices` what a flavor costs.
+    `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with, and
+    `lacks` what of it is not there now. `device_ids` are of the nodes that name their devices. `mentioned` are the
+    labels that tell pools apart, `prices` what a flavor costs. `addresses` follow from names and places.
 
     `asked` is a memory of answers about the present lay-out, for whoever reads the arena; it is dropped with it.
     """
 
     __slots__ = (
         "_arena",
+        "_claimants",
         "_is_stale",
+        "_shown",
+        "_withheld",
         "_words",
+        "addresses",
         "asked",
         "bars",
         "capacities",
+        "device_ids",
         "holders",
+        "lacks",
         "mentioned",
         "names",
         "phase",
@@ -56,9 +66,12 @@ class Fleet:
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.addresses: list[str] = []
         self.slot_of: dict[str, int] = {}
         self.traits: list[Traits] = []
         self.capacities: list[Resources] = []
+        self.device_ids: dict[int, tuple[str, ...]] = {}
+        self.lacks: dict[int, Lack] = {}
         self.phase = array("q")
         self.bars: dict[int, tuple[Bar, ...]] = {}
         self.holders: dict[int, dict[int, int]] = {}
@@ -69,6 +82,9 @@ class Fleet:
         self._arena = array("q")
         self._words: Words = words_of(self._arena)
         self._is_stale = True
+        self._withheld: dict[int, Withheld] = {}
+        self._claimants: dict[str, tuple[int, ...]] | None = None
+        self._shown: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -113,8 +129,55 @@ class Fleet:
         return self._arena[begin : begin + self.capacities[slot].gpus].tolist()
 
     def capacity(self, slot: int) -> Resources:
-        """What a node has in all."""
-        return self.capacities[slot]
+        """What a node has in all: what it joined with, but for what it lacks."""
+        lack = self.lacks.get(slot)
+        return self.capacities[slot] if lack is None else self.capacities[slot].minus(lack.amount)
+
+    def held(self, slot: int) -> tuple[int, int, int]:
+        """What is held on a node: thousandths of devices, CPU, memory."""
+        whole, free = self.capacities[slot], self.free(slot)
+        milli = at.DEVICE * whole.gpus - sum(self.devices(slot))
+        withheld = self._withheld.get(slot, NOTHING)
+        cpu, memory, *_ = withheld.amounts
+        rest = (whole.cpu_milli - free.cpu_milli, whole.memory_bytes - free.memory_bytes)
+        return milli - withheld.gpu_milli, rest[0] - cpu, rest[1] - memory
+
+    def find_slot(self, reference: str) -> int | Reason:
+        """The one node that a person means: by its whole address, or by as much of the end of it as is enough."""
+        slot = self.slot_of.get(reference)
+        if slot is not None:
+            return slot
+        found = [slot for slot, address in enumerate(self.addresses) if address.endswith(f"/{reference}")]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return Reason(Code.UNKNOWN_NODE, "node", detail=reference[:128])
+        some = ", ".join(self.addresses[slot] for slot in found[:3])
+        return Reason(Code.AMBIGUOUS_NODE, reference[:128], len(found), 1, some)
+
+    def shown(self) -> list[str]:
+        """What each node is called: its name if no other has it, else its address."""
+        if self._shown is None:
+            counts: dict[str, int] = {}
+            for name in self.names:
+                counts[name] = counts.get(name, 0) + 1
+            pairs = zip(self.names, self.addresses, strict=True)
+            self._shown = [name if counts[name] == 1 else address for name, address in pairs]
+        return self._shown
+
+    def name_devices(self, leases: Sequence[Lease]) -> list[tuple[str, ...]]:
+        """The ids of the devices of each lease; nothing where a node did not name its own."""
+        ids = [self.device_ids.get(lease.slot, ()) for lease in leases]
+        pairs = zip(ids, leases, strict=True)
+        return [tuple(names[bit] for bit in bits_of(lease.devices)) if names else () for names, lease in pairs]
+
+    def claimants(self, device: str) -> tuple[int, ...]:
+        """The nodes that joined with a device of this id, by slot."""
+        if self._claimants is None:
+            self._claimants = {}
+            for slot in sorted(self.device_ids):
+                self._claim(slot, self.device_ids[slot])
+        return self._claimants.get(device, ())
 
     def flavor(self, slot: int) -> str:
         """The kind of capacity that a node is."""
@@ -135,15 +198,35 @@ class Fleet:
             found[capacity] = found.get(capacity, 0) + 1
         return found
 
-    def join(self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN) -> None:
-        """Give a node its slot, or an idle one its new capacity and traits; it is up from now on."""
+    def join(
+        self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN, devices: tuple[str, ...] = ()
+    ) -> None:
+        """Give a node its slot, or an idle one its new capacity, traits and devices; it is up and lacks nothing."""
         if slot == len(self.names):
             self._append(name)
         elif self.names[slot] != name or slot in self.holders:
             raise InvariantError("a slot belongs to one node", f"slot {slot}: {self.names[slot]}, then {name}")
+        else:
+            del self.slot_of[self.addresses[slot]]
+        self.addresses[slot] = address_of(name, traits.place)
+        self.slot_of[self.addresses[slot]] = slot
         self.traits[slot], self.capacities[slot] = traits, capacity
         self.phase[slot] = NodePhase.UP
+        self._set_devices(slot, devices)
+        self.lacks.pop(slot, None)
+        self._withheld.pop(slot, None)
+        self._shown = None
         self._is_stale = True
+
+    def set_lack(self, slot: int, lack: Lack) -> None:
+        """Say what a node lacks of what it joined with; nothing of that is free from now on."""
+        words = self.words
+        give_back(words, slot, self._withheld.pop(slot, NOTHING))
+        self.lacks.pop(slot, None)
+        if lack != NO_LACK:
+            self.lacks[slot] = lack
+            self._withheld[slot] = withhold(words, slot, lack, NOTHING)
+        self.asked = Memory(ASKED_MAX)  # what the fleet could hold at best is another question now
 
     def set_phase(self, slot: int, phase: NodePhase) -> None:
         """Move a node into or out of the index."""
@@ -199,12 +282,15 @@ class Fleet:
             self.holders[slot] = {other: count for other, count in here.items() if other != job}
         else:
             del self.holders[slot]
+        if slot in self.lacks:
+            self._withheld[slot] = withhold(self._words, slot, self.lacks[slot], self._withheld[slot])
 
     def fork(self) -> Fleet:
         """An independent copy: the arena by memcpy, lists and holders by copy."""
         twin = Fleet.__new__(Fleet)
-        for name in ("names", "slot_of", "traits", "capacities", "bars", "holders", "prices"):
+        for name in _COPIED:
             setattr(twin, name, getattr(self, name).copy())
+        twin._claimants, twin._shown = None, self._shown
         twin.phase = self.phase[:]
         twin.mentioned, twin.pools, twin.asked = self.mentioned, self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]
@@ -215,7 +301,7 @@ class Fleet:
     def blank(self) -> Fleet:
         """The same nodes with nobody on them and none of them closed: what the fleet could hold at best."""
         twin = Fleet()
-        for name in ("names", "slot_of", "traits", "capacities", "mentioned", "prices"):
+        for name in ("names", "addresses", "slot_of", "traits", "capacities", "lacks", "mentioned", "prices"):
             setattr(twin, name, getattr(self, name))
         twin.phase = array("q", [_UP]) * len(self)
         return twin
@@ -254,8 +340,24 @@ class Fleet:
             ask.network_mbps * tasks,
         )
 
+    def _set_devices(self, slot: int, devices: tuple[str, ...]) -> None:
+        if self.device_ids.get(slot, ()) == devices:
+            return
+        if slot in self.device_ids or self._claimants is None:
+            self._claimants = None
+        else:
+            self._claim(slot, devices)
+        self.device_ids.pop(slot, None)
+        if devices:
+            self.device_ids[slot] = devices
+
+    def _claim(self, slot: int, devices: tuple[str, ...]) -> None:
+        if self._claimants is not None:
+            for device in devices:
+                self._claimants[device] = tuple(sorted((*self._claimants.get(device, ()), slot)))
+
     def _append(self, name: str) -> None:
-        self.slot_of[name] = len(self.names)
+        self.addresses.append("")
         self.names.append(name)
         self.traits.append(PLAIN)
         self.capacities.append(Resources())
@@ -272,12 +374,31 @@ class Fleet:
         before, words = self._arena, write_arena(layout, self.capacities, self.prices)
         for slot in self.holders:
             _copy_free(before, words, slot)
+        for slot, lack in self.lacks.items():
+            if slot not in self.holders:
+                self._withheld[slot] = withhold(words_of(words), slot, lack, NOTHING)
         for slot in range(len(self)):
             words[words[at.AT_NODES] + at.NODE_ROW * slot + at.OPEN] = self.is_open(slot)
         self.pools, self.asked = layout.pools, Memory(ASKED_MAX)
         self._arena, self._words = words, words_of(words)
         self._is_stale = False
         shelve_all(self._words)
+
+
+_COPIED: Final = (
+    "names",
+    "addresses",
+    "slot_of",
+    "traits",
+    "capacities",
+    "device_ids",
+    "lacks",
+    "_withheld",
+    "bars",
+    "holders",
+    "prices",
+)
+"""What a fork has of its own, besides numbers."""
 
 
 def _devices_for(ask: Resources, tasks: int) -> int:

@@ -13,12 +13,14 @@ from typing import Final, TypeVar
 
 from muster.model.errors import InvariantError
 from muster.model.job import Job
+from muster.model.node import NO_LACK, Lack, address_of
 from muster.model.phase import ACTIVE, TERMINAL, Queued, Running, Spread, TaskPhase
 from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
 from muster.units import Resources
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
+from muster.world.claims import claims_of, is_quarantined
 from muster.world.ledger import Account
 from muster.world.queue import ShapeKey
 from muster.world.snapshot import digest
@@ -129,11 +131,11 @@ def _check_places(world: World) -> None:
 
 
 def _check_slot(world: World, slot: int, name: str, held: Holding) -> None:
-    fleet, capacity = world.fleet, world.fleet.capacity(slot)
-    fits = all(device < capacity.gpus for device in held.devices)
-    left = held.left_of(capacity)
-    require(fits and min(left) >= 0, "allocations fit their node", f"{name} holds {held.amounts} of {capacity}")
-    rests = held.rests_of(capacity)
+    fleet, capacity = world.fleet, world.fleet.capacities[slot]
+    fits = all(device < capacity.gpus for device in held.devices) and min(held.left_of(capacity)) >= 0
+    require(fits, "allocations fit their node", f"{name} holds {held.amounts} of {capacity}")
+    lack = fleet.lacks.get(slot, NO_LACK)
+    left, rests = held.left_of(capacity, lack), held.rests_of(capacity, lack)
     wanted = (sum(1 << device for device, rest in enumerate(rests) if rest == DEVICE), *left, rests)
     kept = (fleet.read(FREE_MASK, slot), *plain(fleet.free(slot)), fleet.devices(slot))
     require(kept == wanted, "free is capacity minus what is held", f"{name}: columns {kept}, leases leave {wanted}")
@@ -161,13 +163,15 @@ class Holding:
         """Whether nothing is held."""
         return not any(self.amounts) and not any(self.devices.values())
 
-    def left_of(self, capacity: Resources) -> list[int]:
-        """What a node has left beside devices."""
-        return [most - taken for most, taken in zip(plain(capacity), self.amounts, strict=True)]
+    def left_of(self, capacity: Resources, lack: Lack = NO_LACK) -> list[int]:
+        """What a node has left beside devices; where it lacks more than is left, that is nothing."""
+        left = [most - taken for most, taken in zip(plain(capacity), self.amounts, strict=True)]
+        return left if lack == NO_LACK else [max(0, a - b) for a, b in zip(left, plain(lack.amount), strict=True)]
 
-    def rests_of(self, capacity: Resources) -> list[int]:
-        """Thousandths left of each device."""
-        return [DEVICE - self.devices.get(device, 0) for device in range(capacity.gpus)]
+    def rests_of(self, capacity: Resources, lack: Lack = NO_LACK) -> list[int]:
+        """Thousandths left of each device; one that is not there has nothing left."""
+        rests = [DEVICE - self.devices.get(device, 0) for device in range(capacity.gpus)]
+        return [0 if lack.devices >> device & 1 else rest for device, rest in enumerate(rests)]
 
 
 def plain(amount: Resources) -> tuple[int, int, int, int]:
@@ -238,11 +242,29 @@ def _add(vector: list[int], amounts: tuple[int, int, int]) -> None:
         vector[kind] += amount
 
 
+def _check_devices(world: World) -> None:
+    """Every device counts once: of the live nodes that are not in quarantine for it, one claims it."""
+    fleet = world.fleet
+    owners: dict[str, int] = {}
+    for slot in range(len(fleet)):
+        for device in () if is_quarantined(fleet, slot) else claims_of(fleet, slot):
+            other = owners.setdefault(device, slot)
+            where = f"{device}: {fleet.addresses[other]} and {fleet.addresses[slot]}"
+            require(other == slot, "no device is in two nodes", where)
+    for slot, lack in fleet.lacks.items():
+        whole, count = fleet.capacities[slot], lack.devices.bit_count()
+        sound = not lack.devices >> whole.gpus and lack.amount.gpus == count and lack != NO_LACK
+        few = all(a <= b for a, b in zip(plain(lack.amount), plain(whole), strict=True))
+        require(sound and few, "a node lacks only what it joined with", f"{fleet.addresses[slot]}: {lack} of {whole}")
+
+
 def _check_index(world: World) -> None:
     """The arena is what a lay-out from nothing would be, but for bounds, which may be above the truth."""
     fleet = world.fleet
-    named = {name: slot for slot, name in enumerate(fleet.names)}
+    addresses = [address_of(name, fleet.traits[slot].place) for slot, name in enumerate(fleet.names)]
+    named = {address: slot for slot, address in enumerate(addresses)}
     require(fleet.slot_of == named, "a slot belongs to one node", _first_change(fleet.slot_of, named))
+    require(fleet.addresses == addresses, "a slot belongs to one node", "addresses differ from names and places")
     fault = fleet.find_index_fault()
     require(fault is None, "the index is what is free", str(fault))
 
@@ -354,6 +376,7 @@ LAWS: Final = (
     _check_places,
     _check_ledger,
     _check_sites,
+    _check_devices,
     _check_index,
     _check_bars,
     _check_queue,

@@ -45,11 +45,13 @@ class Plot(NamedTuple):
         return {(family, scope): families[family] for family in families for scope in sorted(scopes)}
 
 
-def plot_of(traits: Traits, capacity: Resources, flavors: dict[str, Flavor], free: Resources | None) -> Plot:
-    """What a node counts as."""
-    name = flavor_of(traits, capacity)
+def plot_of(
+    traits: Traits, whole: Resources, has: Resources, flavors: dict[str, Flavor], free: Resources | None
+) -> Plot:
+    """What a node counts as: `whole` is what it joined with, `has` what is there of it."""
+    name = flavor_of(traits, whole)
     flavor = flavors.get(name, Flavor(name))
-    return Plot(flavor.family, flavor.units, traits.place.region, traits.place.cluster, capacity, free)
+    return Plot(flavor.family, flavor.units, traits.place.region, traits.place.cluster, has, free)
 
 
 class QuotaBooks:

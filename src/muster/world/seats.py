@@ -6,7 +6,7 @@ world with what a node says of itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, Running, Starting, TaskPhase
@@ -32,6 +32,30 @@ def seats_on(world: World, slot: int) -> list[Seat]:
         job = world.jobs[number]
         seats.extend(_array_seats(world, job, slot) if job.spec.array else _gang_seats(world, job, slot))
     return seats
+
+
+def seats_on_devices(world: World, slot: int, devices: int) -> list[Seat]:
+    """Those of them who sit on one of these devices; a gang's tasks on one node share all that it has there."""
+    found: list[Seat] = []
+    for seat in seats_on(world, slot) if devices else ():
+        job = world.jobs[seat.job]
+        if not job.spec.array:
+            leases = job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
+            if any(lease.slot == slot and lease.devices & devices for lease in leases):
+                found.append(seat)
+            continue
+        found += _parts_on(seat, world.arrays[seat.job].devices, devices)
+    return found
+
+
+def _parts_on(seat: Seat, held: Sequence[int], devices: int) -> Iterator[Seat]:
+    """The runs of a seat's tasks that sit on one of these devices."""
+    first = seat.first
+    for task in range(seat.first, seat.first + seat.count + 1):
+        if task == seat.first + seat.count or not held[task] & devices:
+            if first < task:
+                yield Seat(seat.job, seat.epoch, first, task - first, seat.phase)
+            first = task + 1
 
 
 def _gang_seats(world: World, job: Job, slot: int) -> Iterator[Seat]:

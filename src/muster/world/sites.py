@@ -67,13 +67,11 @@ class Sites:
     def count(self, fleet: Fleet, slot: int, sign: int) -> None:
         """Count a node on (1) or off (-1): healthy with all that it has, or closed with what is held there."""
         site = self.by_slot[slot]
-        has = site.amounts(fleet.capacity(slot))
         if fleet.is_open(slot):
-            vector = self.healthy[site.number]
+            vector, has = self.healthy[site.number], site.amounts(fleet.capacity(slot))
         else:
-            vector, free = self.closed[site.number], fleet.free(slot)
-            rests = sum(fleet.devices(slot)) * site.units
-            has = (has[0] - rests, has[1] - free.cpu_milli, has[2] - free.memory_bytes)
+            gpu_milli, cpu_milli, memory_bytes = fleet.held(slot)
+            vector, has = self.closed[site.number], (gpu_milli * site.units, cpu_milli, memory_bytes)
         for kind, amount in enumerate(has):
             vector[kind] += sign * amount
 

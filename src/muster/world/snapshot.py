@@ -16,7 +16,7 @@ import msgspec
 
 from muster.model.errors import InvariantError, StoreError
 from muster.model.job import Bar, Job, NodePhase
-from muster.model.node import PLAIN, Flavor, Traits
+from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, Lease, Queued, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.model.tenant import Tenant
@@ -29,7 +29,8 @@ FORMAT: Final = 2
 
 
 class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Nodes by slot; integers are little-endian int64. `bars` and `traits` are of the nodes that have any."""
+    """Nodes by slot; integers are little-endian int64. `bars`, `traits`, `devices` and `lacks` are of the nodes that
+    have any."""
 
     names: list[str]
     phase: bytes
@@ -40,6 +41,8 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     traits: list[tuple[int, Traits]] = []
     disk_bytes: bytes = b""
     network_mbps: bytes = b""
+    devices: list[tuple[int, tuple[str, ...]]] = []
+    lacks: list[tuple[int, Lack]] = []
 
 
 class TaskColumns(msgspec.Struct, frozen=True):
@@ -101,7 +104,10 @@ def snapshot(world: World) -> bytes:
                 _column(fleet.capacities, "memory_bytes"),
                 sorted(fleet.bars.items()),
                 [(slot, traits) for slot, traits in enumerate(fleet.traits) if traits != PLAIN],
-                *(_sparse_column(fleet.capacities, field) for field in ("disk_bytes", "network_mbps")),
+                _sparse_column(fleet.capacities, "disk_bytes"),
+                _sparse_column(fleet.capacities, "network_mbps"),
+                sorted(fleet.device_ids.items()),
+                sorted(fleet.lacks.items()),
             ),
             jobs=[world.jobs[number] for number in sorted(world.jobs)],
             arrays=[(number, _task_columns(world.arrays[number])) for number in sorted(world.arrays)],
@@ -143,13 +149,7 @@ def _rebuild(content: Snapshot) -> World:
             _restore_tasks(world, job, arrays[job.id])
         elif job.id in ranks:
             world.ranks[job.id] = bytearray(ranks[job.id])
-    phases = array("q", content.nodes.phase)
-    for slot, phase in enumerate(phases):
-        if phase != NodePhase.UP:
-            world.set_phase(slot, NodePhase(phase))
-    for slot, bars in content.nodes.bars:
-        for bar in bars:
-            world.bar(slot, bar)
+    _restore_closings(world, content.nodes)
     return world
 
 
@@ -175,10 +175,22 @@ def _restore_nodes(world: World, nodes: NodeColumns) -> None:
     none = bytes(8 * len(nodes.names))
     columns = (nodes.gpus, nodes.cpu_milli, nodes.memory_bytes, none, nodes.disk_bytes, nodes.network_mbps)
     amounts = [array("q", column or none) for column in columns]
-    traits = dict(nodes.traits)
+    traits, devices = dict(nodes.traits), dict(nodes.devices)
     for slot, name in enumerate(nodes.names):
         capacity = Resources(*(column[slot] for column in amounts))
-        world.join(slot, name, capacity, traits.get(slot, PLAIN))
+        world.join(slot, name, capacity, traits.get(slot, PLAIN), devices.get(slot, ()))
+
+
+def _restore_closings(world: World, nodes: NodeColumns) -> None:
+    """What closes nodes, or part of them: after the leases, which may be on any."""
+    for slot, phase in enumerate(array("q", nodes.phase)):
+        if phase != NodePhase.UP:
+            world.set_phase(slot, NodePhase(phase))
+    for slot, bars in nodes.bars:
+        for bar in bars:
+            world.bar(slot, bar)
+    for slot, lack in nodes.lacks:
+        world.set_lack(slot, lack)
 
 
 def _column(capacities: Sequence[Resources], field: str) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from muster.model.job import Bar, BarKind, Job, NodePhase
-from muster.model.node import PLAIN, Flavor, Traits
+from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, TaskPhase
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN, ROOT, Tenant
@@ -132,12 +132,21 @@ class World:
         for site, tasks in self.sites.spread(leases):
             self.ledger.charge(spec.tenant, site, spec.ask, tasks)
 
-    def join(self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN) -> None:
+    def join(
+        self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN, devices: tuple[str, ...] = ()
+    ) -> None:
         """A node joins, or an idle one changed: everybody is worth a try."""
         if slot < len(self.sites.by_slot):
             self.sites.count(self.fleet, slot, -1)
-        self.fleet.join(slot, name, capacity, traits)
+        self.fleet.join(slot, name, capacity, traits, devices)
         self.sites.settle(self.fleet, slot, self.flavor_of(slot))
+        self._count_on(slot)
+        self.queue.wake_all()
+
+    def set_lack(self, slot: int, lack: Lack) -> None:
+        """A busy node has less than it joined with, or has it again: everybody is worth a try."""
+        self.sites.count(self.fleet, slot, -1)
+        self.fleet.set_lack(slot, lack)
         self._count_on(slot)
         self.queue.wake_all()
 

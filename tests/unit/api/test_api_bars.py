@@ -53,7 +53,7 @@ def test_only_the_operator_s_own_bar_is_lifted(scene: Scene) -> None:
 
 
 def test_a_node_s_name_may_hold_a_slash(scene: Scene) -> None:
-    scene.follower.happen(NodeSeen("rack-1/node-2", Resources(8)))
+    scene.follower.happen(NodeSeen("rack-1/node-2", Resources(8, 8000)))
     assert scene.call("PUT", "/v1/nodes/rack-1/node-2/bars/drain", {}).status == 200
     assert list(scene.follower.world.fleet.bars) == [1]
 

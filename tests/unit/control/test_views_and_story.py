@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from muster.control.fleet import view_nodes
 from muster.control.story import find_tries, show_devices, tell, view_from_story
 from muster.control.tenants import view_tenants
-from muster.control.views import find_try, page_jobs, view_job, view_nodes, view_why
+from muster.control.views import find_try, page_jobs, view_job, view_why
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.event import BarNode, Cancel, Event, Exited, NodeGone, NodeSeen, SetTenant, Started, Submit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.engines.local.capacity import discover_capacity
+from muster.engines.local.capacity import discover_capacity, discover_machine
 from muster.engines.local.frames import FRAME_BYTES_MAX, Ack, Asked, Hello, Order, asked_inbox, encode_frame, told_inbox
 from muster.engines.local.launch import plan_launches, show_devices
 from muster.engines.local.layout import Key, find_key, log_path
@@ -156,13 +156,25 @@ def test_memory_is_the_lowest_limit_on_the_way_up(tmp_path: Path, limit: str, me
     assert discover_capacity(fake_system(tmp_path, limit)).memory_bytes == memory
 
 
-@pytest.mark.parametrize(("script", "gpus"), [("printf '0\\n1\\n'", 2), ("echo No devices were found; exit 6", 0)])
-def test_gpus_are_those_that_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, gpus: int) -> None:
+@pytest.mark.parametrize(
+    ("script", "gpus", "ids"),
+    [
+        ("printf '0, GPU-a1\\n1, GPU-b2\\n'", 2, ("GPU-a1", "GPU-b2")),
+        ("printf '0, GPU-a1\\n1, [N/A]\\n'", 2, ()),
+        ("printf '0, GPU-a1\\n1, GPU-a1\\n'", 2, ()),
+        ("printf '0\\n1\\n'", 2, ()),
+        ("echo No devices were found; exit 6", 0, ()),
+    ],
+)
+def test_gpus_are_those_that_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, gpus: int, ids: tuple[str, ...]
+) -> None:
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    capacity = discover_capacity()
+    capacity, devices = discover_machine()
+    assert devices == ids
     assert capacity.gpus == gpus
     assert capacity.cpu_milli >= 1000
     assert capacity.memory_bytes > 0

@@ -7,11 +7,11 @@ import pytest
 from muster.model import event, fact
 from muster.model.instruction import Start, Stop
 from muster.model.job import NodePhase
+from muster.model.node import CAPACITY_MAX, DEVICES_MAX
 from muster.model.phase import Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.testing.rig import Rig
 from muster.units import AMOUNT_MAX, Resources
-from muster.world.fleet import DEVICES_MAX
 
 NODE = Resources(8, 64_000, 2**38)
 
@@ -33,8 +33,14 @@ def test_a_node_joins_once() -> None:
         (seen(""), Code.BAD_NAME),
         (seen("n", capacity=Resources(DEVICES_MAX + 1)), Code.BAD_AMOUNT),
         (seen("n", capacity=Resources(-1)), Code.BAD_AMOUNT),
-        (seen("n", capacity=Resources(cpu_milli=AMOUNT_MAX + 1)), Code.BAD_AMOUNT),
-        (seen("n", capacity=Resources(memory_bytes=-1)), Code.BAD_AMOUNT),
+        (seen("n", capacity=Resources(8)), Code.BAD_AMOUNT),
+        (seen("n", capacity=Resources(cpu_milli=-1)), Code.BAD_AMOUNT),
+        (seen("n", capacity=Resources(cpu_milli=10**9 + 1)), Code.BAD_AMOUNT),
+        (seen("n", capacity=Resources(cpu_milli=1, memory_bytes=-1)), Code.BAD_AMOUNT),
+        (seen("n", capacity=Resources(cpu_milli=1, memory_bytes=AMOUNT_MAX)), Code.BAD_AMOUNT),
+        (seen("n", capacity=Resources(cpu_milli=1, gpu_milli=500)), Code.BAD_AMOUNT),
+        (seen("n", capacity=Resources(cpu_milli=1, disk_bytes=-1)), Code.BAD_AMOUNT),
+        (seen("n", capacity=Resources(cpu_milli=1, network_mbps=-1)), Code.BAD_AMOUNT),
         (event.NodeSilent("nobody"), Code.UNKNOWN_NODE),
         (event.NodeGone("nobody"), Code.UNKNOWN_NODE),
     ],
@@ -49,10 +55,10 @@ def test_what_is_refused(item: event.Event, code: Code) -> None:
     assert outcome.facts == []
 
 
-def test_the_largest_node_and_an_empty_one_may_join() -> None:
+def test_the_largest_node_and_the_smallest_may_join() -> None:
     rig = Rig()
-    assert rig.answer(seen("big", capacity=Resources(DEVICES_MAX, AMOUNT_MAX, AMOUNT_MAX))) == Done()
-    assert rig.answer(seen("none", capacity=Resources())) == Done()
+    assert rig.answer(seen("big", capacity=Resources(*CAPACITY_MAX.values()))) == Done()
+    assert rig.answer(seen("small", capacity=Resources(cpu_milli=1))) == Done()
     job = rig.submit(DEVICES_MAX)
     assert rig.run(job).leases[0].devices == 2**DEVICES_MAX - 1
 
@@ -176,9 +182,9 @@ def test_a_partial_inventory_loses_the_rest() -> None:
 def test_a_new_capacity_is_taken_over_when_nothing_runs_there() -> None:
     rig = Rig(nodes=1)
     job = rig.submit()
-    small = Resources(4, 64_000, 2**38)
-    rig.feed(seen("node-0", event.Held(job, 1, 0, 1), capacity=small))
+    large = Resources(16, 64_000, 2**38)
+    rig.feed(seen("node-0", event.Held(job, 1, 0, 1), capacity=large))
     assert rig.world.fleet.capacity(0) == NODE
     rig.exit(job)
-    rig.feed(seen("node-0", capacity=small))
-    assert rig.world.fleet.capacity(0) == small
+    rig.feed(seen("node-0", capacity=large))
+    assert rig.world.fleet.capacity(0) == large

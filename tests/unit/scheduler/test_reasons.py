@@ -10,11 +10,11 @@ from muster.scheduler.reasons import explain
 from muster.units import AMOUNT_MAX, Resources
 from muster.world.world import World
 
-HUGE = AMOUNT_MAX // 2
+HUGE = 2**50
 
 
 def queue_up(*specs: Spec) -> World:
-    """A node of one core with `HUGE` memory, and these jobs in its line."""
+    """A node of one core with as much memory as a node may have, and these jobs in its line."""
     kernel = Kernel(World())
     kernel.handle([NodeSeen("n0", Resources(cpu_milli=1000, memory_bytes=HUGE))], 0)
     kernel.handle([Submit(spec) for spec in specs], 1)
@@ -31,10 +31,10 @@ def test_what_is_ahead_counts_every_waiting_task() -> None:
 
 
 def test_more_may_wait_than_any_amount() -> None:
-    world = queue_up(*(Spec(("x",), ask=Resources(memory_bytes=HUGE)) for _ in range(5)))
-    waiting = explain(world, world.jobs[5])
+    world = queue_up(*(Spec(("x",), array=4000, ask=Resources(memory_bytes=HUGE)) for _ in range(3)))
+    waiting = explain(world, world.jobs[3])
     assert waiting is not None
-    assert waiting.ahead_total.memory_bytes == 3 * HUGE > AMOUNT_MAX
+    assert waiting.ahead_total.memory_bytes == 7999 * HUGE > AMOUNT_MAX
 
 
 def test_what_runs_does_not_wait() -> None:

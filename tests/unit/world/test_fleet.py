@@ -6,9 +6,9 @@ import pytest
 
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, NodePhase
-from muster.model.node import Traits
+from muster.model.node import DEVICES_MAX, Traits
 from muster.units import Resources
-from muster.world.fleet import DEVICES_MAX, Fleet, FreeVector
+from muster.world.fleet import Fleet, FreeVector
 
 NODE = Resources(4, 4000, 400)
 ASK = Resources(2, 1000, 100)

@@ -1,4 +1,5 @@
-"""What this machine has: CPUs we may run on, memory we may use, GPUs that answer. Observed, never configured."""
+"""What this machine has: CPUs we may run on, memory we may use, GPUs that answer, by their ids. Observed, never
+configured."""
 
 from __future__ import annotations
 
@@ -6,18 +7,33 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from muster.model.spec import is_name
 from muster.units import Resources
 
 NVIDIA_TIMEOUT_S: Final = 5.0
 
 
-def discover_capacity(system: Path = Path("/")) -> Resources:
-    """The machine's capacity, as far as this process is allowed to use it. `system` is where /proc and /sys lie."""
+class Machine(NamedTuple):
+    """A capacity, and the ids of the GPUs in it; none if they do not all have one."""
+
+    capacity: Resources
+    devices: tuple[str, ...] = ()
+
+
+def discover_machine(system: Path = Path("/")) -> Machine:
+    """What this process is allowed to use of the machine. `system` is where /proc and /sys lie."""
     cpus = len(os.sched_getaffinity(0))
     memory = min([_read_memory(system), *_read_memory_limits(system)])
-    return Resources(gpus=_count_gpus(), cpu_milli=cpus * 1000, memory_bytes=memory)
+    gpus = _list_gpus()
+    named = tuple(gpus) if all(gpus) and len(set(gpus)) == len(gpus) else ()
+    return Machine(Resources(gpus=len(gpus), cpu_milli=cpus * 1000, memory_bytes=memory), named)
+
+
+def discover_capacity(system: Path = Path("/")) -> Resources:
+    """How much that is."""
+    return discover_machine(system).capacity
 
 
 def _read_memory(system: Path) -> int:
@@ -52,18 +68,20 @@ def _find_group(system: Path) -> Path | None:
     return next((Path(line[4:]) for line in lines if line.startswith("0::/")), None)
 
 
-def _count_gpus() -> int:
+def _list_gpus() -> list[str]:
+    """The ids of the GPUs that answer, in the order of their numbers; one without an id is an empty string."""
     program = shutil.which("nvidia-smi")
     if program is None:
-        return 0
+        return []
     try:
         answer = subprocess.run(
-            [program, "--query-gpu=index", "--format=csv,noheader"],
+            [program, "--query-gpu=index,uuid", "--format=csv,noheader"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=NVIDIA_TIMEOUT_S,
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
-        return 0
-    return sum(line.strip().isdigit() for line in answer.stdout.decode(errors="replace").splitlines())
+        return []
+    rows = [line.partition(",") for line in answer.stdout.decode(errors="replace").splitlines()]
+    return [name.strip() if is_name(name.strip()) else "" for number, _, name in rows if number.strip().isdigit()]

@@ -21,8 +21,9 @@ from muster.engines.local.layout import Key, log_path
 from muster.engines.local.link import Link, find_link, shut_down, start_supervisor
 from muster.engines.local.ranges import merge_held
 from muster.model.errors import EngineError
-from muster.model.event import Held, NodeSeen
+from muster.model.event import Event, Held, NodeGone, NodeSeen
 from muster.model.instruction import Instruction, Start
+from muster.model.node import PLAIN, Traits, address_of
 from muster.ports.engine import Report
 from muster.ports.failpoint import failpoint
 from muster.units import Resources
@@ -36,12 +37,27 @@ _log = logging.getLogger(__name__)
 
 
 class LocalEngine:
-    """The Engine of this machine. Several may be opened on one root, one after the other, in any process."""
+    """The Engine of this machine. Several may be opened on one root, one after the other, in any process.
 
-    def __init__(self, root: Path, node: str, capacity: Resources) -> None:
+    `former` are the addresses under which this machine was known before: nothing runs there that is not here.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        node: str,
+        capacity: Resources,
+        traits: Traits = PLAIN,
+        devices: tuple[str, ...] = (),
+        former: Sequence[str] = (),
+    ) -> None:
         self._root = root.absolute()
-        self._node = node
+        self._name = node
+        self._node = address_of(node, traits.place)
         self._capacity = capacity
+        self._traits = traits
+        self._devices = devices
+        self._former = list(former)
         self._lock = threading.Lock()
         self._orders: deque[Order] = deque()  # unacknowledged; bounded by what the kernel has in flight on this node
         self._number = 0
@@ -135,7 +151,10 @@ class LocalEngine:
                 while self._orders and self._orders[0].number <= frame.number:
                     self._orders.popleft()
         elif isinstance(frame, Inventory):
-            report([NodeSeen(self._node, self._capacity, tuple(self._add_promised(frame.held)))])
+            held = tuple(self._add_promised(frame.held))
+            events: list[Event] = [NodeGone(name, cause=f"it is {self._node} now") for name in self._former]
+            self._former.clear()
+            report([*events, NodeSeen(self._name, self._capacity, held, "", self._traits, self._devices)])
         elif isinstance(frame, Happened):
             report(frame.events)
 

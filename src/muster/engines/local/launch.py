@@ -48,6 +48,7 @@ class _Seat(Record, frozen=True):
     local_rank: int
     local_count: int
     devices: int
+    device_ids: tuple[str, ...] = ()
 
 
 def plan_launches(start: Start, node: str, own: Mapping[str, str], boot: str) -> Iterator[Launch]:
@@ -56,7 +57,8 @@ def plan_launches(start: Start, node: str, own: Mapping[str, str], boot: str) ->
     for node_rank, name in enumerate(start.nodes):
         count = start.counts[node_rank]
         for local_rank in range(count if name == node else 0):
-            seat = _Seat(node_rank, local_rank, count, start.devices[node_rank])
+            ids = start.device_ids[node_rank] if start.device_ids else ()
+            seat = _Seat(node_rank, local_rank, count, start.devices[node_rank], ids)
             yield _plan_launch(start, task + local_rank, seat, own, boot)
         task += count
 
@@ -71,7 +73,7 @@ def _plan_launch(start: Start, task: int, seat: _Seat, own: Mapping[str, str], b
         "MUSTER_TASK": str(task),
         "MUSTER_EPOCH": str(start.epoch),
         "MUSTER_TASKS": str(spec.tasks),
-        "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, *share),
+        "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, *share, seat.device_ids),
     }
     if spec.gang > 1:
         env |= _gang_variables(start, task, seat)
@@ -90,7 +92,7 @@ def _gang_variables(start: Start, task: int, seat: _Seat) -> dict[str, str]:
     }
 
 
-def show_devices(devices: int, local_rank: int, gpus: int) -> str:
-    """The part of a node's device bits that its `local_rank`-th task takes, lowest first: `2,3`."""
-    numbers = [number for number in range(devices.bit_length()) if devices >> number & 1]
-    return ",".join(str(number) for number in numbers[local_rank * gpus : (local_rank + 1) * gpus])
+def show_devices(devices: int, local_rank: int, gpus: int, ids: tuple[str, ...] = ()) -> str:
+    """The part of a node's device bits that its `local_rank`-th task takes, lowest first: `2,3`, or by their ids."""
+    names = ids or tuple(str(number) for number in range(devices.bit_length()) if devices >> number & 1)
+    return ",".join(names[local_rank * gpus : (local_rank + 1) * gpus])

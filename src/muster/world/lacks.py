@@ -1,0 +1,72 @@
+"""Lacks: what a node joined with and does not have now, while work is there that keeps its lay-out in place.
+
+What is lacking is withheld: taken from what is free, so that no search ever meets it, and as far as somebody still
+holds it, from what they give back. So what is free is never below zero and never counts what is not there. It knows
+words of the arena and amounts, not who holds what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from muster.model.node import Lack
+from muster.units import Resources
+from muster.world import arena as at
+from muster.world.compiled import Words
+from muster.world.index import take
+
+_FIELDS: Final = (at.FREE_CPU, at.FREE_MEMORY, at.FREE_DISK, at.FREE_NETWORK)
+
+
+class Withheld(NamedTuple):
+    """What is withheld of one node: thousandths by device, and CPU, memory, disk and network."""
+
+    devices: tuple[tuple[int, int], ...] = ()
+    amounts: tuple[int, ...] = (0, 0, 0, 0)
+
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of all devices."""
+        return sum(milli for _, milli in self.devices)
+
+
+NOTHING: Final = Withheld()
+
+
+def withhold(words: Words, slot: int, lack: Lack, before: Withheld) -> Withheld:
+    """Withhold what is lacking and free, besides what was withheld before."""
+    devices = dict(before.devices)
+    begin = words[at.AT_DEVICES] + slot * words[at.DEVICES]
+    for device in bits_of(lack.devices):
+        rest = int(words[begin + device])
+        if rest:
+            take(words, slot, 1 << device, rest, 0, 0, 0, 0)
+            devices[device] = devices.get(device, 0) + rest
+    row = words[at.AT_NODES] + at.NODE_ROW * slot
+    wanted = zip(beside_devices(lack.amount), before.amounts, _FIELDS, strict=True)
+    more = [min(most - held, int(words[row + field])) for most, held, field in wanted]
+    if any(more):
+        take(words, slot, 0, at.DEVICE, *more)
+    amounts = tuple(held + each for held, each in zip(before.amounts, more, strict=True))
+    return Withheld(tuple(sorted(devices.items())), amounts)
+
+
+def give_back(words: Words, slot: int, withheld: Withheld) -> None:
+    """Let everybody have again what was withheld."""
+    for device, milli in withheld.devices:
+        take(words, slot, 1 << device, -milli, 0, 0, 0, 0)
+    take(words, slot, 0, at.DEVICE, *(-amount for amount in withheld.amounts))
+
+
+def beside_devices(amount: Resources) -> tuple[int, int, int, int]:
+    """CPU, memory, disk, network."""
+    return amount.cpu_milli, amount.memory_bytes, amount.disk_bytes, amount.network_mbps
+
+
+def bits_of(word: int) -> Iterator[int]:
+    """The places of the bits that are set, from the lowest up."""
+    while word:
+        low = word & -word
+        yield low.bit_length() - 1
+        word ^= low
