@@ -28,10 +28,11 @@ from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
 from muster.model.errors import ConflictError, RejectedError, StoreError
 from muster.model.job import NodePhase
-from muster.model.node import PLAIN
+from muster.model.node import address_of
 from muster.model.reason import Code, Reason
 from muster.scheduler.warm import warm_up
 from muster.sdk.home import Address, Home
+from muster.sdk.node_file import read_node_file
 from muster.stores.sqlite import SqliteJournal, SqliteStore
 from muster.world.world import World
 
@@ -59,6 +60,7 @@ def lead(home: Home) -> int:
     """Be the leader of a home until told to end; the exit code."""
     start_log()
     home.prepare()
+    traits = read_node_file(home.node_file).traits()
     machine = discover_machine()
     capacity = read_capacity(lambda: machine.capacity)
     devices = machine.devices if capacity.gpus == len(machine.devices) else ()  # declared GPUs have no ids
@@ -68,7 +70,8 @@ def lead(home: Home) -> int:
         world = load_world(store)
         settle_memory()
         name = node_name()
-        engine = LocalEngine(home.engine_root, name, capacity, PLAIN, devices, find_former(world, name))
+        former = find_former(world, address_of(name, traits.place))
+        engine = LocalEngine(home.engine_root, name, capacity, traits, devices, former)
         leader = Leader(world, store, engine, WallClock(), home.leader_socket, home.root)
         return asyncio.run(_lead(leader))
 

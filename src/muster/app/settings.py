@@ -1,7 +1,7 @@
 """Settings: what this machine and its environment say about the server, read once at start-up.
 
 The node's name and capacity are observed; MUSTER_CAPACITY overrides the capacity, for tests and demonstrations: GPUs
-are then declared and not real.
+are then declared and not real. What else the node says of itself is in a file of its home (`muster.sdk.node_file`).
 """
 
 from __future__ import annotations

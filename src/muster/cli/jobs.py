@@ -67,12 +67,17 @@ def _row(job: JobView) -> tuple[str, ...]:
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("name", metavar="JOB|NODE")
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
-def show(job: int, output: str) -> None:
-    """Show one job."""
+def show(name: str, output: str) -> None:
+    """Show one job, or one node: a number is a job."""
     with Client() as client:
-        view = client.show(job)
+        if not (name.isascii() and name.isdigit()):
+            from muster.cli.fleet import print_node  # a listing of jobs need not load it
+
+            print_node(client, name, output)
+            return
+        view = client.show(int(name))
     if output == "json":
         print_json(view)
     else:

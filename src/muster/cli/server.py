@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import click
 
@@ -32,12 +32,36 @@ SHOWN_MAX: Final = 10
 
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), help="Where to listen (default: the last one, or any free).")
-def up(port: int | None) -> None:
+@click.option("--flavor", metavar="NAME", help="What kind of capacity this machine is.")
+@click.option("--region", metavar="NAME", help="The region that it stands in.")
+@click.option("--cluster", metavar="NAME", help="The cluster.")
+@click.option("--block", metavar="NAME", help="The block.")
+@click.option("--rack", metavar="NAME", help="The rack.")
+@click.option("--label", "labels", multiple=True, metavar="K=V", help="A label of it; all of them, if any is named.")
+@click.option("--taint", "taints", multiple=True, metavar="NAME", help="A taint of it; all of them, if any is named.")
+def up(port: int | None, **said: Any) -> None:
     """Start the server, or what is missing of it."""
     home = Home()
-    started = start_missing(home, port)
+    started = start_missing(home, port, _describe(said))
     words = f"started {' and '.join(started)}" if started else "already up"
     click.echo(f"{words}: {_show_url(home)}  home: {home.root}")
+
+
+def _describe(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of this machine as a node; what is not named stays as it was."""
+    named = {field: value for field, value in said.items() if value is not None and value != ()}
+    if "labels" in named:
+        named["labels"] = dict(_parse_label(text) for text in named["labels"])
+    if "taints" in named:
+        named["taints"] = list(named["taints"])
+    return named
+
+
+def _parse_label(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise click.UsageError(f"--label {text}: write it as KEY=VALUE")
+    return key, value
 
 
 @click.command()

@@ -11,18 +11,20 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
+import msgspec
 
 from muster.cli.failing import SERVER_ERROR, USAGE, ServerFailedError
 from muster.model.errors import ConflictError, MusterError
 from muster.model.reason import Code, Reason
 from muster.sdk.client import Client
 from muster.sdk.home import Home
+from muster.sdk.node_file import read_node_file, write_node_file
 from muster.sdk.processes import find_server_process
 
 ROLES: Final = ("leader", "follower")
@@ -40,13 +42,16 @@ class Started(NamedTuple):
     log_from: int
 
 
-def start_missing(home: Home, port: int | None) -> list[str]:
-    """Start the roles that are not there and wait until all serve; which were started."""
+def start_missing(home: Home, port: int | None, node: Mapping[str, Any] | None = None) -> list[str]:
+    """Start the roles that are not there and wait until all serve; which were started. `node` is what this machine
+    shall say of itself from now on, besides what it said before."""
     home.prepare()
     with _alone(home):
         missing = [role for role in ROLES if not _is_there(home, role)]
         if port is not None and "follower" not in missing:
             _check_port(home, port)
+        if node:
+            _describe_node(home, node, "leader" in missing)
         started = [_start(home, role, port) for role in missing]
         try:
             _await_ready(home, started)
@@ -78,6 +83,17 @@ def _check_port(home: Home, port: int) -> None:
     if address is not None and address.port != port:
         where = f"{home.root}, at port {address.port}"
         raise ConflictError(Reason(Code.ALREADY_SERVED, str(home.root), detail=where))
+
+
+def _describe_node(home: Home, node: Mapping[str, Any], is_down: bool) -> None:
+    """Change what the node says of itself. A leader reads it when it starts, so it must not run yet."""
+    known = read_node_file(home.node_file)
+    wanted = msgspec.structs.replace(known, **node)
+    if wanted == known:
+        return
+    if not is_down:
+        raise ServerFailedError("a node changes when its server starts: `muster down` first, then this again", USAGE)
+    write_node_file(home.node_file, wanted)
 
 
 def _start(home: Home, role: str, port: int | None) -> Started:

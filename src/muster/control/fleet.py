@@ -1,22 +1,70 @@
-"""The fleet as a reader sees it: nodes, what they are, what is free on them, and what keeps work off. Built on read."""
+"""The fleet as a reader sees it: nodes and flavors, what is free of them, and what keeps work off. Built on read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
 from muster.model.errors import RejectedError
 from muster.model.job import Bar, NodePhase
+from muster.model.node import NO_LACK, Flavor
 from muster.model.reason import Reason
-from muster.wire.views import BarView, NodeView
+from muster.wire.views import BarView, DeviceView, FlavorView, NodeView
 from muster.world.world import World
 
+FILTERS: Final = ("flavor", "region", "cluster", "block", "rack", "phase")
+"""What a listing of nodes can be narrowed by."""
 
-def view_nodes(world: World) -> list[NodeView]:
-    """Every node, by slot."""
-    return [view_node(world, slot) for slot in range(len(world.fleet))]
+replace = msgspec.structs.replace
 
 
-def view_node(world: World, slot: int) -> NodeView:
-    """One node."""
+def view_nodes(world: World, wanted: Mapping[str, str] | None = None) -> list[NodeView]:
+    """Every node that is what is wanted, by slot."""
+    views = (_view(world, slot) for slot in range(len(world.fleet)))
+    pairs = list((wanted or {}).items())
+    return [view for view in views if all(getattr(view, field) == value for field, value in pairs)]
+
+
+def view_node(world: World, reference: str) -> NodeView:
+    """One node, with its devices and jobs; RejectedError if nobody is meant, or several are."""
     fleet = world.fleet
+    slot = fleet.find_slot(reference)
+    if isinstance(slot, Reason):
+        raise RejectedError(slot)
+    ids, missing = fleet.device_ids.get(slot, ()), fleet.lacks.get(slot, NO_LACK).devices
+    devices = [
+        DeviceView(number, free, ids[number] if ids else "", bool(missing >> number & 1))
+        for number, free in enumerate(fleet.devices(slot))
+    ]
+    return replace(_view(world, slot), devices=devices, job_ids=sorted(fleet.holders.get(slot, ())))
+
+
+def view_flavors(world: World) -> list[FlavorView]:
+    """Every flavor that was set or has nodes, by name."""
+    fleet = world.fleet
+    found = {name: _flavor(name, flavor) for name, flavor in world.flavors.items()}
+    for slot in range(len(fleet)):
+        name = fleet.flavor(slot)
+        view = found.get(name) or _flavor(name, world.flavor_of(slot))
+        free = fleet.find_free(slot)
+        found[name] = replace(
+            view,
+            nodes=view.nodes + 1,
+            devices=view.devices + fleet.capacity(slot).gpus,
+            free=view.free + (0 if free is None else free[0]),
+        )
+    return [found[name] for name in sorted(found)]
+
+
+def _flavor(name: str, flavor: Flavor) -> FlavorView:
+    return FlavorView(name, flavor.family, flavor.units, flavor.price_micros)
+
+
+def _view(world: World, slot: int) -> NodeView:
+    fleet, traits = world.fleet, world.fleet.traits[slot]
+    place, lack = traits.place, fleet.lacks.get(slot)
     return NodeView(
         name=fleet.shown()[slot],
         phase=NodePhase(fleet.phase[slot]).name.lower(),
@@ -24,15 +72,16 @@ def view_node(world: World, slot: int) -> NodeView:
         free=fleet.free(slot),
         jobs=len(fleet.holders.get(slot, ())),
         bars=[_bar(bar) for bar in fleet.bars.get(slot, ())],
+        address=fleet.addresses[slot],
+        flavor=fleet.flavor(slot),
+        region=place.region,
+        cluster=place.cluster,
+        block=place.block,
+        rack=place.rack,
+        labels=dict(traits.labels),
+        taints=list(traits.taints),
+        lacks=None if lack is None else lack.amount,
     )
-
-
-def get_slot(world: World, reference: str) -> int:
-    """The node that somebody means; RejectedError if that is none, or several."""
-    slot = world.fleet.find_slot(reference)
-    if isinstance(slot, Reason):
-        raise RejectedError(slot)
-    return slot
 
 
 def _bar(bar: Bar) -> BarView:

@@ -5,13 +5,12 @@ A report that makes no sense is refused as a whole: a node is taken as it descri
 
 from __future__ import annotations
 
-import msgspec
-
 from muster.kernel.turn import refuse
 from muster.model.event import NodeSeen
-from muster.model.node import CAPACITY_MAX, LABELS_MAX, NO_LACK, TAINTS_MAX, Lack, Traits
-from muster.model.reason import Code, Refused
+from muster.model.node import CAPACITY_MAX, NO_LACK, Lack
+from muster.model.reason import Code, Reason, Refused
 from muster.model.spec import is_name
+from muster.model.traits import find_trait_fault
 from muster.units import Resources
 from muster.world.fleet import Fleet
 
@@ -22,7 +21,7 @@ def find_fault(fleet: Fleet, item: NodeSeen, slot: int | None) -> Refused | None
         return refuse(Code.BAD_NAME, "node", len(item.name), 128, item.name[:40])
     return (
         _find_capacity_fault(item.capacity)
-        or _find_trait_fault(item.traits)
+        or _refuse(find_trait_fault(item.traits))
         or _find_device_fault(item)
         or (None if slot is None else _find_clash(fleet, slot, item))
     )
@@ -53,23 +52,8 @@ def _find_capacity_fault(capacity: Resources) -> Refused | None:
     return None
 
 
-def _find_trait_fault(traits: Traits) -> Refused | None:
-    """Names are names, there are not too many, and labels come sorted, each key once."""
-    keys = [key for key, _ in traits.labels]
-    for field, count, most in (("labels", len(keys), LABELS_MAX), ("taints", len(traits.taints), TAINTS_MAX)):
-        if count > most:
-            return refuse(Code.TOO_LARGE, field, count, most)
-    names = [traits.flavor, *msgspec.structs.astuple(traits.place), *keys, *traits.taints]
-    names += [value for _, value in traits.labels]
-    for name in names:
-        if name and not is_name(name):
-            return refuse(Code.BAD_NAME, "traits", len(name), 128, name[:40])
-    for field, name in (("region", traits.place.region), ("cluster", traits.place.cluster)):
-        if "/" in name:
-            return refuse(Code.BAD_NAME, field, len(name), 128, name[:40])
-    if keys != sorted(dict.fromkeys(keys)) or list(traits.taints) != sorted(dict.fromkeys(traits.taints)):
-        return refuse(Code.BAD_SPEC, "traits", detail="labels and taints come sorted, each once")
-    return None
+def _refuse(reason: Reason | None) -> Refused | None:
+    return None if reason is None else Refused(reason)
 
 
 def _find_device_fault(item: NodeSeen) -> Refused | None:

@@ -28,10 +28,22 @@ from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.paths import add_query, quote
 from muster.sdk.transport import Reply, Request, Transport
 from muster.sdk.whereabouts import Address, default_root, find_address, read_token
-from muster.wire.views import AvailView, Health, JobPage, JobView, NodeView, Story, Submitted, TenantView, WhyView
+from muster.wire.views import (
+    AvailView,
+    FlavorView,
+    Health,
+    JobPage,
+    JobView,
+    NodeView,
+    Story,
+    Submitted,
+    TenantView,
+    WhyView,
+)
 
 if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
     from muster.model.job import BarKind
+    from muster.model.node import Flavor
     from muster.model.spec import Spec
     from muster.model.tenant import Tenant
     from muster.sdk.home import Home
@@ -110,6 +122,11 @@ class Client:
         """Take a tenant out of the tree."""
         self._send(Request("DELETE", _tenant_path(name)))
 
+    def set_flavor(self, name: str, flavor: Flavor) -> None:
+        """Say what a flavor is: all of it, as it shall be."""
+        body = msgspec.structs.asdict(flavor)
+        self._send(Request("PUT", f"/v1/flavors/{quote(name)}", body=msgspec.json.encode(body)))
+
     def bar(
         self, node: str, kind: BarKind, *, reason: str = "", until_ms: int | None = None, lets_finish: bool = True
     ) -> None:
@@ -161,9 +178,13 @@ class Client:
         """A job's life, also long after its end."""
         return self._get(Story, f"/v1/jobs/{job}/story")
 
-    def nodes(self) -> tuple[NodeView, ...]:
-        """Every node and what is free there."""
-        return self._get(tuple[NodeView, ...], "/v1/nodes")
+    def nodes(self, **wanted: str) -> tuple[NodeView, ...]:
+        """Every node and what is free there; `flavor`, `region`, `cluster`, `block`, `rack` and `phase` narrow it."""
+        return self._get(tuple[NodeView, ...], "/v1/nodes", {field: text for field, text in wanted.items() if text})
+
+    def flavors(self) -> tuple[FlavorView, ...]:
+        """Every flavor and what there is of it."""
+        return self._get(tuple[FlavorView, ...], "/v1/flavors")
 
     def node(self, name: str) -> NodeView:
         """One node, by its address or as much of the end of it as is enough."""

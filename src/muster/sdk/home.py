@@ -28,6 +28,7 @@ class Home:
         self.journal_file = self.root / "journal.db"
         self.leader_socket = self.root / "leader.sock"
         self.engine_root = self.root / "engine"
+        self.node_file = self.root / "node.json"
         self.up_lock_file = self.root / "up.lock"
 
     def process_file(self, role: str) -> Path:

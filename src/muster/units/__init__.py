@@ -12,8 +12,10 @@ from muster.units.amounts import (
     parse_count,
     parse_cpus,
     parse_gpus,
+    parse_money,
     show_bytes,
     show_cpus,
+    show_money,
     show_resources,
     spell_bytes,
 )
@@ -36,10 +38,12 @@ __all__ = [
     "parse_cpus",
     "parse_duration",
     "parse_gpus",
+    "parse_money",
     "show_bytes",
     "show_cpus",
     "show_duration",
     "show_instant",
+    "show_money",
     "show_resources",
     "spell_bytes",
 ]

@@ -68,6 +68,7 @@ ZERO: Final = Resources()
 _COUNT: Final = re.compile(r"\d{1,19}")
 _SHARE: Final = re.compile(r"0\.(?P<part>\d{1,3})")
 _CPUS: Final = re.compile(r"(?P<whole>\d{1,16})(?:\.(?P<part>\d{1,3}))?|(?P<milli>\d{1,19})m")
+_MONEY: Final = re.compile(r"(?P<whole>\d{1,12})(?:\.(?P<part>\d{1,6}))?")
 _BYTES: Final = re.compile(r"(?P<number>\d{1,19})\s*(?P<unit>[KMGTP]i?)?B?")
 _BYTE_UNITS: Final = {
     "": 1,
@@ -117,6 +118,20 @@ def parse_bytes(text: str) -> int:
     if match is None:
         raise AmountError(f"size {text!r} is not a number of bytes such as 64Gi, 500M or 1024")
     return check_amount(int(match["number"]) * _BYTE_UNITS[match["unit"] or ""], "size")
+
+
+def parse_money(text: str) -> int:
+    """`2.50` -> millionths of whatever currency the installation counts in."""
+    match = _MONEY.fullmatch(text)
+    if match is None:
+        raise AmountError(f"price {text!r} is not an amount such as 2.50")
+    return check_amount(int(match["whole"]) * 10**6 + int((match["part"] or "").ljust(6, "0")), "price")
+
+
+def show_money(micros: int) -> str:
+    """Millionths -> `2.50`: at least two decimals, and as many as it takes."""
+    whole, part = divmod(micros, 10**6)
+    return f"{whole}.{f'{part:06d}'.rstrip('0').ljust(2, '0')}"
 
 
 def show_cpus(cpu_milli: int) -> str:

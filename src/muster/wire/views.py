@@ -157,8 +157,21 @@ class BarView(View, frozen=True):
     lets_finish: bool = True
 
 
+class DeviceView(View, frozen=True):
+    """A device of a node, by its number: what is free of it, in thousandths, and whether it is there at all."""
+
+    number: int
+    free_milli: int
+    id: str = ""
+    is_missing: bool = False
+
+
 class NodeView(View, frozen=True):
-    """A node and what is free on it; nothing new goes there while it has bars."""
+    """A node and what is free on it; nothing new goes there while it has bars.
+
+    `name` is its address where another node has the same name. `devices` and `job_ids` are told of one node, not in a
+    listing. What it `lacks` is what it joined with and does not have now.
+    """
 
     name: str
     phase: str
@@ -166,6 +179,30 @@ class NodeView(View, frozen=True):
     free: Resources
     jobs: int = 0
     bars: list[BarView] = []
+    address: str = ""
+    flavor: str = ""
+    region: str = ""
+    cluster: str = ""
+    block: str = ""
+    rack: str = ""
+    labels: dict[str, str] = {}
+    taints: list[str] = []
+    lacks: Resources | None = None
+    devices: list[DeviceView] = []
+    job_ids: list[int] = []
+
+
+class FlavorView(View, frozen=True):
+    """A kind of capacity: the family whose quota it shares, what one device counts there, its price per device and hour
+    in millionths; and the nodes and devices there are of it, and the whole devices that are free for new work."""
+
+    name: str
+    family: str
+    units: int
+    price_micros: int = 0
+    nodes: int = 0
+    devices: int = 0
+    free: int = 0
 
 
 class LineView(View, frozen=True):

@@ -41,8 +41,8 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.UNKNOWN_TENANT: Words("there is no tenant {detail!r}", "check the name, or have an admin create it"),
     Code.FLAVOR_IN_USE: Words(
-        "work runs on {needed} nodes of flavor {detail}: what it counts as cannot change under it",
-        "drain those nodes first, or name a new flavor",
+        "{detail} has work on {needed} of its nodes: what it counts as cannot change under it",
+        "drain those nodes first (`muster nodes --flavor {detail}`), or name a new flavor",
     ),
     Code.LABEL_TOO_FINE: Words(
         "{subject} has {needed} values on the nodes; at most {available} can be told apart",

@@ -34,7 +34,8 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
 
         def answer(_: Transport, request: Request) -> Reply:
             seen.append(request)
-            value: object = node if request.method == "GET" else Changed(5)
+            listing = request.path == "/v1/nodes"
+            value: object = Changed(5) if request.method != "GET" else (node,) if listing else node
             return Reply(200, {"muster-seq": "5"}, msgspec.json.encode(value))
 
         monkeypatch.setattr(Transport, "_try", answer)

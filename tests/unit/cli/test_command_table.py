@@ -43,7 +43,7 @@ def test_the_overview_imports_no_command_and_a_listing_nothing_heavy(tmp_path: P
         (["run", "--limit", "soon", "--", "x"], 2, "error[M102]: duration 'soon'"),
         (["run", "--env", "SURELY_NOT_SET_HERE", "--", "x"], 2, "error: --env SURELY_NOT_SET_HERE"),
         (["run"], 2, "error: Missing argument"),
-        (["show", "seven"], 2, "error: Invalid value"),
+        (["wait", "seven"], 2, "error: Invalid value"),
         (["quota", "set", "a", "gold"], 2, "error: 'gold' is not a line"),
         (["quota", "set", "a"], 2, "error: say what to set"),
         (["nonsense"], 2, "error: No such command"),

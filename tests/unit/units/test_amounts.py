@@ -14,8 +14,10 @@ from muster.units import (
     parse_count,
     parse_cpus,
     parse_gpus,
+    parse_money,
     show_bytes,
     show_cpus,
+    show_money,
     show_resources,
     spell_bytes,
 )
@@ -32,6 +34,22 @@ def test_counts(text: str, wanted: int) -> None:
 def test_what_is_no_count(text: str) -> None:
     with pytest.raises(AmountError):
         parse_count(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "micros", "shown"),
+    [("2.50", 2_500_000, "2.50"), ("0", 0, "0.00"), ("7", 7_000_000, "7.00"), ("0.000001", 1, "0.000001")],
+)
+def test_money(text: str, micros: int, shown: str) -> None:
+    assert parse_money(text) == micros
+    assert show_money(micros) == shown
+    assert parse_money(shown) == micros
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.", ".5", "2,50", "$2", "0.0000001", "1e3", "9" * 13])
+def test_what_is_no_money(text: str) -> None:
+    with pytest.raises(AmountError):
+        parse_money(text)
 
 
 @pytest.mark.parametrize(("text", "wanted"), [("2", 2000), ("0.5", 500), ("500m", 500), ("1.234", 1234), ("0", 0)])

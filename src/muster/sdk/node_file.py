@@ -1,0 +1,55 @@
+"""What this machine says of itself as a node: its flavor, place, labels and taints, in a file of the home.
+
+Whoever starts the server may write it, or edit it by hand; the leader reads it when it starts. What the machine has is
+not in it: that is observed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from muster.model.errors import RejectedError
+from muster.model.node import Place, Traits
+from muster.model.reason import Code, Reason
+from muster.model.traits import find_trait_fault
+
+
+class NodeFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The file as JSON, by name; what is left out is empty."""
+
+    flavor: str = ""
+    region: str = ""
+    cluster: str = ""
+    block: str = ""
+    rack: str = ""
+    labels: dict[str, str] = {}
+    taints: list[str] = []
+
+    def traits(self) -> Traits:
+        """What the node will report; RejectedError if it cannot be that."""
+        place = Place(self.region, self.cluster, self.block, self.rack)
+        traits = Traits(self.flavor, place, tuple(sorted(self.labels.items())), tuple(sorted(set(self.taints))))
+        fault = find_trait_fault(traits)
+        if fault is not None:
+            raise RejectedError(fault)
+        return traits
+
+
+def read_node_file(path: Path) -> NodeFile:
+    """The file; one that is not there says nothing, one that cannot be read is refused."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=NodeFile)
+    except FileNotFoundError:
+        return NodeFile()
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RejectedError(Reason(Code.BAD_SPEC, str(path), detail=str(error))) from error
+
+
+def write_node_file(path: Path, content: NodeFile) -> None:
+    """Replace the file, once it is known to be in order."""
+    content.traits()
+    fresh = path.with_suffix(".new")
+    fresh.write_bytes(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+    fresh.replace(path)

@@ -1,0 +1,38 @@
+"""What a machine says of itself in its home: written when it is in order, read as it is, refused otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from muster.model.errors import RejectedError
+from muster.model.node import PLAIN, Place, Traits
+from muster.sdk.node_file import NodeFile, read_node_file, write_node_file
+
+WHOLE = NodeFile("h100", "eu", "alpha", "b1", "r1", {"zone": "a", "disk": "nvme"}, ["spot", "spot", "old"])
+
+
+def test_what_is_written_is_read_and_becomes_traits(tmp_path: Path) -> None:
+    path = tmp_path / "node.json"
+    assert read_node_file(path).traits() == PLAIN
+    write_node_file(path, WHOLE)
+    assert read_node_file(path) == WHOLE
+    labels = (("disk", "nvme"), ("zone", "a"))
+    assert WHOLE.traits() == Traits("h100", Place("eu", "alpha", "b1", "r1"), labels, ("old", "spot"))
+
+
+@pytest.mark.parametrize("text", ["{", '{"flavour": "x"}', '{"labels": ["a"]}', "\xff"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "node.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(RejectedError, match=r"node\.json"):
+        read_node_file(path)
+
+
+@pytest.mark.parametrize("content", [NodeFile("no good"), NodeFile(cluster="a/b"), NodeFile(labels={"k": "v w"})])
+def test_what_makes_no_sense_is_not_written(tmp_path: Path, content: NodeFile) -> None:
+    path = tmp_path / "node.json"
+    with pytest.raises(RejectedError, match="M103"):
+        write_node_file(path, content)
+    assert not path.exists()
