@@ -27,7 +27,6 @@ from muster.world.arena import (
     AT_NODES,
     AT_POOLS,
     CHUNK,
-    CHUNKS,
     DEVICE,
     DEVICES,
     FREE_CPU,
@@ -48,13 +47,15 @@ from muster.world.arena import (
     POOL_PLANES,
     POOL_ROW,
     POOL_SIZE,
-    POOL_WIDTH,
+    POOL_ZONES,
+    REGION,
     REGION_CPU,
     REGION_MEMORY,
     STEPS,
+    ZONE,
 )
 from muster.world.compiled import Words, compiled
-from muster.world.index import bound_of, lowest_bit, part_of, raise_bounds, region_at, step_of
+from muster.world.index import bound_of, lowest_bit, part_of, region_at, step_of, zone_at
 
 
 @compiled
@@ -95,16 +96,37 @@ def is_sure(words: Words, query: Words, pool: int, gpus: int, part: int, cpu: in
 @compiled
 def first_in_cell(words: Words, query: Words, pool: int, cell: int, sure: bool, after: int) -> int:
     """The lowest rank above `after` of a member in this cell that fits, or NOWHERE."""
-    for number in range((after + 1) // (CHUNK * CHUNKS), words[pool + POOL_WIDTH]):
-        first = number * CHUNK * CHUNKS
+    for zone in range((after + 1) // ZONE, words[pool + POOL_ZONES]):
+        if _may_hold(words, query, zone_at(words, pool, cell, zone * ZONE)):
+            rank = _first_in_zone(words, query, pool, cell, sure, zone * ZONE, after + 1)
+            if rank != NOWHERE:
+                return rank
+    return NOWHERE
+
+
+@compiled
+def _may_hold(words: Words, query: Words, row: int) -> bool:
+    """Whether the bounds of a region or zone let one task in."""
+    return bool(words[row + REGION_CPU] >= query[CPU] and words[row + REGION_MEMORY] >= query[MEMORY])
+
+
+@compiled
+def _first_in_zone(words: Words, query: Words, pool: int, cell: int, sure: bool, begin: int, least: int) -> int:
+    """The same for the members of one zone, from the rank `least` up; a vain look brings bounds nearer to the truth."""
+    zone, cpu, memory = zone_at(words, pool, cell, begin), 0, 0
+    regions = words[zone]
+    while regions:
+        first = begin + REGION * lowest_bit(regions)
+        regions &= regions - 1
         region = region_at(words, pool, cell, first)
-        if words[region + REGION_CPU] < query[CPU] or words[region + REGION_MEMORY] < query[MEMORY]:
-            continue
-        rank = _first_in_region(words, query, pool, cell, sure, first, max(first, after + 1))
-        if rank != NOWHERE:
-            return rank
-        if after < first:
-            _lower_bounds(words, pool, cell, first)
+        if least < first + REGION and _may_hold(words, query, region):
+            rank = _first_in_region(words, query, pool, cell, sure, first, least)
+            if rank != NOWHERE:
+                return rank
+            if least <= first:
+                _lower_bounds(words, pool, cell, first)
+        cpu, memory = max(cpu, words[region + REGION_CPU]), max(memory, words[region + REGION_MEMORY])
+    words[zone + REGION_CPU], words[zone + REGION_MEMORY] = cpu, memory
     return NOWHERE
 
 
@@ -126,11 +148,16 @@ def _first_in_region(words: Words, query: Words, pool: int, cell: int, sure: boo
 def _lower_bounds(words: Words, pool: int, cell: int, first: int) -> None:
     """Nobody in a region fits: note how much its nodes really have at most, so that the next ask need not look."""
     cells, members = words[AT_CELLS] + words[pool + POOL_FIRST], words[AT_MEMBERS] + words[pool + POOL_FIRST]
-    region = region_at(words, pool, cell, first)
-    words[region + REGION_CPU] = words[region + REGION_MEMORY] = 0
-    for rank in range(first, min(words[pool + POOL_SIZE], first + CHUNK * CHUNKS)):
-        if words[cells + rank] == cell:
-            raise_bounds(words, words[AT_NODES] + NODE_ROW * words[members + rank], cell)
+    region, cpu, memory = region_at(words, pool, cell, first), 0, 0
+    chunks = words[region]
+    while chunks:
+        begin = first + CHUNK * lowest_bit(chunks)
+        chunks &= chunks - 1
+        for rank in range(begin, min(words[pool + POOL_SIZE], begin + CHUNK)):
+            if words[cells + rank] == cell:
+                row = words[AT_NODES] + NODE_ROW * words[members + rank]
+                cpu, memory = max(cpu, words[row + FREE_CPU]), max(memory, words[row + FREE_MEMORY])
+    words[region + REGION_CPU], words[region + REGION_MEMORY] = cpu, memory
 
 
 @compiled

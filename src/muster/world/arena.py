@@ -8,7 +8,7 @@ One array is one argument for compiled code and one memcpy for a fork. The first
     members   slots by pool, in the order of slots; cells by pool, in the same order
     topology  slots in the order of places, so that every domain is a range of them
     domains   rows by level: the range of children, what is free in them, how many nodes have so many devices free
-    index     by pool: which cells are not empty; by cell and region of members: in which chunks, and how much at most
+    index     by pool: which cells are not empty; by cell, zone and region of members: where, and how much at most
 
 A *cell* is what the index sees of a free vector: whole devices exactly, the largest broken device in quarters, CPU and
 memory in seven steps of what the node has. Nothing here decides, and nothing here knows a name.
@@ -52,16 +52,18 @@ FREE: Final = (FREE_GPUS, FREE_CPU, FREE_MEMORY, FREE_PART, FREE_DISK, FREE_NETW
     POOL_FIRST,  # of its members
     POOL_PLANES,  # offset of one word per plane: which of its cells are not empty
     POOL_COUNTS,  # offset of one word per cell: how many nodes are in it
-    POOL_REGIONS,  # offset of `POOL_WIDTH` rows per cell, one per region of members: what the cell has there
-    POOL_WIDTH,
+    POOL_REGIONS,  # offset of the rows of each cell: one per zone, then one per region, saying what the cell has there
+    POOL_ZONES,
+    POOL_WIDTH,  # rows of a cell: zones and regions
     POOL_SCARCITY,
     POOL_COST,
-) = range(11)
-POOL_ROW: Final = 11
+) = range(12)
+POOL_ROW: Final = 12
 
-# -- region rows -------------------------------------------------------------------------------------------------------
-REGION_CHUNKS, REGION_CPU, REGION_MEMORY = range(3)
-"""Which chunks have a node in the cell, as bits; at least the most CPU and the most memory that one of those has."""
+# -- rows of regions and zones -----------------------------------------------------------------------------------------
+REGION_PARTS, REGION_CPU, REGION_MEMORY = range(3)
+"""Which chunks of a region, or regions of a zone, have a node in the cell, as bits; at least the most CPU and the most
+memory that one of those has. A zone's bounds are not below those of its regions."""
 REGION_ROW: Final = 3
 
 # -- domain rows -------------------------------------------------------------------------------------------------------
@@ -74,10 +76,12 @@ STEPS: Final = 7
 PLANE: Final = STEPS * STEPS
 PARTS: Final = 4
 """Steps of the largest broken device: none, below 1/4, below 1/2, more."""
-CHUNK: Final = 32
+CHUNK: Final = 16
 """Members in a chunk."""
-CHUNKS: Final = 16
-"""Chunks in a region of members."""
+REGION: Final = 32 * CHUNK
+"""Members in a region."""
+ZONE: Final = 16 * REGION
+"""Members in a zone."""
 NOWHERE: Final = -1
 DEVICE: Final = 1000
 """A whole device, in thousandths."""

@@ -307,7 +307,7 @@ class Fleet:
         return twin
 
     def find_index_fault(self) -> str | None:
-        """Where the arena differs from one that is laid out anew; bounds of regions may be above those, never below."""
+        """Where the arena differs from one that is laid out anew; bounds may be above those, never below."""
         if self._is_stale:
             return None
         twin = self.fork()
@@ -324,7 +324,7 @@ class Fleet:
             offset = place - words[row + at.POOL_REGIONS]
             size = (words[row + at.POOL_GPUS] + 1) * at.PARTS * at.PLANE * words[row + at.POOL_WIDTH] * at.REGION_ROW
             if 0 <= offset < size:
-                return offset % at.REGION_ROW != at.REGION_CHUNKS
+                return offset % at.REGION_ROW != at.REGION_PARTS
         return False
 
     def _take(self, slot: int, ask: Resources, tasks: int, devices: int) -> int:

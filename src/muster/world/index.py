@@ -13,7 +13,6 @@ from muster.world.arena import (
     AT_NODES,
     AT_POOLS,
     CHUNK,
-    CHUNKS,
     DEVICE,
     DEVICES,
     DOMAIN_CPU,
@@ -44,11 +43,14 @@ from muster.world.arena import (
     POOL_ROW,
     POOL_SIZE,
     POOL_WIDTH,
+    POOL_ZONES,
     RANK,
+    REGION,
     REGION_CPU,
     REGION_MEMORY,
     REGION_ROW,
     STEPS,
+    ZONE,
 )
 from muster.world.compiled import Words, compiled
 
@@ -97,9 +99,15 @@ def cell_at(words: Words, slot: int) -> int:
 
 
 @compiled
+def zone_at(words: Words, pool: int, cell: int, rank: int) -> int:
+    """Where it is noted what a cell has in the zone of a member."""
+    return int(words[pool + POOL_REGIONS] + (cell * words[pool + POOL_WIDTH] + rank // ZONE) * REGION_ROW)
+
+
+@compiled
 def region_at(words: Words, pool: int, cell: int, rank: int) -> int:
     """Where it is noted what a cell has in the region of a member."""
-    region = cell * words[pool + POOL_WIDTH] + rank // (CHUNK * CHUNKS)
+    region = cell * words[pool + POOL_WIDTH] + words[pool + POOL_ZONES] + rank // REGION
     return int(words[pool + POOL_REGIONS] + region * REGION_ROW)
 
 
@@ -108,24 +116,30 @@ def _enter(words: Words, row: int, cell: int) -> None:
     """A node stands in a cell."""
     pool, rank = words[AT_POOLS] + POOL_ROW * words[row + POOL], words[row + RANK]
     words[words[AT_CELLS] + words[pool + POOL_FIRST] + rank] = cell
-    words[region_at(words, pool, cell, rank)] |= 1 << (rank // CHUNK % CHUNKS)
+    words[region_at(words, pool, cell, rank)] |= 1 << (rank % REGION // CHUNK)
+    words[zone_at(words, pool, cell, rank)] |= 1 << (rank % ZONE // REGION)
     words[words[pool + POOL_COUNTS] + cell] += 1
     words[words[pool + POOL_PLANES] + cell // PLANE] |= 1 << (cell % PLANE)
-    raise_bounds(words, row, cell)
+    _raise_bounds(words, row, cell)
 
 
 @compiled
-def raise_bounds(words: Words, row: int, cell: int) -> None:
-    """A region has at least what this node has: its bounds may be above the truth, never below."""
-    region = region_at(words, words[AT_POOLS] + POOL_ROW * words[row + POOL], cell, words[row + RANK])
-    words[region + REGION_CPU] = max(words[region + REGION_CPU], words[row + FREE_CPU])
-    words[region + REGION_MEMORY] = max(words[region + REGION_MEMORY], words[row + FREE_MEMORY])
+def _raise_bounds(words: Words, row: int, cell: int) -> None:
+    """Region and zone have at least what this node has: their bounds may be above the truth, never below."""
+    pool, rank = words[AT_POOLS] + POOL_ROW * words[row + POOL], words[row + RANK]
+    cpu, memory, region = words[row + FREE_CPU], words[row + FREE_MEMORY], region_at(words, pool, cell, rank)
+    if cpu <= words[region + REGION_CPU] and memory <= words[region + REGION_MEMORY]:
+        return
+    zone = zone_at(words, pool, cell, rank)
+    words[region + REGION_CPU] = max(words[region + REGION_CPU], cpu)
+    words[region + REGION_MEMORY] = max(words[region + REGION_MEMORY], memory)
+    words[zone + REGION_CPU] = max(words[zone + REGION_CPU], cpu)
+    words[zone + REGION_MEMORY] = max(words[zone + REGION_MEMORY], memory)
 
 
 @compiled
 def _leave(words: Words, row: int, cell: int) -> None:
-    """A node leaves its cell; the last of a chunk takes its bit along, the last of a region the bounds, the last of all
-    the cell's bit."""
+    """A node leaves its cell; the last of a chunk takes its bit along, the last of all the cell's bit."""
     pool, rank = words[AT_POOLS] + POOL_ROW * words[row + POOL], words[row + RANK]
     cells = words[AT_CELLS] + words[pool + POOL_FIRST]
     words[cells + rank] = NOWHERE
@@ -137,9 +151,17 @@ def _leave(words: Words, row: int, cell: int) -> None:
         if words[cells + other] == cell:
             return
     region = region_at(words, pool, cell, rank)
-    words[region] &= ~(1 << (chunk % CHUNKS))
-    if not words[region]:
-        words[region + REGION_CPU] = words[region + REGION_MEMORY] = 0
+    if not _clear(words, region, rank % REGION // CHUNK):
+        _clear(words, zone_at(words, pool, cell, rank), rank % ZONE // REGION)
+
+
+@compiled
+def _clear(words: Words, row: int, part: int) -> int:
+    """A part of a region or zone has nobody in the cell; the last part takes the bounds along. Gives what is left."""
+    words[row] &= ~(1 << part)
+    if not words[row]:
+        words[row + REGION_CPU] = words[row + REGION_MEMORY] = 0
+    return int(words[row])
 
 
 @compiled
@@ -192,15 +214,14 @@ def _parts_of(words: Words, slot: int) -> int:
 
 @compiled
 def lowest_bit(word: int) -> int:
-    """The place of the lowest bit that is set."""
-    place = 0
-    while not word & 0xFF:
-        word >>= 8
-        place += 8
-    while not word & 1:
-        word >>= 1
-        place += 1
-    return place
+    """The place of the lowest bit that is set. Without a branch: which bit it is cannot be foreseen."""
+    low, place = word & -word, 0
+    place += int(low & 0x7FFFFFFF00000000 != 0) << 5
+    place += int(low & 0x7FFF0000FFFF0000 != 0) << 4
+    place += int(low & 0x7F00FF00FF00FF00 != 0) << 3
+    place += int(low & 0x70F0F0F0F0F0F0F0 != 0) << 2
+    place += int(low & 0x4CCCCCCCCCCCCCCC != 0) << 1
+    return place + int(low & 0x2AAAAAAAAAAAAAAA != 0)
 
 
 @compiled
@@ -281,7 +302,7 @@ def _reshelve(words: Words, slot: int) -> None:
     pool = words[AT_POOLS] + POOL_ROW * words[row + POOL]
     before = words[words[AT_CELLS] + words[pool + POOL_FIRST] + words[row + RANK]]
     if after == before:
-        raise_bounds(words, row, after)
+        _raise_bounds(words, row, after)
     else:
         _leave(words, row, before)
         _enter(words, row, after)

@@ -164,14 +164,15 @@ def _write_pools(words: array[int], layout: Layout, prices: Mapping[str, int]) -
     for number, (pool, members) in enumerate(zip(layout.pools, layout.members, strict=True)):
         row = words[at.AT_POOLS] + at.POOL_ROW * number
         planes = (pool.capacity[0] + 1) * at.PARTS
-        width = -(-len(members) // (at.CHUNK * at.CHUNKS))
+        zones = -(-len(members) // at.ZONE)
+        width = zones + -(-len(members) // at.REGION)
         words[row + at.POOL_SIZE] = len(members)
         words[row + at.POOL_GPUS : row + at.POOL_FIRST] = array("q", pool.capacity[:3])
         words[row + at.POOL_FIRST] = first
         words[row + at.POOL_PLANES] = len(words)
         words[row + at.POOL_COUNTS] = len(words) + planes
         words[row + at.POOL_REGIONS] = len(words) + planes + planes * at.PLANE
-        words[row + at.POOL_WIDTH] = width
+        words[row + at.POOL_ZONES], words[row + at.POOL_WIDTH] = zones, width
         words[row + at.POOL_SCARCITY] = _SHARE - _SHARE * len(members) // total
         words[row + at.POOL_COST] = _SHARE * prices.get(pool.flavor, 0) // dearest
         words.frombytes(bytes(8 * (planes + planes * at.PLANE * (1 + width * at.REGION_ROW))))
