@@ -43,9 +43,7 @@ def run(seed: int) -> Result:
     dice = random.Random(seed)
     kernel, clock = Kernel(World()), _Clock()
     with mock.patch.object(door, "run_cycle", clock.watch):
-        _open(kernel)
-        while len(_waiting(kernel)) < PENDING:
-            _settle(kernel, [Submit(_spec(dice)) for _ in range(10_000)])
+        fill(kernel, dice)
         rounds = [_round(kernel, clock, dice) for _ in range(ROUNDS)]
         cold = [_cold(kernel, clock, dice) for _ in range(3)]
     steady = median([cycle for cycle, _ in rounds])
@@ -55,11 +53,18 @@ def run(seed: int) -> Result:
     }
     reference = {
         "batch_without_cycle_ms": median([batch - cycle for cycle, batch in rounds]),
-        "waiting": len(_waiting(kernel)),
+        "waiting": len(waiting_of(kernel)),
         "running": sum(isinstance(job.phase, ACTIVE) for job in kernel.world.jobs.values()),
         "shapes": len(kernel.world.queue.shapes),
     }
     return Result("cycle", metrics, reference)
+
+
+def fill(kernel: Kernel, dice: random.Random) -> None:
+    """The fleet, and as many jobs as it takes until 100,000 wait."""
+    open_fleet(kernel)
+    while len(waiting_of(kernel)) < PENDING:
+        settle(kernel, [Submit(make_spec(dice)) for _ in range(10_000)])
 
 
 class _Clock:
@@ -76,7 +81,7 @@ class _Clock:
         return facts
 
 
-def _open(kernel: Kernel) -> None:
+def open_fleet(kernel: Kernel) -> None:
     """Two flavors of one family in two zones, and tenants of which a fifth may hold little."""
     kernel.handle([SetFlavor(name, Flavor("gpu")) for name in ("a100", "h100")], 0)
     kernel.handle([NodeSeen(f"node-{slot:05d}", NODE, traits=_traits(slot)) for slot in range(NODES)], 0)
@@ -90,7 +95,8 @@ def _traits(slot: int) -> Traits:
     return Traits("a100" if block % 7 < 2 else "h100", make_traits(slot).place, (("zone", "ab"[block % 2]),))
 
 
-def _spec(dice: random.Random) -> Spec:
+def make_spec(dice: random.Random) -> Spec:
+    """The next job of the mix."""
     gang = 1
     gpus = dice.choice((1, 1, 1, 2, 2, 4, 8))
     if dice.random() < 0.05:
@@ -112,11 +118,12 @@ def _needs(dice: random.Random, gang: int) -> Needs:
     return ANYWHERE
 
 
-def _waiting(kernel: Kernel) -> list[int]:
+def waiting_of(kernel: Kernel) -> list[int]:
+    """Who waits."""
     return list(kernel.world.queue.waiting())
 
 
-def _settle(kernel: Kernel, events: list[Event]) -> None:
+def settle(kernel: Kernel, events: list[Event]) -> None:
     """Handle a batch, and go on until nobody who could start is left."""
     kernel.handle(events, kernel.world.now + 1000)
     while kernel.world.queue.awake:
@@ -128,7 +135,7 @@ def _changes(kernel: Kernel, dice: random.Random) -> list[Event]:
     running = [job for job in kernel.world.jobs.values() if isinstance(job.phase, ACTIVE)]
     ends = dice.sample(running, min(len(running), CHANGED // 2))
     events: list[Event] = [Exited(job.id, job.epoch, 0, 0, job.spec.gang) for job in ends]
-    return events + [Submit(_spec(dice)) for _ in range(CHANGED // 2)]
+    return events + [Submit(make_spec(dice)) for _ in range(CHANGED // 2)]
 
 
 def _timed(kernel: Kernel, clock: _Clock, events: list[Event]) -> tuple[float, float]:
@@ -141,7 +148,7 @@ def _timed(kernel: Kernel, clock: _Clock, events: list[Event]) -> tuple[float, f
 
 def _round(kernel: Kernel, clock: _Clock, dice: random.Random) -> tuple[float, float]:
     found = _timed(kernel, clock, _changes(kernel, dice))
-    _settle(kernel, [])
+    settle(kernel, [])
     return found
 
 

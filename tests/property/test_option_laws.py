@@ -11,16 +11,21 @@ from muster.kernel.kernel import Kernel
 from muster.model.event import BarNode, NodeSeen, NodeSilent, SetTenant, Submit
 from muster.model.fact import Placed, TasksPlaced
 from muster.model.job import BarKind, Job
+from muster.model.node import Place, Traits
 from muster.model.reason import Refused
-from muster.model.spec import Spec
+from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import Tenant, limits
 from muster.scheduler.options import (
     CPU_STEP_MILLI,
+    LOOSER,
     MEMORY_STEP_BYTES,
     RELAXATIONS,
     amount_of,
+    asked_of,
     available,
+    find_changes,
     find_options,
+    looser,
     relax,
 )
 from muster.scheduler.reasons import is_waiting
@@ -34,14 +39,16 @@ CPU, MEMORY = CPU_STEP_MILLI, MEMORY_STEP_BYTES
 
 
 def build(seed: int) -> World:
-    """A world after its cycles: crowded nodes, some of them silent or barred, tenants with and without a quota.
+    """A world after its cycles: crowded nodes in racks and clusters and of two flavors, some of them silent or barred,
+    tenants with and without a quota.
 
     Drawn by dice, for hypothesis prefers simple worlds, and in those nobody waits who could be helped.
     """
     dice = random.Random(seed)
     kernel = Kernel(World())
     for at in range(dice.randint(1, 4)):
-        kernel.handle([NodeSeen(f"n{at}", _draw(dice, 2, 8))], 1)
+        place = Place(cluster=dice.choice(["", "", "far"]), rack=dice.choice(["r1", "r2"]))
+        kernel.handle([NodeSeen(f"n{at}", _draw(dice, 2, 8), traits=Traits(dice.choice(["", "h100"]), place))], 1)
     most = [dice.choice([None, each]) for each in (dice.randint(2, 16), dice.randint(200, 4000), 9 * MEMORY // 2)]
     kernel.handle([SetTenant("lab", Tenant(lines=limits(*most)))], 2)
     for at in range(dice.randint(4, 12)):
@@ -62,7 +69,15 @@ def _draw(dice: random.Random, least: int, most: int) -> Resources:
 def _draw_spec(dice: random.Random) -> Spec:
     array = dice.choice([0, 0, 0, 3])
     gang = 1 if array else dice.randint(1, 4)
-    return Spec(("x",), tenant=dice.choice(["lab", "other"]), gang=gang, array=array, ask=_draw(dice, 0, 5))
+    tenant, ask = dice.choice(["lab", "other"]), _draw(dice, 0, 5)
+    return Spec(("x",), tenant=tenant, gang=gang, array=array, ask=ask, needs=_draw_needs(dice, gang))
+
+
+def _draw_needs(dice: random.Random, gang: int) -> Needs:
+    """Half of them want something of where they run; levels are for gangs."""
+    flavored = [Needs(flavors=("h100",)), Needs(flavors=("gpu",))]
+    levels = [Needs(within="node"), Needs(within="rack"), Needs(spread="node"), Needs(spread="rack", within="fleet")]
+    return dice.choice([ANYWHERE, ANYWHERE, *flavored, *(levels if gang > 1 else [])])
 
 
 def starts(world: World, spec: Spec) -> bool:
@@ -82,17 +97,29 @@ def waiting_of(world: World) -> list[Job]:
 @LAWFUL
 @given(SEEDS)
 def test_the_options_are_the_least_changes_that_start(seed: int) -> None:
-    """By brute force: for each field every smaller amount on its steps is submitted."""
+    """By brute force: for each field every smaller amount on its steps is submitted, and every looser need."""
     world = build(seed)
     for job in waiting_of(world):
         before = digest(world)
-        offered = {option.field: option.to for option in find_options(world, job)}
+        options = find_options(world, job)
+        offered = {option.field: option.to for option in options}
         assert digest(world) == before
+        assert find_changes(world.fork_places(), job.spec) == options, "jobs are not asked for"
         for field, step in RELAXATIONS:
             asked = amount_of(job.spec, field)
             smaller = range(step, asked, step)
             starting = [amount for amount in smaller if starts(world, relax(job.spec, field, amount))]
             assert offered.get(field, 0) == max(starting, default=0), (field, asked)
+        for field in LOOSER:
+            starting_names = [to for to in looser(world, job.spec, field) if starts(world, relax(job.spec, field, to))]
+            assert offered.get(field) == next(iter(starting_names), None), (field, asked_of(job.spec, field))
+
+
+def test_advice_about_needs_is_given_at_all() -> None:
+    """The law above would be empty if no such world came up."""
+    worlds = [build(seed) for seed in range(300)]
+    fields = {option.field for world in worlds for job in waiting_of(world) for option in find_options(world, job)}
+    assert fields >= {"gang", "gpus", "cpu_milli", "memory_bytes", *LOOSER}
 
 
 @LAWFUL

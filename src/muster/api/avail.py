@@ -27,4 +27,4 @@ class Avail:
         if not is_name(tenant):
             raise RejectedError(Reason(Code.BAD_NAME, "tenant", len(tenant), 128, tenant[:40]))
         await read_world(request, self._follower)
-        return read_response(*await self._follower.study(lambda world: view_avail(world, tenant)))
+        return read_response(*await self._follower.study(lambda _: tenant, view_avail))

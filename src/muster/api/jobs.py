@@ -7,6 +7,7 @@ log is opened through the Logs port alone, by numbers and never by a name that s
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,13 +20,23 @@ from muster.api.params import read_body, read_choice, read_job, read_number
 from muster.api.problems import JsonResponse, ProblemResponse, bad_field, unknown_job
 from muster.control.follower import Follower
 from muster.control.story import find_tries, get_beginning, tell, view_from_story
-from muster.control.views import PHASES, STATES, find_try, is_over, page_jobs, view_job, view_why, why_not_waiting
+from muster.control.views import (
+    PHASES,
+    STATES,
+    complete_reason,
+    find_reason,
+    find_try,
+    is_over,
+    page_jobs,
+    view_job,
+    why_not_waiting,
+)
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason, Refused
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
 from muster.wire.link import Answer
-from muster.wire.views import JobView, Submitted, WhyView
+from muster.wire.views import JobView, Submitted
 from muster.world.world import World
 
 LIMIT_DEFAULT: Final = 100
@@ -96,7 +107,7 @@ class Jobs:
         """Why a job waits."""
         number = read_job(request)
         await read_world(request, self._follower)
-        world, view = await self._follower.study(lambda seen: _find_why(seen, number))
+        world, view = await self._follower.study(partial(find_reason, number=number), complete_reason)
         return read_response(world, view or why_not_waiting(number, (await self._view(number)).phase))
 
     async def story(self, request: Request) -> Response:
@@ -185,11 +196,6 @@ def answer_response(answer: Answer, status: int) -> Response:
 def _is_done(world: World, number: int) -> bool:
     job = world.jobs.get(number)
     return job is None or is_over(job)
-
-
-def _find_why(world: World, number: int) -> WhyView | None:
-    job = world.jobs.get(number)
-    return None if job is None else view_why(world, job)
 
 
 def _check_task(task: int, spec: Spec) -> None:

@@ -30,6 +30,7 @@ ENTRIES_AT_ONCE: Final = 256
 LAGS_KEPT: Final = 1000
 WAITERS_MAX: Final = 10_000
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -108,14 +109,15 @@ class Follower:
             del self._waiters[waiter]
         return True
 
-    async def study(self, question: Callable[[World], T]) -> tuple[World, T]:
+    async def study(self, look: Callable[[World], S], question: Callable[[World, S], T]) -> tuple[World, T]:
         """Answer what takes longer than a read, and give the world that the answer rests on.
 
-        The question is put to a fork, in a thread, while entries are folded here. One at a time: each holds a world.
+        `look` reads what it needs of jobs, here and at once. The question, with what was seen, is put to a fork of the
+        places of that same moment, in a thread, while entries are folded here. One at a time: each holds a fork.
         """
         async with self._studying:
-            twin = self.world.fork()
-            return twin, await asyncio.to_thread(question, twin)
+            seen, places = look(self.world), self.world.fork_places()
+            return places, await asyncio.to_thread(question, places, seen)
 
     async def read_story(self, job: int) -> list[Entry]:
         """Every entry of a job's life, from the journal."""

@@ -1,24 +1,24 @@
 """Offers: what would start now, as a reader sees it. Questions to `scheduler.options`, answered in wire shapes.
 
-They search the fleet many times, so a follower puts them to a fork (`Follower.study`) and goes on folding: the
-answer rests on one entry from beginning to end, and nothing is ever tried on the world that is followed.
+They search the fleet many times, so a follower puts them to a fork of the places (`Follower.study`) and goes on
+folding: the answer rests on one entry from beginning to end, and nothing is ever tried on the world that is followed.
 """
 
 from __future__ import annotations
 
-from muster.model.job import Job
-from muster.scheduler.options import Opening, Option, available, can_start, find_options
+from muster.model.spec import Spec
+from muster.scheduler.options import Opening, Option, available, can_start, find_changes
 from muster.wire.views import AvailView, OpeningView, OptionView
 from muster.wire.words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
 from muster.world.world import World
 
 
-def view_options(world: World, job: Job) -> tuple[list[OptionView], str]:
-    """The options of a job that waits, and the one line that offers them."""
-    options = find_options(world, job)
-    is_next = not options and can_start(world, job.spec)
+def view_options(world: World, spec: Spec) -> tuple[list[OptionView], str]:
+    """The options of a job that waits with this spec, and the one line that offers them; no jobs are asked for."""
+    options = find_changes(world, spec)
+    is_next = not options and can_start(world, spec)
     changes = [(option.field, option.asked, option.to) for option in options]
-    offer = put_offer_in_words(changes, is_array=bool(job.spec.array), is_next=is_next)
+    offer = put_offer_in_words(changes, is_array=bool(spec.array), is_next=is_next)
     return [_option(option) for option in options], offer
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from muster.control.offers import view_options
 from muster.control.story import device_list
 from muster.lifecycle.gang import PHASE_OF
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succeeded, TaskPhase
 from muster.model.reason import Code, Reason
+from muster.model.spec import Spec
 from muster.scheduler.reasons import explain
 from muster.wire.views import Ahead, JobPage, JobView, Place, TaskCounts, WhyView
 from muster.wire.words import put_in_words
@@ -89,13 +92,28 @@ def page_jobs(world: World, *, state: str, tenant: str, phase: str, after: int, 
 
 def view_why(world: World, job: Job) -> WhyView:
     """Why a job waits: the reason with its numbers, who is ahead, and what would start it now."""
-    waiting = explain(world, job)
-    if waiting is None:
-        return why_not_waiting(job.id, phase_word(world, job))
+    found = find_reason(world, job.id)
+    return complete_reason(world, found) or why_not_waiting(job.id, phase_word(world, job))
+
+
+def complete_reason(places: World, found: tuple[Spec, WhyView] | None) -> WhyView | None:
+    """Add what would start the job now; a fork of the places is enough of a world for that."""
+    if found is None:
+        return None
+    spec, view = found
+    options, offer = view_options(places, spec)
+    return msgspec.structs.replace(view, options=options, offer=offer)
+
+
+def find_reason(world: World, number: int) -> tuple[Spec, WhyView] | None:
+    """Why a job waits, without its options, and its spec, by which they are found; None if nothing of it waits."""
+    job = world.jobs.get(number)
+    waiting = None if job is None else explain(world, job)
+    if job is None or waiting is None:
+        return None
     reason = waiting.reason
     words = put_in_words(reason)
-    options, offer = view_options(world, job)
-    return WhyView(
+    view = WhyView(
         job=job.id,
         phase=phase_word(world, job),
         code=reason.code.value,
@@ -106,9 +124,8 @@ def view_why(world: World, job: Job) -> WhyView:
         position=waiting.position,
         ahead=[_ahead(world.jobs[number]) for number in waiting.ahead],
         ahead_total=waiting.ahead_total,
-        options=options,
-        offer=offer,
     )
+    return job.spec, view
 
 
 def why_not_waiting(job: int, phase: str) -> WhyView:

@@ -118,7 +118,7 @@ def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Po
 
 def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> array[int]:
     """The words of `query`, in their order."""
-    rows = [row for row in find_rows(fleet.pools, ask, needs) if pools is None or row[0] in pools]
+    rows = _keep_to(find_rows(fleet.pools, ask, needs), pools)
     words = array("q", (ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps))
     spread = (LEVELS[needs.spread], needs.spread_most) if needs.spread else (NO_LEVEL, 0)
     slices = (LEVELS[needs.slice], needs.slice_tasks) if needs.slice else (NO_LEVEL, 0)
@@ -127,6 +127,15 @@ def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: P
     words.append(len(rows))
     words.extend(value for row in rows for value in (*row, 0))
     return words
+
+
+def _keep_to(rows: list[tuple[int, int, int]], pools: Pools) -> list[tuple[int, int, int]]:
+    """The rows of some pools; groups are tried one after the other until one is empty, so they are numbered anew."""
+    if pools is None:
+        return rows
+    kept = [row for row in rows if row[0] in pools]
+    groups = sorted({group for _, _, group in kept})
+    return [(number, rank, groups.index(group)) for number, rank, group in kept]
 
 
 def desk_of(fleet: Fleet) -> Words:

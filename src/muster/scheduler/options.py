@@ -5,20 +5,21 @@ nobody goes first. (A cycle that ended at its limit of starts leaves some who ca
 The search asks the arithmetic of the cycle, room and quota both; what it finds is offered only after it was placed.
 
 It is placed on a draft of a fork, never on the world that was given. A draft places what waits in its world, so the
-changed job has to be accepted first, and no inverse takes that back; undoing a placement also wakes shapes that slept
-for good reason. A fork costs milliseconds, once per question and only if there is something to prove, and leaves no
-trace. A question costs up to 72 searches of the fleet: whoever has something else to do puts it in a thread. Here are
-integers and no words: how a change is said, or typed, is the surface's.
+changed job has to be accepted first, and no inverse takes that back. The fork has places and no jobs, so that it costs
+the same however many wait: milliseconds, once per question and only if there is something to prove. A question costs up
+to 90 searches of the fleet: whoever has something else to do puts it in a thread. Here are amounts and names and no
+words: how a change is said, or typed, is the surface's.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from muster.model.fact import Accepted
 from muster.model.job import Job
+from muster.model.node import LEVELS
 from muster.model.reason import Code
 from muster.model.record import Record
 from muster.model.spec import ANYWHERE, GANG_MAX, Spec
@@ -36,21 +37,30 @@ CPU_STEP_MILLI: Final = 100
 MEMORY_STEP_BYTES: Final = 2**20
 RELAXATIONS: Final = (("gang", 1), ("gpus", 1), ("cpu_milli", CPU_STEP_MILLI), ("memory_bytes", MEMORY_STEP_BYTES))
 """What may be lowered, one at a time and in this order, and by which step: never to zero, which is another job."""
+LOOSER: Final = ("within", "spread", "flavors")
+"""Which needs may be loosened, one at a time and in this order."""
+DEFAULT_WITHIN: Final = "cluster"
 STEPS_MAX: Final = 2**17
 """The finest grid that is searched; where an amount has more steps, they are doubled. So each field takes at most 18
 tries, and a job at most 72: each is one search of the fleet."""
+FLAVORS_MAX: Final = 8
+"""How many other flavors are tried, the cheapest first."""
 GPU_COUNTS: Final = (0, 1, 2, 4, 8)
 """The GPUs per task that `available` asks for; 0 is one core and no GPU."""
 
 replace = msgspec.structs.replace
 
 
+Value: TypeAlias = int | str
+"""An amount; or, of a need, the name of a level or a flavor. An empty name is none."""
+
+
 class Option(Record, frozen=True):
     """The least change of one field of a spec with which the job would start now; of an array, its first task."""
 
     field: str
-    asked: int
-    to: int
+    asked: Value
+    to: Value
 
 
 class Opening(Record, frozen=True):
@@ -64,14 +74,22 @@ class Opening(Record, frozen=True):
 
 def find_options(world: World, job: Job) -> list[Option]:
     """For each field the least change that starts a waiting job now; nothing if no single change does."""
-    spec = job.spec
-    if not is_waiting(world, job) or can_start(world, spec):
+    return find_changes(world, job.spec) if is_waiting(world, job) else []
+
+
+def find_changes(world: World, spec: Spec) -> list[Option]:
+    """The same for whoever waits with this spec. It asks for no job, so a world without jobs will do."""
+    if can_start(world, spec):
         return []
     found: list[Option] = []
     for field, step in RELAXATIONS:
         most = _find_most(world, spec, field, step)
         if most:
             found.append(Option(field, amount_of(spec, field), most))
+    for field in LOOSER:
+        to = next((to for to in looser(world, spec, field) if can_start(world, relax(spec, field, to))), None)
+        if to is not None:
+            found.append(Option(field, asked_of(spec, field), to))
     return _keep_proven(world, spec, found) if found else []
 
 
@@ -92,10 +110,32 @@ def amount_of(spec: Spec, field: str) -> int:
     return spec.gang if field == "gang" else int(getattr(spec.ask, field))
 
 
-def relax(spec: Spec, field: str, to: int) -> Spec:
-    """The spec with one amount changed."""
+def asked_of(spec: Spec, field: str) -> str:
+    """What a need says that could be looser."""
+    if field == "flavors":
+        return ", ".join(spec.needs.flavors)
+    return str(getattr(spec.needs, field)) or DEFAULT_WITHIN
+
+
+def looser(world: World, spec: Spec, field: str) -> list[str]:
+    """What a need could say instead, the least change first: a wider domain to stay within, a narrower one to be spread
+    over, another flavor, the cheapest first."""
+    needs, levels = spec.needs, list(LEVELS)
+    if field == "within":
+        return levels[LEVELS[needs.within or DEFAULT_WITHIN] + 1 :] if spec.gang > 1 else []
+    if field == "spread":
+        return [*reversed(levels[: LEVELS[needs.spread]]), ""] if needs.spread else []
+    prices = {pool.flavor: world.fleet.prices.get(pool.flavor, 0) for pool in world.fleet.pools}
+    others = [(price, name) for name, price in prices.items() if name not in needs.flavors]
+    return [name for _, name in sorted(others)][:FLAVORS_MAX] if needs.flavors else []
+
+
+def relax(spec: Spec, field: str, to: Value) -> Spec:
+    """The spec with one amount or need changed."""
     if field == "gang":
         return replace(spec, gang=to)
+    if field in LOOSER:
+        return replace(spec, needs=replace(spec.needs, **{field: (to,) if field == "flavors" else to}))
     return replace(spec, ask=replace(spec.ask, **{field: to}))
 
 
@@ -119,7 +159,7 @@ def _find_most(world: World, spec: Spec, field: str, step: int) -> int:
 
 
 def _keep_proven(world: World, spec: Spec, found: list[Option]) -> list[Option]:
-    twin = world.fork()
+    twin = world.fork_places()
     return [option for option in found if _is_placed(twin, relax(spec, option.field, option.to))]
 
 

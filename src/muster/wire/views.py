@@ -84,8 +84,8 @@ class OptionView(View, frozen=True):
     """One change with which a job would start now: `flag` is how `muster run` takes it."""
 
     field: str
-    asked: int
-    to: int
+    asked: int | str
+    to: int | str
     flag: str
     words: str
 

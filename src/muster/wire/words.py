@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from muster.model.reason import Code, Reason
 from muster.model.tenant import show_amount
@@ -130,7 +130,7 @@ class Flag(NamedTuple):
     """How a field is typed, exactly, and what it is called in a sentence."""
 
     name: str
-    spell: Callable[[int], str]
+    spell: Callable[[Any], str]
     what: str
 
 
@@ -139,6 +139,9 @@ _FLAGS: Final = {
     "gpus": Flag("--gpus", str, "GPUs per task"),
     "cpu_milli": Flag("--cpus", show_cpus, "CPUs per task"),
     "memory_bytes": Flag("--memory", spell_bytes, "memory per task"),
+    "within": Flag("--within", str, "all within one"),
+    "spread": Flag("--spread", str, "spread over"),
+    "flavors": Flag("--flavor", str, "flavor"),
 }
 _OF_A_LINE: Final = (
     Code.NEVER_WITHIN_QUOTA,
@@ -151,7 +154,7 @@ _OF_A_LINE: Final = (
 """Reasons whose subject is a quota line, and whose numbers are amounts of it."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}
 
-_SHOW: Final = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}
+_SHOW: Final[dict[str, Callable[[Any], str]]] = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}
 
 
 def put_in_words(reason: Reason) -> Words:
@@ -171,9 +174,10 @@ def put_in_words(reason: Reason) -> Words:
     return Words(what.format(**fields), fix.format(**fields))
 
 
-def spell_flag(field: str, amount: int) -> str:
-    """An amount as `muster run` takes it: `--memory 61Gi`. Nothing is rounded."""
-    return f"{_FLAGS[field].name} {_FLAGS[field].spell(amount)}"
+def spell_flag(field: str, value: int | str) -> str:
+    """An amount or a name as `muster run` takes it: `--memory 61Gi`. Nothing is rounded; no name is no flag."""
+    flag = _FLAGS[field]
+    return f"no {flag.name}" if value == "" else f"{flag.name} {flag.spell(value)}"
 
 
 def spell_ask(ask: Resources) -> str:
@@ -182,13 +186,13 @@ def spell_ask(ask: Resources) -> str:
     return " ".join(spell_flag(field, getattr(ask, field)) for field in fields)
 
 
-def put_option_in_words(field: str, asked: int, to: int) -> str:
+def put_option_in_words(field: str, asked: int | str, to: int | str) -> str:
     """One change: `tasks at once: 2 instead of 4`."""
     flag, show = _FLAGS[field], _SHOW.get(field, str)
-    return f"{flag.what}: {flag.spell(to)} instead of {show(asked)}"
+    return f"{flag.what}: {flag.spell(to) or 'nothing'} instead of {show(asked)}"
 
 
-def put_offer_in_words(options: Sequence[tuple[str, int, int]], *, is_array: bool, is_next: bool) -> str:
+def put_offer_in_words(options: Sequence[tuple[str, int | str, int | str]], *, is_array: bool, is_next: bool) -> str:
     """All of them, as (field, asked, to), in one line; or that none would do, or that none is needed."""
     who = "its first task starts" if is_array else "starts"
     if is_next:

@@ -349,9 +349,9 @@ class Auditor:
     # -- comparing -----------------------------------------------------------------------------------------------
 
     def _compare(self, world: World) -> None:
+        self._settle_devices()
         for slot in self._slots_touched:
             self._compare_slot(world, slot)
-        self._settle_devices()
         self._quota.compare(world.ledger)
         require(world.tenants == self._quota.tenants, "tenants are what the facts say", str(world.tenants))
         for number in self._jobs_touched:

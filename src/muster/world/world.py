@@ -257,16 +257,22 @@ class World:
 
     def fork(self) -> World:
         """An independent copy, for what-if; it never leaves the process."""
-        twin = World.__new__(World)
-        for name in ("seq", "now", "next_job", "accepted", "retired"):
-            setattr(twin, name, getattr(self, name))
-        for name in ("flavors", "tenants", "jobs", "keys"):
-            setattr(twin, name, getattr(self, name).copy())
-        for name in ("fleet", "ledger", "queue", "sites", "timers"):
-            setattr(twin, name, getattr(self, name).fork())
-        twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites)
+        twin = self.fork_places()
+        twin.accepted, twin.retired = self.accepted, self.retired
+        twin.jobs, twin.keys = self.jobs.copy(), self.keys.copy()
+        twin.queue, twin.timers = self.queue.fork(), self.timers.fork()
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
+        return twin
+
+    def fork_places(self) -> World:
+        """A copy of all that there is and of how much everybody holds of it, without the jobs: enough to ask whether
+        something could start, and however many wait, as cheap."""
+        twin = World()
+        twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
+        twin.flavors, twin.tenants = self.flavors.copy(), self.tenants.copy()
+        twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
+        twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites)
         return twin
 
     def _vacate(self, slot: int, job: Job, tasks: int, devices: int) -> None:

@@ -51,15 +51,14 @@ def test_a_question_rests_on_one_entry_while_the_fold_goes_on(tmp_path: Path) ->
     async def scenes(stage: Stage) -> None:
         asked, go_on = threading.Event(), threading.Event()
 
-        def look_twice(world: World) -> tuple[int, int]:
-            first = world.seq
+        def look_again(places: World, first: int) -> tuple[int, int]:
             asked.set()
             assert go_on.wait(DEADLINE_S)
-            return first, world.seq
+            return first, places.seq
 
         async with led(stage) as caller, followed(stage) as follower:
             before = follower.world.seq
-            study = asyncio.ensure_future(follower.study(look_twice))
+            study = asyncio.ensure_future(follower.study(lambda world: world.seq, look_again))
             assert await asyncio.to_thread(asked.wait, DEADLINE_S)
             caller.ask(Submit(spec()))
             assert await follower.at_least((await caller.answered(1))[0].seq, DEADLINE_S)

@@ -28,9 +28,9 @@ def test_an_array_speaks_of_its_first_task_and_the_next_in_line_of_the_next_cycl
     rig = Rig(nodes=1)
     rig.submit(5)
     array = rig.submit(4, array=9)
-    assert view_options(rig.world, rig.job(array))[1] == "its first task starts now if: --gpus 3 (asked 4)"
+    assert view_options(rig.world, rig.job(array).spec)[1] == "its first task starts now if: --gpus 3 (asked 4)"
     rig.world.fleet.join(1, "node-1", Resources(8, 64_000, 2**38))
-    assert view_options(rig.world, rig.job(array)) == ([], "its first task starts with the next cycle, as it is")
+    assert view_options(rig.world, rig.job(array).spec) == ([], "its first task starts with the next cycle, as it is")
 
 
 def test_whoever_does_not_wait_is_offered_nothing() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from muster.model import event
+from muster.model.job import BarKind
+from muster.model.node import Flavor, Place, Traits
 from muster.model.reason import Code
+from muster.model.spec import Needs
 from muster.scheduler import options
 from muster.scheduler.options import Opening, Option, available, find_options
 from muster.testing.rig import Rig, spec
@@ -150,3 +153,38 @@ def test_shares_are_those_of_the_most_frequent_kind_with_so_many_gpus() -> None:
 def test_a_fleet_of_nothing_has_no_openings() -> None:
     assert available(Rig().world, "lab") == []
     assert available(Rig(nodes=1, gpus=0, cpu_milli=500).world, "lab") == []
+
+
+def test_a_looser_need_is_offered_with_the_least_change() -> None:
+    """Two racks of one block, one GPU free in each: a gang of two must give up its rack, and not its block."""
+    rig = Rig()
+    for number in range(4):
+        place = Place(cluster="alpha", block="b1", rack=f"r{number // 2}")
+        rig.feed(event.NodeSeen(f"n{number}", Resources(1, 64_000, 2**38), traits=Traits(place=place)))
+    for name in ("n0", "n2"):
+        rig.feed(event.BarNode(name, BarKind.CORDON, "me"))
+    near = rig.submit(1, gang=2, needs=Needs(within="rack"))
+    assert options_of(rig, near) == [Option("gang", 2, 1), Option("within", "rack", "block")]
+
+
+def test_another_flavor_is_offered_the_cheapest_first() -> None:
+    rig = Rig()
+    for name in ("a100", "h100", "l40"):
+        rig.feed(event.NodeSeen(name, Resources(2, 64_000, 2**38), traits=Traits(name)))
+    rig.feed(
+        event.SetFlavor("a100", Flavor("a100", price_micros=2)), event.SetFlavor("l40", Flavor("l40", price_micros=1))
+    )
+    rig.submit(2, needs=Needs(flavors=("h100",)))
+    waiting = rig.submit(2, needs=Needs(flavors=("h100",)))
+    assert options_of(rig, waiting) == [Option("flavors", "h100", "l40")]
+
+
+def test_a_spread_is_loosened_step_by_step() -> None:
+    """Three nodes in two racks: no two tasks in one rack is too much for three tasks, no two in one node is not."""
+    rig = Rig()
+    for number in range(4):
+        place = Place(rack=f"r{number % 3}")
+        rig.feed(event.NodeSeen(f"n{number}", Resources(2, 64_000, 2**38), traits=Traits(place=place)))
+    rig.feed(event.BarNode("n2", BarKind.CORDON, "me"))
+    spread = rig.submit(1, gang=3, needs=Needs(spread="rack"))
+    assert options_of(rig, spread) == [Option("gang", 3, 2), Option("spread", "rack", "node")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muster.model.reason import Code
-from muster.scheduler.options import RELAXATIONS
+from muster.scheduler.options import LOOSER, RELAXATIONS
 from muster.units import Resources, parse_bytes, parse_cpus
 from muster.wire.words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
 
@@ -17,20 +17,25 @@ from muster.wire.words import name_bound, put_offer_in_words, put_option_in_word
         ("gpus", 8, 1, "--gpus 1", "GPUs per task: 1 instead of 8"),
         ("cpu_milli", 2000, 1500, "--cpus 1.5", "CPUs per task: 1.5 instead of 2"),
         ("memory_bytes", 64 * 2**30, 61 * 2**30, "--memory 61Gi", "memory per task: 61Gi instead of 64Gi"),
+        ("within", "rack", "block", "--within block", "all within one: block instead of rack"),
+        ("spread", "rack", "", "no --spread", "spread over: nothing instead of rack"),
+        ("flavors", "h100, a100", "l40", "--flavor l40", "flavor: l40 instead of h100, a100"),
         ("memory_bytes", 5 * 10**9, 4097 * 2**20, "--memory 4097Mi", "memory per task: 4097Mi instead of 4.6Gi"),
     ],
 )
-def test_an_option_in_words_and_as_a_flag(field: str, asked: int, to: int, flag: str, words: str) -> None:
+def test_an_option_in_words_and_as_a_flag(field: str, asked: int | str, to: int | str, flag: str, words: str) -> None:
     assert (spell_flag(field, to), put_option_in_words(field, asked, to)) == (flag, words)
 
 
 def test_every_relaxation_has_its_flag() -> None:
     for field, step in RELAXATIONS:
         assert spell_flag(field, step)
+    for field in LOOSER:
+        assert spell_flag(field, "x")
 
 
 def test_an_offer_is_one_line() -> None:
-    options = [("gang", 4, 2), ("memory_bytes", 2**30, 2**29)]
+    options: list[tuple[str, int | str, int | str]] = [("gang", 4, 2), ("memory_bytes", 2**30, 2**29)]
     line = "now if: --gang 2 (asked 4) · --memory 512Mi (asked 1Gi)"
     assert put_offer_in_words(options, is_array=False, is_next=False) == f"starts {line}"
     assert put_offer_in_words(options, is_array=True, is_next=False) == f"its first task starts {line}"

@@ -11,6 +11,7 @@ from muster.lifecycle.gang import TABLE
 from muster.model import event, fact
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, NodePhase
+from muster.model.node import Lack
 from muster.model.phase import Queued, TaskPhase, Why
 from muster.model.tenant import Tenant, limits
 from muster.testing.rig import Rig, spec
@@ -134,6 +135,22 @@ def park_without_reason(world: World) -> None:
             world.queue.park(line)
 
 
+def claim_a_device_twice(world: World) -> None:
+    world.fleet.device_ids = {0: ("x",) * 8, 1: ("x",) * 8}
+
+
+def lack_what_was_never_there(world: World) -> None:
+    world.fleet.lacks[0] = Lack(1 << 9, Resources(1))
+
+
+def free_what_is_lacking(world: World) -> None:
+    world.fleet.lacks[2] = Lack(1, Resources(1))
+
+
+def move_an_address(world: World) -> None:
+    world.fleet.slot_of["elsewhere"] = world.fleet.slot_of.pop("node-0")
+
+
 DAMAGE: dict[Callable[[World], None], str] = {
     give_a_device_twice: "no device is in two leases",
     lose_a_job: "accepted jobs are queued, active, over or retired",
@@ -156,6 +173,10 @@ DAMAGE: dict[Callable[[World], None], str] = {
     requeue_without_the_queue: "the queue is everybody who waits",
     repeat_an_id: "job ids rise",
     park_without_reason: "a parked line is over its quota",
+    claim_a_device_twice: "no device is in two nodes",
+    lack_what_was_never_there: "a node lacks only what it joined with",
+    free_what_is_lacking: "free is capacity minus what is held",
+    move_an_address: "a slot belongs to one node",
 }
 
 
@@ -195,6 +216,19 @@ WRONG: dict[str, tuple[str, list[fact.Fact]]] = {
     "an old epoch": (
         "epochs strictly rise",
         [NODE, fact.Accepted(1, spec()), fact.Placed([1], [0], [1], [0], [1], [1])],
+    ),
+    "one device in two nodes": (
+        "no device is in two nodes",
+        [fact.NodeJoined(slot, f"n{slot}", Resources(1, 1000), devices=("x",)) for slot in range(2)],
+    ),
+    "work for a device that is not there": (
+        "no work goes to a device that is not there",
+        [
+            NODE,
+            fact.NodeLacks(0, Lack(1, Resources(1))),
+            fact.Accepted(1, spec()),
+            fact.Placed([1], [1], [1], [0], [1], [1]),
+        ],
     ),
     "a device twice": (
         "no device is in two leases",
