@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.model import event, fact
+from muster.model.budget import Budget
 from muster.model.event import Held
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import Flavor, Lack, Place, Traits
@@ -42,7 +43,8 @@ PLACES = st.builds(Place, st.text(), st.text(), st.text(), st.text())
 LABELS = st.lists(st.tuples(st.text(), st.text())).map(tuple)
 TRAITS = st.builds(Traits, st.text(), PLACES, LABELS, st.lists(st.text()).map(tuple))
 LINES = st.builds(Line, st.text(), st.text(), INTS, LIMITS, LIMITS)
-TENANTS = st.builds(Tenant, st.text(), INTS, st.lists(LINES).map(tuple))
+BUDGETS = st.builds(Budget, st.text(), INTS, st.booleans(), INTS, INTS)
+TENANTS = st.builds(Tenant, st.text(), INTS, st.lists(LINES).map(tuple), st.lists(BUDGETS).map(tuple))
 BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     int: INTS,
     str: st.text(),

@@ -35,6 +35,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.OVERPROMISED: 422,
     Code.TENANT_IN_USE: 409,
     Code.BAD_QUOTA: 422,
+    Code.BAD_BUDGET: 422,
     Code.NEVER_INSIDE: 422,
     Code.UNKNOWN_JOB: 404,
     Code.UNKNOWN_NODE: 404,

@@ -1,4 +1,5 @@
-"""Tenants over HTTP: the quota tree, its lines and what is held of them. A tenant is sent whole; the kernel judges."""
+"""Tenants over HTTP: the quota tree, its lines and budgets, what is held and what is spent. A tenant is sent whole; the
+kernel judges."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from muster.api.params import read_body
 from muster.api.problems import JsonResponse
 from muster.control.follower import Follower
 from muster.control.tenants import view_tenants
+from muster.model.budget import BUDGETS_MAX, Budget
 from muster.model.event import DropTenant, SetTenant
 from muster.model.reason import Refused
 from muster.model.tenant import LINES_MAX, Line, Tenant
@@ -34,12 +36,23 @@ class LineBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lend: Amount | None = None
 
 
+class BudgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A budget as a client sends it: hard if nothing is said, and for ever without a period."""
+
+    unit: str
+    amount: Amount
+    soft: bool = False
+    period_ms: Amount = 0
+    since_ms: Amount = 0
+
+
 class TenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tenant as a client sends it; without a parent it stands below the root."""
 
     parent: str = ""
     weight: Amount = 1
     lines: Annotated[tuple[LineBody, ...], msgspec.Meta(max_length=LINES_MAX)] = ()
+    budgets: Annotated[tuple[BudgetBody, ...], msgspec.Meta(max_length=BUDGETS_MAX)] = ()
 
 
 _decoder: Final = msgspec.json.Decoder(TenantBody)
@@ -60,13 +73,14 @@ class Tenants:
     async def list(self, request: Request) -> Response:
         """Every tenant that was named or holds something."""
         world = await read_world(request, self._follower)
-        return read_response(world, view_tenants(world))
+        return read_response(world, view_tenants(world, max(world.now, self._follower.now_ms())))
 
     async def set(self, request: Request) -> Response:
         """Put a tenant into the tree, or change it there."""
         body = await read_body(request, _decoder, "tenant")
         lines = tuple(Line(*msgspec.structs.astuple(line)) for line in body.lines)
-        tenant = Tenant(body.parent, body.weight, lines)
+        budgets = tuple(Budget(*msgspec.structs.astuple(budget)) for budget in body.budgets)
+        tenant = Tenant(body.parent, body.weight, lines, budgets)
         return _respond(await self._follower.ask(SetTenant(request.path_params["name"], tenant, CAUSE)))
 
     async def drop(self, request: Request) -> Response:

@@ -6,6 +6,7 @@ region or cluster (`h100:eu/alpha=16`). What is not named stays as it is.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -13,10 +14,11 @@ import click
 import msgspec
 
 from muster.cli.printing import print_json, print_table
+from muster.model.budget import Budget, parse_budget, show_budget, show_spending
 from muster.model.tenant import CPU, GPU, Line, Tenant, name_line, parse_amount, show_amount
 from muster.sdk.client import Client
-from muster.units import Limit
-from muster.wire.views import LineView, TenantView
+from muster.units import Limit, show_instant
+from muster.wire.views import BudgetView, LineView, TenantView
 
 UNLIMITED: Final = "unlimited"
 ALL: Final = "all"
@@ -38,8 +40,17 @@ def tenants(output: str) -> None:
     elif not views:
         click.echo("no tenant yet: one appears with its first job or with `muster quota set`", err=True)
     else:
-        heads = ("TENANT", "WEIGHT", "LINE", "USED", "GUARANTEED", "LIMIT", "LENDS")
-        print_table(heads, [row for view in views for row in _rows(views, view)])
+        _print_tenants(views)
+
+
+def _print_tenants(views: Sequence[TenantView]) -> None:
+    """The tree with its lines, and below it the budgets, if there are any."""
+    heads = ("TENANT", "WEIGHT", "LINE", "USED", "GUARANTEED", "LIMIT", "LENDS")
+    print_table(heads, [row for view in views for row in _rows(views, view)])
+    budgets = [(view.name, *_budget_cells(budget)) for view in views for budget in view.budgets]
+    if budgets:
+        click.echo()
+        print_table(("TENANT", "BUDGET", "SPENT", "STATE", "NEXT PERIOD"), budgets)
 
 
 @click.group()
@@ -53,6 +64,9 @@ def quota() -> None:
 @click.option("--parent", metavar="TENANT", help="Stand below it; '' is the root.")
 @click.option("--weight", type=int, metavar="N", help="Its part among its siblings.")
 @click.option("--guarantee", multiple=True, metavar="KIND=AMOUNT", help="Its own whenever it wants it; 0 is none.")
+@click.option("--budget", multiple=True, metavar="1000h/30d", help="GPU-hours, or money without the h, in each period.")
+@click.option("--soft", is_flag=True, help="Budgets named here warn and end borrowing; they do not end starts.")
+@click.option("--no-budget", is_flag=True, help="Lift all its budgets first.")
 @click.option("--lend", multiple=True, metavar="KIND=AMOUNT", help="Lend no more of an unused guarantee, or `all`.")
 def set_quota(
     tenant: str,
@@ -61,21 +75,29 @@ def set_quota(
     weight: int | None,
     guarantee: tuple[str, ...],
     lend: tuple[str, ...],
+    budget: tuple[str, ...],
+    soft: bool,
+    no_budget: bool,
 ) -> None:
     """Set limits of TENANT: gpus=16 cpus=64 memory=512Gi h100:eu=8. What is not named stays; `unlimited` lifts one."""
     changes = [*_parse("limit", limits), *_parse("guaranteed", guarantee), *_parse("lend", lend)]
-    if not changes and parent is None and weight is None:
-        raise click.UsageError("say what to set: limits such as gpus=16, --guarantee, --lend, --parent or --weight")
+    if not (changes or budget or no_budget) and parent is None and weight is None:
+        raise click.UsageError(
+            "say what to set: limits such as gpus=16, --guarantee, --lend, --budget, --parent, --weight"
+        )
     with Client() as client:
         known = next((view for view in client.tenants() if view.name == tenant), TenantView(tenant))
         after = Tenant(
             known.parent if parent is None else parent,
             known.weight if weight is None else weight,
             _change(known.lines, changes),
+            _rebudget(() if no_budget else known.budgets, budget, soft=soft),
         )
         client.set_tenant(tenant, after)
         client.settle()
     click.echo(f"tenant {tenant} {_show_lines(after.lines)}")
+    for each in after.budgets:
+        click.echo(f"tenant {tenant} may spend {show_budget(each)}")
 
 
 @quota.command("drop")
@@ -115,6 +137,20 @@ def _change(known: Iterable[LineView], changes: Iterable[Change]) -> tuple[Line,
     return tuple(lines[key] for key in sorted(lines) if lines[key] != Line(*key))
 
 
+def _rebudget(known: Iterable[BudgetView], texts: Iterable[str], *, soft: bool) -> tuple[Budget, ...]:
+    """The budgets with their changes. Periods go on from where they were counted; new ones are counted from now."""
+    budgets = {
+        (one.unit, one.soft): Budget(one.unit, one.amount, one.soft, one.period_ms, one.since_ms) for one in known
+    }
+    for text in texts:
+        after = parse_budget(text, soft=soft, since_ms=int(time.time() * 1000))
+        before = budgets.get((after.unit, soft))
+        if before is not None and before.period_ms == after.period_ms:
+            after = replace(after, since_ms=before.since_ms)
+        budgets[(after.unit, soft)] = after
+    return tuple(budgets[key] for key in sorted(budgets))
+
+
 def _rows(views: Sequence[TenantView], view: TenantView) -> list[tuple[str, ...]]:
     """A row for each line, and for each family that is held without one; the name stands on the first."""
     depth = _depth({other.name: other.parent for other in views}, view.name)
@@ -136,6 +172,15 @@ def _cells(line: LineView) -> tuple[str, ...]:
         guaranteed += f" ({show(line.guaranteed - line.impaired, '')} healthy)"
     lends = show(line.lend, ALL) if line.guaranteed else "-"
     return name_line(line.family, line.scope), show(line.used, "-"), guaranteed, show(line.limit, "-"), lends
+
+
+def _budget_cells(view: BudgetView) -> tuple[str, ...]:
+    budget = Budget(view.unit, view.amount, view.soft, view.period_ms, view.since_ms)
+    state = "within"
+    if view.spent >= view.amount:
+        state = "spent: may not borrow" if view.soft else "spent: starts nothing"
+    turns = "-" if view.turns_at_ms is None else show_instant(view.turns_at_ms)
+    return show_budget(budget), show_spending(view.unit, view.spent), state, turns
 
 
 def _depth(parents: dict[str, str], name: str) -> int:

@@ -129,6 +129,10 @@ class Follower:
         lags = sorted(self._lags_ms)
         return lags[(len(lags) * 99 + 99) // 100 - 1] if lags else 0
 
+    def now_ms(self) -> int:
+        """What the clock says."""
+        return self._clock.now_ms()
+
     async def _find_known(self, spec: Spec, key: str) -> Answer | None:
         number = self._journal.find_job(spec.tenant, key)
         if number is None:

@@ -1,28 +1,32 @@
-"""Tenants as a reader sees them: the tree from the root down, each line with what is held and what is impaired."""
+"""Tenants as a reader sees them: the tree from the root down, each line with what is held and what is impaired, each
+budget with what is spent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from muster.model.tenant import FLEET, ROOT, Line
-from muster.wire.views import LineView, TenantView
+from muster.wire.views import BudgetView, LineView, TenantView
+from muster.world.budgets import SCALE, Account
 from muster.world.quota import children_of
 from muster.world.world import World
 
 
-def view_tenants(world: World) -> list[TenantView]:
+def view_tenants(world: World, now: int) -> list[TenantView]:
     """Every tenant that was named or holds something: each before those below it, by name."""
     used: dict[str, dict[str, int]] = {}
     for (name, family, scope), amount in world.ledger.holdings().items():
         if scope == FLEET and name != ROOT:
             used.setdefault(name, {})[family] = amount
     tenants = {name: world.tenant_of(name) for name in (*world.tenants, *used)}
-    return [_view_tenant(world, name, used.get(name, {})) for name in _walk(children_of(tenants), ROOT)]
+    return [_view_tenant(world, name, used.get(name, {}), now) for name in _walk(children_of(tenants), ROOT)]
 
 
-def _view_tenant(world: World, name: str, used: dict[str, int]) -> TenantView:
+def _view_tenant(world: World, name: str, used: dict[str, int], now: int) -> TenantView:
     tenant = world.tenant_of(name)
-    return TenantView(name, tenant.parent, tenant.weight, [_line(world, name, line) for line in tenant.lines], used)
+    lines = [_line(world, name, line) for line in tenant.lines]
+    budgets = [_budget(account, now) for account in world.budgets.accounts.get(name, ())]
+    return TenantView(name, tenant.parent, tenant.weight, lines, used, budgets)
 
 
 def _line(world: World, name: str, line: Line) -> LineView:
@@ -35,6 +39,19 @@ def _line(world: World, name: str, line: Line) -> LineView:
         lend=line.lend,
         used=world.ledger.held(name, line.family, line.scope),
         impaired=0 if share is None or not line.guaranteed else share.claim - share.whole,
+    )
+
+
+def _budget(account: Account, now: int) -> BudgetView:
+    budget = account.budget
+    return BudgetView(
+        unit=budget.unit,
+        amount=budget.amount,
+        soft=budget.soft,
+        period_ms=budget.period_ms,
+        since_ms=budget.since_ms,
+        spent=account.spent(now) // SCALE[budget.unit],
+        turns_at_ms=budget.starts_at(now) + budget.period_ms if budget.period_ms else None,
     )
 
 

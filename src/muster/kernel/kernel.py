@@ -62,7 +62,7 @@ class Kernel:
         if turn.facts:
             world.seq += 1
             world.now = now
-            if self._timer is None or self._timer <= now or world.timers.has_limits():
+            if self._timer is None or self._timer <= now or world.timers.has_limits() or world.budgets.is_used:
                 self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
         wake_at = now if world.queue.awake else self._timer
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)

@@ -14,11 +14,12 @@ import msgspec
 
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
+from muster.model.budget import BUDGETS_MAX, PERIOD_MIN_MS, UNITS, Budget
 from muster.model.phase import TERMINAL
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import is_name
 from muster.model.tenant import DEPTH_MAX, LINES_MAX, ROOT, WEIGHT_MAX, Line, Tenant, name_line
-from muster.units import AMOUNT_MAX
+from muster.units import AMOUNT_MAX, show_duration
 from muster.world.quota import children_of, find_line
 
 Key: TypeAlias = tuple[str, str]
@@ -27,7 +28,8 @@ Key: TypeAlias = tuple[str, str]
 def on_set_tenant(turn: Turn, item: event.SetTenant) -> Done | Refused:
     """Put a tenant into the tree, or change it there; its lines are kept in the order of their names."""
     lines = tuple(sorted(item.tenant.lines, key=lambda line: (line.family, line.scope)))
-    tenant = msgspec.structs.replace(item.tenant, lines=lines)
+    budgets = tuple(sorted(item.tenant.budgets, key=lambda budget: (budget.unit, budget.soft)))
+    tenant = msgspec.structs.replace(item.tenant, lines=lines, budgets=budgets)
     known = turn.world.tenants
     fault = _find_fault(item.name, tenant) or _find_tree_fault(known, item.name, tenant)
     if fault is not None:
@@ -66,6 +68,26 @@ def _find_fault(name: str, tenant: Tenant) -> Refused | None:
     for line, following in itertools.pairwise(tenant.lines):
         if _key(line) == _key(following):
             return refuse(Code.BAD_QUOTA, name_line(*_key(line)), detail="there are two lines for it")
+    return _find_budget_fault(tenant.budgets)
+
+
+def _find_budget_fault(budgets: Sequence[Budget]) -> Refused | None:
+    if len(budgets) > BUDGETS_MAX:
+        return refuse(Code.TOO_LARGE, "budgets", len(budgets), BUDGETS_MAX)
+    for budget in budgets:
+        if budget.unit not in UNITS:
+            return refuse(Code.BAD_BUDGET, budget.unit[:40], detail=f"the unit is one of {', '.join(UNITS)}")
+        if budget.period_ms and budget.period_ms < PERIOD_MIN_MS:
+            detail = f"a period is at least {show_duration(PERIOD_MIN_MS)}"
+            return refuse(Code.BAD_BUDGET, budget.unit, budget.period_ms, PERIOD_MIN_MS, detail)
+        for field in ("amount", "period_ms", "since_ms"):
+            if not 0 <= getattr(budget, field) <= AMOUNT_MAX:
+                return refuse(Code.BAD_AMOUNT, f"budget.{field}", getattr(budget, field), AMOUNT_MAX, "from 0 to 2^62")
+    for budget, following in itertools.pairwise(budgets):
+        if (budget.unit, budget.soft) == (following.unit, following.soft):
+            return refuse(
+                Code.BAD_BUDGET, budget.unit, detail=f"there are two {'soft' if budget.soft else 'hard'} ones"
+            )
     return None
 
 

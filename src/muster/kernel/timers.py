@@ -1,4 +1,5 @@
-"""What time alone brings about: a run past its limit is told to stop, a bar ends, jobs long over retire to history."""
+"""What time alone brings about: a run past its limit is told to stop, a bar ends, a budget's next period begins, jobs
+long over retire to history."""
 
 from __future__ import annotations
 
@@ -22,6 +23,10 @@ def fire_timers(turn: Turn) -> None:
         turn.stop(job, job.epoch, 0, job.spec.gang)
     while (end := world.timers.find_bar(world.fleet.bars)) is not None and end[0] <= now:
         turn.emit(fact.NodeUnbarred(*end[1:], cause="until"))
+    for account in world.budgets.due(now):
+        budget = account.budget
+        turned = fact.BudgetTurned(account.tenant, budget.unit, budget.soft, budget.starts_at(now), cause="period")
+        turn.emit(turned)
     old = world.timers.take_ended(world.jobs, lambda ended_at: retires_at(ended_at) <= now, RETIRED_AT_ONCE)
     if old:
         turn.emit(fact.Retired(old, cause="retention"))
@@ -33,7 +38,9 @@ def find_wake(world: World) -> int | None:
     limit = timers.find_limit(jobs)
     bar = timers.find_bar(world.fleet.bars)
     ended = timers.find_ended(jobs)
-    instants = [first[0] for first in (limit, bar) if first is not None]
+    turns_at = world.budgets.find_turn()
+    instants = [] if turns_at is None else [turns_at]
+    instants += [first[0] for first in (limit, bar) if first is not None]
     if ended is not None:
         instants.append(retires_at(ended[0]))
     return min(instants, default=None)

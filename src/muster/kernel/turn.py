@@ -17,6 +17,7 @@ class Turn:
     __slots__ = ("facts", "instructions", "now", "world")
 
     def __init__(self, world: World, now: int) -> None:
+        world.budgets.now = now
         self.world = world
         self.now = now
         self.facts: list[Fact] = []

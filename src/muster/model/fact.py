@@ -32,6 +32,16 @@ class TenantDropped(Record, frozen=True, tag="tenant_dropped.1"):
     cause: str = ""
 
 
+class BudgetTurned(Record, frozen=True, tag="budget_turned.1"):
+    """A new period of a tenant's budget began, at `since`: nothing of it is spent."""
+
+    tenant: str
+    unit: str
+    soft: bool
+    since: int
+    cause: str = ""
+
+
 class FlavorSet(Record, frozen=True, tag="flavor_set.1"):
     """A flavor is this; one that was never set is a family of its own."""
 
@@ -208,6 +218,7 @@ class Retired(Record, frozen=True, tag="retired.1"):
 Fact: TypeAlias = (
     TenantSet
     | TenantDropped
+    | BudgetTurned
     | FlavorSet
     | LabelsMentioned
     | NodeJoined

@@ -8,9 +8,9 @@ start is decided in `muster.world.quota`.
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from muster.model.budget import Budget
 from muster.model.node import UNITS_ONE
 from muster.model.record import Record
 from muster.units import (
@@ -18,11 +18,12 @@ from muster.units import (
     AmountError,
     Limit,
     Resources,
-    check_amount,
     parse_bytes,
     parse_cpus,
+    parse_millionths,
     show_bytes,
     show_cpus,
+    show_millionths,
 )
 
 ROOT: Final = ""
@@ -41,8 +42,6 @@ DEVICE_MILLI: Final = 1000
 GPU_ONE: Final = DEVICE_MILLI * UNITS_ONE
 """One whole device of a flavor that counts as one."""
 
-_DEVICES: Final = re.compile(r"(?P<whole>\d{1,12})(?:\.(?P<part>\d{1,6}))?")
-
 
 class Line(Record, frozen=True):
     """One quota line of a tenant. `guaranteed` is its own whenever it wants it, `limit` the most it may hold (None is
@@ -56,11 +55,12 @@ class Line(Record, frozen=True):
 
 
 class Tenant(Record, frozen=True):
-    """A node of the quota tree. One that nobody named is a child of the root, with weight 1 and no lines."""
+    """A node of the quota tree. One that nobody named is a child of the root, with weight 1 and without any."""
 
     parent: str = ROOT
     weight: int = 1
     lines: tuple[Line, ...] = ()
+    budgets: tuple[Budget, ...] = ()
 
 
 OPEN: Final = Tenant()
@@ -93,10 +93,10 @@ def parse_amount(family: str, text: str) -> int:
         return parse_bytes(text)
     if family == CPU:
         return parse_cpus(text)
-    match = _DEVICES.fullmatch(text)
-    if match is None:
-        raise AmountError(f"{family} {text!r} is not a number of GPUs such as 16 or 0.5")
-    return check_amount(int(match["whole"]) * GPU_ONE + int((match["part"] or "").ljust(6, "0")), family)
+    try:
+        return parse_millionths(text)
+    except AmountError as error:
+        raise AmountError(f"{family} {text!r} is not a number of GPUs such as 16 or 0.5") from error
 
 
 def name_line(family: str, scope: str) -> str:
@@ -110,6 +110,4 @@ def show_amount(family: str, amount: int) -> str:
         return show_bytes(amount)
     if family == CPU:
         return f"{show_cpus(amount)} CPU{'' if amount == 1000 else 's'}"
-    whole, part = divmod(amount, GPU_ONE)
-    digits = f"{whole}.{part:06d}".rstrip("0") if part else str(whole)
-    return f"{digits} GPU{'' if amount == GPU_ONE else 's'}"
+    return f"{show_millionths(amount)} GPU{'' if amount == GPU_ONE else 's'}"

@@ -115,7 +115,8 @@ class Client:
     def set_tenant(self, name: str, tenant: Tenant) -> None:
         """Say where a tenant stands in the tree and what it may hold at once: all of it, as it shall be."""
         lines = [msgspec.structs.asdict(line) for line in tenant.lines]
-        body = {"parent": tenant.parent, "weight": tenant.weight, "lines": lines}
+        budgets = [msgspec.structs.asdict(budget) for budget in tenant.budgets]
+        body = {"parent": tenant.parent, "weight": tenant.weight, "lines": lines, "budgets": budgets}
         self._send(Request("PUT", _tenant_path(name), body=msgspec.json.encode(body)))
 
     def drop_tenant(self, name: str) -> None:

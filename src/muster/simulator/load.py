@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, Submit
 from muster.model.instruction import Start
 from muster.model.node import Flavor, Place, Traits
@@ -24,6 +25,8 @@ MEMORY_PER_GPU: Final = 120 * 2**30
 RACK: Final = 8
 LAB: Final = "lab"
 VISITOR: Final = "visitor"
+PRICE_MICROS: Final = 2_000_000
+PERIOD_MS: Final = 6 * HOUR_MS
 FIRM_SHARE: Final = 0.2
 """How many of the jobs may not be evicted; of a team that owns nothing, they are refused."""
 
@@ -82,16 +85,21 @@ class Load:
     def opening(self) -> Iterator[Event]:
         """What an admin says before anybody comes: what a GPU costs; and every team but the first has a limit, which
         together are more than there is. Every other team is part of the lab, which owns a third of the fleet: three
-        quarters of that is its teams', who lend half of what they do not use. Who only visited is gone again."""
-        yield SetFlavor(GPU, Flavor(GPU, price_micros=2_000_000), cause="admin")
+        quarters of that is its teams', who lend half of what they do not use. The lab has a soft budget of half its
+        part, the last team a hard one of what is left when everybody else is served. Who only visited is gone again."""
+        yield SetFlavor(GPU, Flavor(GPU, price_micros=PRICE_MICROS), cause="admin")
         total = self._options.nodes * self._options.gpus
         parts = max(1, len(self._tenants) // 2)
-        yield SetTenant(LAB, Tenant(lines=(Line(GPU, guaranteed=gpu_amount(total // 3)),)), cause="admin")
+        soft = Budget(MONEY, total * PRICE_MICROS, soft=True, period_ms=PERIOD_MS)
+        lab = Tenant(lines=(Line(GPU, guaranteed=gpu_amount(total // 3)),), budgets=(soft,))
+        yield SetTenant(LAB, lab, cause="admin")
+        hard = Budget(GPU_HOURS, gpu_amount(total), period_ms=PERIOD_MS)
         for number, name in enumerate(self._tenants):
             limit = None if number == 0 else gpu_amount(max(self._options.gpus, 2 * total // (number + 2)))
             own = gpu_amount(total // 4 // parts) if number % 2 else 0
             line = Line(GPU, guaranteed=min(own, limit or own), limit=limit, lend=own // 2 if own else None)
-            yield SetTenant(name, Tenant(LAB if own else ROOT, lines=(line,)), cause="admin")
+            budgets = (hard,) if number == len(self._tenants) - 1 else ()
+            yield SetTenant(name, Tenant(LAB if own else ROOT, lines=(line,), budgets=budgets), cause="admin")
         yield SetTenant(VISITOR, Tenant(), cause="admin")
         yield DropTenant(VISITOR, cause="admin")
 

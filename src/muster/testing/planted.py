@@ -29,6 +29,7 @@ from muster.scheduler.within import EVERYWHERE
 from muster.units import Resources
 from muster.world import apply, draft, quota
 from muster.world import fleet as fleets
+from muster.world.budgets import Budgets
 from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
@@ -202,6 +203,33 @@ def stays_and_borrows() -> Iterator[None]:
 def guarantee_taken() -> Iterator[None]:
     """Borrowers take what its owner does not lend."""
     with mock.patch.object(quota, "kept", return_value=0):
+        yield
+
+
+@contextlib.contextmanager
+def budget_ignored() -> Iterator[None]:
+    """Who has spent all goes on starting."""
+    with mock.patch.object(Budgets, "find_spent", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def spending_forgotten() -> Iterator[None]:
+    """What ends goes on spending, if it was one task of an array."""
+    honest = Budgets.spend
+
+    def spend(budgets: Budgets, job: int, tenant: str, ask: Resources, tasks: int, *about: Any) -> None:
+        if tasks != -1:
+            honest(budgets, job, tenant, ask, tasks, *about)
+
+    with mock.patch.object(Budgets, "spend", spend):
+        yield
+
+
+@contextlib.contextmanager
+def budget_never_turns() -> Iterator[None]:
+    """The next period does not begin."""
+    with mock.patch.object(Budgets, "due", return_value=[]), mock.patch.object(Budgets, "find_turn", return_value=None):
         yield
 
 
@@ -466,6 +494,9 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         charged_twice,
         stays_and_borrows,
         guarantee_taken,
+        budget_ignored,
+        spending_forgotten,
+        budget_never_turns,
         partial_gang,
         fold_differs,
         index_with_history,

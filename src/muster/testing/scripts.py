@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from muster.model import event
+from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Place, Traits, address_of
 from muster.model.spec import ANYWHERE, Needs
@@ -76,11 +77,19 @@ def _quota(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one
         Line("hopper", "eu", gpu_amount(x % 5), None if y % 3 else amount),
         Line(CPU, "", 1000 * (x % 3), None if y % 5 else 1000 * (y % 70)),
     ]
-    return [event.SetTenant(name, Tenant(parent, 1 + x % 3, tuple(lines[: 1 + y % 3])))]
+    budgets = [
+        Budget(
+            (GPU_HOURS, MONEY)[x % 2], 40_000 * (y % 6), soft=x % 5 == 0, period_ms=(0, 60_000, 25 * MINUTE_MS)[x % 3]
+        ),
+        Budget(GPU_HOURS, 100_000 * (x % 5), soft=x % 5 != 0, period_ms=7 * MINUTE_MS, since_ms=x),
+    ]
+    tenant = Tenant(parent, 1 + x % 3, tuple(lines[: 1 + y % 3]), tuple(budgets[: max(0, y % 5 - 2)]))
+    return [event.SetTenant(name, tenant)]
 
 
 def _flavor(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
-    return [event.SetFlavor("h100" if x % 3 else GPU, Flavor("hopper" if y % 3 else GPU, units=1000 if y % 2 else 450))]
+    flavor = Flavor("hopper" if y % 3 else GPU, units=1000 if y % 2 else 450, price_micros=1000 * (x % 7))
+    return [event.SetFlavor("h100" if x % 3 else GPU, flavor)]
 
 
 def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:

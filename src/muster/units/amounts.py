@@ -16,6 +16,7 @@ from msgspec.structs import astuple
 
 AMOUNT_MAX: Final = 2**62
 Limit: TypeAlias = int | None
+MICRO: Final = 1_000_000
 UNLIMITED: Final = None
 
 
@@ -68,7 +69,7 @@ ZERO: Final = Resources()
 _COUNT: Final = re.compile(r"\d{1,19}")
 _SHARE: Final = re.compile(r"0\.(?P<part>\d{1,3})")
 _CPUS: Final = re.compile(r"(?P<whole>\d{1,16})(?:\.(?P<part>\d{1,3}))?|(?P<milli>\d{1,19})m")
-_MONEY: Final = re.compile(r"(?P<whole>\d{1,12})(?:\.(?P<part>\d{1,6}))?")
+_MILLIONTHS: Final = re.compile(r"(?P<whole>\d{1,12})(?:\.(?P<part>\d{1,6}))?")
 _BYTES: Final = re.compile(r"(?P<number>\d{1,19})\s*(?P<unit>[KMGTP]i?)?B?")
 _BYTE_UNITS: Final = {
     "": 1,
@@ -102,6 +103,14 @@ def parse_cpus(text: str) -> int:
     return check_amount(int(match["whole"]) * 1000 + int((match["part"] or "").ljust(3, "0")), "cpus")
 
 
+def parse_millionths(text: str) -> int:
+    """`16` or `0.45` of something -> millionths of it."""
+    match = _MILLIONTHS.fullmatch(text)
+    if match is None:
+        raise AmountError(f"{text!r} is not a number such as 16 or 0.45")
+    return check_amount(int(match["whole"]) * MICRO + int((match["part"] or "").ljust(6, "0")), "amount")
+
+
 def parse_gpus(text: str) -> tuple[int, int]:
     """`8` -> eight whole devices; `0.5` -> no whole one, and 500 thousandths of one."""
     match = _SHARE.fullmatch(text)
@@ -122,15 +131,15 @@ def parse_bytes(text: str) -> int:
 
 def parse_money(text: str) -> int:
     """`2.50` -> millionths of whatever currency the installation counts in."""
-    match = _MONEY.fullmatch(text)
-    if match is None:
-        raise AmountError(f"price {text!r} is not an amount such as 2.50")
-    return check_amount(int(match["whole"]) * 10**6 + int((match["part"] or "").ljust(6, "0")), "price")
+    try:
+        return parse_millionths(text)
+    except AmountError as error:
+        raise AmountError(f"price {text!r} is not an amount such as 2.50") from error
 
 
 def show_money(micros: int) -> str:
     """Millionths -> `2.50`: at least two decimals, and as many as it takes."""
-    whole, part = divmod(micros, 10**6)
+    whole, part = divmod(micros, MICRO)
     return f"{whole}.{f'{part:06d}'.rstrip('0').ljust(2, '0')}"
 
 
@@ -138,6 +147,12 @@ def show_cpus(cpu_milli: int) -> str:
     """Thousandths of a core -> `2` or `0.5`."""
     whole, part = divmod(cpu_milli, 1000)
     return f"{whole}.{part:03d}".rstrip("0") if part else str(whole)
+
+
+def show_millionths(amount: int) -> str:
+    """Millionths of something -> `16` or `0.45`."""
+    whole, part = divmod(amount, MICRO)
+    return f"{whole}.{part:06d}".rstrip("0") if part else str(whole)
 
 
 def show_bytes(size: int) -> str:

@@ -220,14 +220,28 @@ class LineView(View, frozen=True):
     impaired: int = 0
 
 
+class BudgetView(View, frozen=True):
+    """A budget and what has been spent of it in the present period; both in millionths of a GPU-hour or of the
+    currency. `since_ms` is where its periods are counted from, `turns_at_ms` when the next one begins."""
+
+    unit: str
+    amount: int
+    soft: bool = False
+    period_ms: int = 0
+    since_ms: int = 0
+    spent: int = 0
+    turns_at_ms: int | None = None
+
+
 class TenantView(View, frozen=True):
-    """A tenant: where it stands in the tree, its lines, and what it holds with all below it, by family."""
+    """A tenant: where it stands in the tree, its lines and budgets, and what it holds with all below it, by family."""
 
     name: str
     parent: str = ""
     weight: int = 1
     lines: list[LineView] = []
     used: dict[str, int] = {}
+    budgets: list[BudgetView] = []
 
 
 class Health(View, frozen=True):

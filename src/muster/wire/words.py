@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from muster.model.budget import show_spending
 from muster.model.reason import Code, Reason
 from muster.model.tenant import show_amount
 from muster.units import Resources, show_bytes, show_cpus, spell_bytes
@@ -63,6 +64,9 @@ _TABLE: Final[dict[Code, Words]] = {
         "never fits: it needs {amount} and may not be evicted, at most {limit} are guaranteed to it (line {subject})",
         "ask for less, let it be evicted, or have the guarantee raised",
     ),
+    Code.BAD_BUDGET: Words(
+        "budget {subject}: {detail}", "write it like 1000h/30d or 5000/30d; one hard and one soft each"
+    ),
     Code.BAD_QUOTA: Words("line {subject}: {detail}", "give one line for it, and a limit that covers its guarantee"),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
@@ -99,6 +103,14 @@ _TABLE: Final[dict[Code, Words]] = {
         "waiting for its guarantee: it needs {amount} and may not borrow, for it may not be evicted;"
         " {limit} are left (line {subject})",
         "wait for the tenant's other jobs, or let it be evicted",
+    ),
+    Code.BUDGET_SPENT: Words(
+        "waiting for budget: tenant {detail} has spent {amount} of {limit} (budget {subject})",
+        "wait for the next period (`muster tenants`), or have the budget raised",
+    ),
+    Code.SOFT_BUDGET_SPENT: Words(
+        "waiting for its guarantee: tenant {detail} spent {amount} of {limit} and may not borrow (budget {subject})",
+        "wait for the tenant's other jobs or for the next period (`muster tenants`), or have the budget raised",
     ),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
@@ -143,15 +155,17 @@ _FLAGS: Final = {
     "spread": Flag("--spread", str, "spread over"),
     "flavors": Flag("--flavor", str, "flavor"),
 }
-_OF_A_LINE: Final = (
-    Code.NEVER_WITHIN_QUOTA,
-    Code.NEVER_INSIDE,
-    Code.OVERPROMISED,
-    Code.OVER_QUOTA,
-    Code.NOTHING_TO_BORROW,
-    Code.MAY_NOT_BORROW,
-)
-"""Reasons whose subject is a quota line, and whose numbers are amounts of it."""
+_SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
+    Code.NEVER_WITHIN_QUOTA: show_amount,
+    Code.NEVER_INSIDE: show_amount,
+    Code.OVERPROMISED: show_amount,
+    Code.OVER_QUOTA: show_amount,
+    Code.NOTHING_TO_BORROW: show_amount,
+    Code.MAY_NOT_BORROW: show_amount,
+    Code.BUDGET_SPENT: show_spending,
+    Code.SOFT_BUDGET_SPENT: show_spending,
+}
+"""Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}
 
 _SHOW: Final[dict[str, Callable[[Any], str]]] = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}
@@ -159,8 +173,8 @@ _SHOW: Final[dict[str, Callable[[Any], str]]] = {"cpu_milli": show_cpus, "memory
 
 def put_in_words(reason: Reason) -> Words:
     """The sentence and the fix for a reason."""
-    family = reason.subject.partition(" ")[0]
-    show = partial(show_amount, family) if reason.code in _OF_A_LINE else str
+    kind = reason.subject.partition(" ")[0]
+    show = partial(_SHOWN_AS[reason.code], kind) if reason.code in _SHOWN_AS else str
     fields = {
         "subject": reason.subject,
         "needed": reason.needed,

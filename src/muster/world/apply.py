@@ -29,6 +29,7 @@ from muster.model.phase import (
     TaskPhase,
     Why,
 )
+from muster.world.budgets import AccountKey
 from muster.world.tasks import Tasks
 from muster.world.world import World
 
@@ -37,6 +38,7 @@ replace = msgspec.structs.replace
 
 def apply(world: World, item: fact.Fact, at: int) -> None:
     """Make one fact true."""
+    world.budgets.now = at
     APPLY[type(item)](world, item, at)
 
 
@@ -44,6 +46,7 @@ def apply_entry(world: World, seq: int, at: int, facts: Iterable[fact.Fact]) -> 
     """Fold one journal entry; entries come in order and without gaps."""
     if seq != world.seq + 1 or at < world.now:
         raise InvariantError("entries follow each other", f"entry {seq} at {at} after {world.seq} at {world.now}")
+    world.budgets.now = at
     for item in facts:
         APPLY[type(item)](world, item, at)
     world.seq = seq
@@ -66,6 +69,10 @@ def _tenant_set(world: World, item: fact.TenantSet, at: int) -> None:  # noqa: A
 
 def _tenant_dropped(world: World, item: fact.TenantDropped, at: int) -> None:  # noqa: ARG001 - one signature
     world.drop_tenant(item.name)
+
+
+def _budget_turned(world: World, item: fact.BudgetTurned, at: int) -> None:  # noqa: ARG001 - one signature
+    world.turn_budget(world.budgets.get(AccountKey(item.tenant, item.unit, item.soft)), item.since)
 
 
 def _flavor_set(world: World, item: fact.FlavorSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -202,6 +209,7 @@ def _terminal_phase(item: fact.Ended, at: int) -> Phase:
 APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.TenantSet: _tenant_set,
     fact.TenantDropped: _tenant_dropped,
+    fact.BudgetTurned: _budget_turned,
     fact.FlavorSet: _flavor_set,
     fact.LabelsMentioned: _labels_mentioned,
     fact.NodeJoined: _node_joined,

@@ -14,11 +14,13 @@ from typing import Any, Final, TypeAlias
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.job import MUSTER, Bar, BarKind, Job, NodePhase
-from muster.model.node import NO_LACK, Flavor, Traits
+from muster.model.node import NO_LACK, Flavor, Traits, flavor_of
 from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
 from muster.model.spec import Spec
+from muster.model.tenant import OPEN
 from muster.units import Resources
 from muster.world.arena import DEVICE
+from muster.world.budget_books import SpendBooks
 from muster.world.invariants import Holding, plain, require
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
@@ -86,6 +88,8 @@ class Auditor:
         self._nodes: list[NodeBook] = []
         self._jobs: dict[int, JobBook] = {}
         self._quota = QuotaBooks()
+        self._spending = SpendBooks(self._quota.chain)
+        self._at = 0
         self._flavors: dict[str, Flavor] = {}
         self._mentioned: frozenset[str] = frozenset()
         self._newest = 0
@@ -101,6 +105,7 @@ class Auditor:
 
     def observe(self, world: World, facts: Iterable[fact.Fact]) -> None:
         """Book one entry's facts and compare what they touched with the world that already holds them."""
+        self._at = world.now
         for item in facts:
             _BOOK[type(item)](self, item)
         self._compare(world)
@@ -109,9 +114,14 @@ class Auditor:
 
     def _tenant_set(self, item: fact.TenantSet) -> None:
         self._quota.set_tenant(item.name, item.tenant)
+        self._spending.set_tenant(item.name, item.tenant, self._at)
 
     def _tenant_dropped(self, item: fact.TenantDropped) -> None:
         self._quota.set_tenant(item.name, None)
+        self._spending.set_tenant(item.name, OPEN, self._at)
+
+    def _budget_turned(self, item: fact.BudgetTurned) -> None:
+        self._spending.turned(item, self._at)
 
     def _flavor_set(self, item: fact.FlavorSet) -> None:
         self._flavors[item.name] = item.flavor
@@ -173,7 +183,7 @@ class Auditor:
         for slot, tasks, devices in leases:
             self._seat(number, book.spec.ask, slot, tasks, devices)
             book.leases.append((slot, tasks, devices))
-        self._start(book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
+        self._start(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
 
     def _began(self, item: fact.Began) -> None:
         book = self._book_of(item.job)
@@ -229,7 +239,7 @@ class Auditor:
                 book.slots[mine] = slot
                 book.epochs[mine] += 1
             task += count
-        self._start(book.spec, list(zip(item.slots, item.counts, strict=True)))
+        self._start(item.job, book.spec, list(zip(item.slots, item.counts, strict=True)))
 
     def _tasks_moved(self, item: fact.TasksMoved) -> None:
         require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
@@ -245,7 +255,7 @@ class Auditor:
         for task in range(item.first, item.first + item.count):
             self._unseat(item.job, book.spec.ask, book.slots[task], 1, book.devices[task])
             book.slots[task], book.devices[task] = NOWHERE, 0
-        self._stop(book.spec, places)
+        self._stop(item.job, book.spec, places)
 
     def _array_cancelled(self, item: fact.ArrayCancelled) -> None:
         book = self._book_of(item.job)
@@ -324,17 +334,27 @@ class Auditor:
             return
         for slot, tasks, devices in book.leases:
             self._unseat(number, book.spec.ask, slot, tasks, devices)
-        self._stop(book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
+        self._stop(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
         book.leases.clear()
 
-    def _start(self, spec: Spec, places: list[tuple[int, int]]) -> None:
+    def _start(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
         if self._quota.has_owners:
             for slot in self._plots_stale:
                 self._quota.set_plot(slot, self._plot(self._nodes[slot]))
             self._plots_stale.clear()
-        self._quota.start(spec, [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places])
+        may_borrow = self._spending.may_borrow(spec, self._at)
+        self._quota.start(
+            spec, [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places], may_borrow=may_borrow
+        )
+        for slot, tasks in places:
+            node = self._nodes[slot]
+            name = flavor_of(node.traits, node.capacity)
+            flavor = self._flavors.get(name, Flavor(name))
+            self._spending.start(number, spec, slot, tasks, name, flavor, self._at)
 
-    def _stop(self, spec: Spec, places: list[tuple[int, int]]) -> None:
+    def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
+        for slot, tasks in places:
+            self._spending.stop(number, slot, tasks, self._at)
         self._quota.stop(spec, [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places])
 
     def _plot(self, node: NodeBook) -> Plot:
@@ -353,6 +373,7 @@ class Auditor:
         for slot in self._slots_touched:
             self._compare_slot(world, slot)
         self._quota.compare(world.ledger)
+        self._spending.compare(world.budgets, self._at)
         require(world.tenants == self._quota.tenants, "tenants are what the facts say", str(world.tenants))
         for number in self._jobs_touched:
             self._compare_job(world, number)
@@ -440,6 +461,7 @@ def _deal(devices: int, count: int) -> tuple[int, int]:
 _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.TenantSet: Auditor._tenant_set,
     fact.TenantDropped: Auditor._tenant_dropped,
+    fact.BudgetTurned: Auditor._budget_turned,
     fact.FlavorSet: Auditor._flavor_set,
     fact.LabelsMentioned: Auditor._labels_mentioned,
     fact.NodeJoined: Auditor._node_joined,

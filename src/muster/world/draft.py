@@ -21,6 +21,7 @@ class Draft:
     __slots__ = ("_at", "_facts", "_gangs", "_undo", "_world")
 
     def __init__(self, world: World, at: int) -> None:
+        world.budgets.now = at
         self._world = world
         self._at = at
         self._undo: list[tuple[Job, int, int]] = []

@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
+from muster.model.budget import GPU_HOURS, MONEY
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack, address_of
@@ -207,6 +208,30 @@ def _check_ledger(world: World) -> None:
     require(kept == wanted, "the ledger is the sum of the leases", _first_change(kept, wanted))
 
 
+def _check_budgets(world: World) -> None:
+    """What everybody spends is what is held at the price that it was begun with, and every budget has its account."""
+    budgets = world.budgets
+    rates: dict[tuple[str, str], int] = {}
+    for job, slot, tasks, _ in _leases(world):
+        name, flavor = world.fleet.flavor(slot), world.flavor_of(slot)
+        milli = (1000 * job.spec.ask.gpus + job.spec.ask.gpu_milli) * tasks
+        price = budgets.prices.get(job.id, {}).get(name, flavor.price_micros)
+        spends = {GPU_HOURS: 0 if flavor.family in NOT_DEVICES else milli * flavor.units, MONEY: milli * price}
+        for owner in _above(world, job.spec.tenant):
+            for unit, rate in spends.items():
+                rates[(owner, unit)] = rates.get((owner, unit), 0) + rate
+    kept = {(each.tenant, each.budget): each.rate for each in budgets.all()}
+    wanted = {
+        (name, budget): rates.get((name, budget.unit), 0)
+        for name, tenant in world.tenants.items()
+        for budget in tenant.budgets
+    }
+    require(kept == wanted, "what is spent in a moment is that of the leases", _first_change(kept, wanted))
+    for job_id, name in [(number, name) for number, prices in budgets.prices.items() for name in prices]:
+        holds = any(job_id in here and world.fleet.flavor(slot) == name for slot, here in world.fleet.holders.items())
+        require(holds, "an old price is kept for what is held", f"job {job_id}: {name}")
+
+
 def _above(world: World, tenant: str) -> Iterator[str]:
     """A tenant and all above it, the root too, by the records alone."""
     for _ in range(DEPTH_MAX + 2):
@@ -377,6 +402,7 @@ LAWS: Final = (
     _check_places,
     _check_ledger,
     _check_sites,
+    _check_budgets,
     _check_index,
     _check_bars,
     _check_queue,

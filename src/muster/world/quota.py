@@ -25,6 +25,7 @@ from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, DEVICE_MILLI, MEMORY, ROOT, Line, Tenant
 from muster.units import Limit, Resources
+from muster.world.budgets import SCALE, Account, Budgets
 from muster.world.ledger import Cell, Ledger
 from muster.world.memory import Memory
 from muster.world.sites import Site, Sites
@@ -170,6 +171,7 @@ class Quotas:
 
     __slots__ = (
         "_asked",
+        "_budgets",
         "_checks",
         "_funds",
         "_has_keepers",
@@ -180,10 +182,11 @@ class Quotas:
         "_tenants",
     )
 
-    def __init__(self, tenants: Mapping[str, Tenant], ledger: Ledger, sites: Sites) -> None:
+    def __init__(self, tenants: Mapping[str, Tenant], ledger: Ledger, sites: Sites, budgets: Budgets) -> None:
         self._tenants = tenants
         self._ledger = ledger
         self._sites = sites
+        self._budgets = budgets
         self._funds: dict[tuple[str, str], Fund] | None = None
         self._checks: list[dict[str, tuple[Check, ...]]] = []
         self._is_known = False
@@ -195,14 +198,9 @@ class Quotas:
 
     def standing(self, tenant: str, site: Site, ask: Resources, tasks: int) -> Standing:
         """Where a tenant would stand with `tasks` more of an ask on a site. What is not asked for cannot be over."""
-        if not self._is_known:
-            self.funds()
-        checks = self._checks[site.number].get(tenant)
-        if checks is None:
-            checks = self.checks(tenant, site)
         found = _INSIDE
         each = ((ask.gpus * DEVICE_MILLI + ask.gpu_milli) * site.units, ask.cpu_milli, ask.memory_bytes)
-        for kind, limits, share, fund in checks:
+        for kind, limits, share, fund in self.checks(tenant, site):
             more = each[kind] * tasks
             if not more:
                 continue
@@ -216,11 +214,14 @@ class Quotas:
                 found = _BORROWING
                 if fund.has_keepers and more > self._borrowable(fund, share):
                     return _OVER
-        return found
+        return self._after_spending(tenant, ask, found) if self._budgets.accounts else found
 
     def headroom(self, tenant: str, site: Site, ask: Resources, most: int, *, evictable: bool) -> int:
         """How many of `most` more tasks of an ask a tenant may start on a site; what must stay may not borrow."""
-        each = site.amounts(ask)
+        spent = self._find_spent(tenant, ask)
+        if spent is not None and not spent.budget.soft:
+            return 0
+        each, evictable = site.amounts(ask), evictable and spent is None
         for check in self.checks(tenant, site):
             if each[check.kind]:
                 for bound in self._bounds(check, each[check.kind] * most, evictable=evictable):
@@ -229,12 +230,16 @@ class Quotas:
 
     def find_bound(self, tenant: str, site: Site, ask: Resources, tasks: int, *, evictable: bool) -> Bound | None:
         """The first thing that keeps a tenant from `tasks` more of an ask on a site now."""
+        spent = self._find_spent(tenant, ask)
+        if spent is not None and not spent.budget.soft:
+            return self._spent_bound(Code.BUDGET_SPENT, spent)
         amounts = site.amounts(ask, tasks)
         for check in self.checks(tenant, site):
             more = amounts[check.kind]
-            for bound in self._bounds(check, more, evictable=evictable) if more else ():
+            for bound in self._bounds(check, more, evictable=evictable and spent is None) if more else ():
                 if bound.room < more:
-                    return bound
+                    is_borrowed = evictable and bound.code == Code.MAY_NOT_BORROW
+                    return self._spent_bound(Code.SOFT_BUDGET_SPENT, spent) if spent and is_borrowed else bound
         return None
 
     def find_lasting_bound(self, spec: Spec, site: Site) -> Bound | None:
@@ -309,6 +314,21 @@ class Quotas:
         self._is_known = False
 
     # -- the pieces ----------------------------------------------------------------------------------------------
+
+    def _find_spent(self, tenant: str, ask: Resources) -> Account | None:
+        """The budget that binds; only devices cost something."""
+        has_devices = ask.gpus or ask.gpu_milli
+        return self._budgets.find_spent(tenant) if self._budgets.accounts and has_devices else None
+
+    def _after_spending(self, tenant: str, ask: Resources, found: Standing) -> Standing:
+        """A hard budget that is spent ends starts, a soft one borrowing."""
+        spent = self._find_spent(tenant, ask)
+        return found if spent is None or (spent.budget.soft and found is _INSIDE) else _OVER
+
+    def _spent_bound(self, code: Code, spent: Account) -> Bound:
+        budget = spent.budget
+        used = spent.spent(self._budgets.now) // SCALE[budget.unit]
+        return Bound(code, spent.tenant, budget.unit, "", used, budget.amount)
 
     def _bounds(self, check: Check, more: int, *, evictable: bool) -> Iterator[Bound]:
         """Everything that bounds a tenant in one fund now, whether it binds or not."""

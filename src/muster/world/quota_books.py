@@ -23,6 +23,7 @@ Tree: TypeAlias = dict[str, tuple[int, int]]
 
 _LIMIT: Final = "a start stays within its tenant's quota"
 _FIRM: Final = "what may not be evicted does not borrow"
+_SOFT: Final = "who has spent a soft budget does not borrow"
 _KEPT: Final = "what others keep stays free"
 
 
@@ -92,7 +93,7 @@ class QuotaBooks:
                     for key, part in one.amounts(amount).items():
                         totals[key] = totals.get(key, 0) + sign * part
 
-    def start(self, spec: Spec, places: Sequence[tuple[Plot, int]]) -> None:
+    def start(self, spec: Spec, places: Sequence[tuple[Plot, int]], *, may_borrow: bool) -> None:
         """Tasks start on nodes, whose plots already say so."""
         more = _sum(spec, places)
         owned = [key for key in more if self._claim(ROOT, key)] if self.has_owners else []
@@ -103,6 +104,7 @@ class QuotaBooks:
             self._check_limits(spec.tenant, key)
             if key in before and self._spill(ROOT, key, trees[key]) > before[key]:
                 require(spec.evictable, _FIRM, f"{spec.tenant}: {amount} more of {key}")
+                require(may_borrow, _SOFT, f"{spec.tenant}: {amount} more of {key}")
                 self._check_kept(spec.tenant, key, trees[key])
 
     def stop(self, spec: Spec, places: Sequence[tuple[Plot, int]]) -> None:
@@ -122,24 +124,25 @@ class QuotaBooks:
             self._add(tenant, key, sign * amount)
 
     def _add(self, tenant: str, key: Key, amount: int) -> None:
-        for name in self._chain(tenant):
+        for name in self.chain(tenant):
             self._used[(name, *key)] = self._used.get((name, *key), 0) + amount
             self._touched[(name, *key)] = None
 
-    def _chain(self, tenant: str) -> Iterator[str]:
+    def chain(self, tenant: str) -> Iterator[str]:
+        """A tenant and all above it."""
         yield tenant
         if tenant != ROOT:
-            yield from self._chain(self.tenants.get(tenant, OPEN).parent)
+            yield from self.chain(self.tenants.get(tenant, OPEN).parent)
 
     # -- whether a start was right -------------------------------------------------------------------------------
 
     def _check_limits(self, tenant: str, key: Key) -> None:
-        for name in self._chain(tenant):
+        for name in self.chain(tenant):
             limit, after = self._line(name, key).limit, self._used[(name, *key)]
             require(limit is None or after <= limit, _LIMIT, f"{tenant}: {after} of {limit} of {name} in {key}")
 
     def _check_kept(self, tenant: str, key: Key, tree: Tree) -> None:
-        chain = list(self._chain(tenant))
+        chain = list(self.chain(tenant))
         aside = [child for name in chain for child in self._below.get(name, ()) if child not in chain]
         kept, free = sum(self._kept(name, key, tree) for name in aside), self._free.get(key, 0)
         require(not kept or free >= kept, _KEPT, f"{tenant} in {key}: {free} free, {kept} kept")

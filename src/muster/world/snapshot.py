@@ -22,6 +22,7 @@ from muster.model.reason import Code, Reason
 from muster.model.tenant import Tenant
 from muster.units import Resources
 from muster.wire.upcast import lift_quota
+from muster.world.budgets import SCALE, AccountKey
 from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.world import World
 
@@ -55,6 +56,17 @@ class TaskColumns(msgspec.Struct, frozen=True):
     devices: bytes
 
 
+class Spending(msgspec.Struct, frozen=True, array_like=True):
+    """What has been spent of a budget at the snapshot's time, in its amount and in parts of one of it."""
+
+    tenant: str
+    unit: str
+    soft: bool
+    since: int
+    whole: int
+    part: int
+
+
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     """The content of a world."""
 
@@ -71,6 +83,8 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     ranks: list[tuple[int, bytes]]
     flavors: dict[str, Flavor] = {}
     mentioned: list[str] = []
+    spending: list[Spending] = []
+    prices: list[tuple[int, dict[str, int]]] = []
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -114,6 +128,8 @@ def snapshot(world: World) -> bytes:
             ranks=[(number, bytes(world.ranks[number])) for number in sorted(world.ranks)],
             flavors=world.flavors,
             mentioned=sorted(fleet.mentioned),
+            spending=_spending(world),
+            prices=sorted(world.budgets.prices.items()),
         )
     )
 
@@ -135,6 +151,8 @@ def restore(data: bytes) -> World:
 def _rebuild(content: Snapshot) -> World:
     world = World()
     world.seq, world.now = content.seq, content.now
+    world.budgets.now = content.now
+    world.budgets.prices = dict(content.prices)
     world.next_job, world.accepted, world.retired = content.next_job, content.accepted, content.retired
     for name, flavor in content.flavors.items():
         world.set_flavor(name, flavor)
@@ -150,6 +168,7 @@ def _rebuild(content: Snapshot) -> World:
         elif job.id in ranks:
             world.ranks[job.id] = bytearray(ranks[job.id])
     _restore_closings(world, content.nodes)
+    _restore_spending(world, content.spending)
     return world
 
 
@@ -169,6 +188,23 @@ def _lift(raw: Any) -> Snapshot:
     """A snapshot of format 1: tenants had flat quotas."""
     tenants = {name: lift_quota(quota) for name, quota in raw["tenants"].items()}
     return msgspec.convert(raw | {"format": FORMAT, "tenants": tenants}, Snapshot)
+
+
+def _spending(world: World) -> list[Spending]:
+    found = []
+    for account in world.budgets.all():
+        budget = account.budget
+        whole, part = divmod(account.base + account.rate * world.now, SCALE[budget.unit])
+        found.append(Spending(account.tenant, budget.unit, budget.soft, account.since, whole, part))
+    return sorted(found, key=lambda each: (each.tenant, each.unit, each.soft))
+
+
+def _restore_spending(world: World, spending: Sequence[Spending]) -> None:
+    if spending:
+        world.recount_spending()
+    for each in spending:
+        spent = each.whole * SCALE[each.unit] + each.part
+        world.budgets.restore(AccountKey(each.tenant, each.unit, each.soft), each.since, spent)
 
 
 def _restore_nodes(world: World, nodes: NodeColumns) -> None:

@@ -7,7 +7,7 @@ are indexes over them and can always be rebuilt. The primitives come in pairs wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from muster.model.job import Bar, BarKind, Job, NodePhase
@@ -16,6 +16,7 @@ from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Star
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN, ROOT, Tenant
 from muster.units import Resources
+from muster.world.budgets import Account, Budgets
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
 from muster.world.pools import Pool
@@ -34,6 +35,7 @@ class World:
     __slots__ = (
         "accepted",
         "arrays",
+        "budgets",
         "flavors",
         "fleet",
         "jobs",
@@ -62,7 +64,8 @@ class World:
         self.tenants: dict[str, Tenant] = {}
         self.sites = Sites()
         self.ledger = Ledger()
-        self.quotas = Quotas(self.tenants, self.ledger, self.sites)
+        self.budgets = Budgets(self.ledger)
+        self.quotas = Quotas(self.tenants, self.ledger, self.sites, self.budgets)
         self.jobs: dict[int, Job] = {}
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
@@ -79,6 +82,8 @@ class World:
             self.ledger.charge(spec.tenant, self.sites.by_slot[lease.slot], spec.ask, spec.gang)
         else:
             self.charge(spec, leases)
+        if self.budgets.accounts:
+            self._spend(job, leases, 1)
         self.queue.remove(job)
         if spec.gang > 1:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
@@ -91,6 +96,10 @@ class World:
         if isinstance(phase, ACTIVE):
             for lease in phase.run.leases:
                 self._vacate(lease.slot, job, lease.tasks, lease.devices)
+            if self.budgets.accounts:
+                self._spend(job, phase.run.leases, -1)
+            if job.id in self.budgets.prices:
+                self.budgets.drop_prices(job.id)
             self._refund(spec, phase.run.leases)
             self.ranks.pop(job.id, None)
         else:
@@ -109,7 +118,10 @@ class World:
             if mask:
                 tasks.share_devices(first, count, ask.gpus, mask)
             first += count
-        self.charge(job.spec, list(map(Lease, slots, counts)))
+        leases = list(map(Lease, slots, counts))
+        self.charge(job.spec, leases)
+        if self.budgets.accounts:
+            self._spend(job, leases, 1)
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
         if not tasks.counts[TaskPhase.QUEUED]:
             self.queue.remove(job)
@@ -122,7 +134,12 @@ class World:
         for slot, begin, width in seats:
             self._vacate(slot, job, width, tasks.held_devices(begin, width) if has_devices else 0)
         tasks.clear(first, count, has_devices)
-        self._refund(job.spec, [Lease(slot, width) for slot, _, width in seats])
+        leases = [Lease(slot, width) for slot, _, width in seats]
+        if self.budgets.accounts:
+            self._spend(job, leases, -1)
+        if job.id in self.budgets.prices:
+            self.budgets.drop_prices(job.id, self._flavors_held(job.id))
+        self._refund(job.spec, leases)
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
             self.queue.add(job)
         tasks.set_phase(first, count, after)
@@ -173,6 +190,9 @@ class World:
 
     def set_flavor(self, name: str, flavor: Flavor) -> None:
         """Say what a flavor is; its nodes, which hold nothing if it counts as something else now, count anew."""
+        before = self.flavors.get(name, Flavor(name)).price_micros
+        if flavor.price_micros != before:
+            self.budgets.keep_price(sorted(self._jobs_on(name)), name, before)
         self.flavors[name] = flavor
         self.fleet.set_price(name, flavor.price_micros)
         for slot in range(len(self.fleet)):
@@ -183,16 +203,28 @@ class World:
 
     def set_tenant(self, name: str, tenant: Tenant) -> None:
         """Put a tenant into the tree, or change it there. What is held stays held."""
+        before = self.tenant_of(name)
         self.tenants[name] = tenant
         self.ledger.adopt(name, tenant.parent)
+        self._rebudget(name, before, tenant)
         self.quotas.forget_tenants()
         self.wake_parked()
 
     def drop_tenant(self, name: str) -> None:
         """Take a tenant out of the tree."""
-        del self.tenants[name]
+        before = self.tenants.pop(name)
         self.ledger.adopt(name, ROOT)
+        self._rebudget(name, before, OPEN)
         self.quotas.forget_tenants()
+        self.wake_parked()
+
+    def recount_spending(self) -> None:
+        """What everybody spends is what is held."""
+        self.budgets.set_rates(self._spenders())
+
+    def turn_budget(self, account: Account, since: int) -> None:
+        """A new period of a budget began: who waited for it is worth a try."""
+        self.budgets.turn(account, since)
         self.wake_parked()
 
     def put(self, job: Job) -> None:
@@ -272,7 +304,8 @@ class World:
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants = self.flavors.copy(), self.tenants.copy()
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
-        twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites)
+        twin.budgets = self.budgets.fork(twin.ledger)
+        twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites, twin.budgets)
         return twin
 
     def _vacate(self, slot: int, job: Job, tasks: int, devices: int) -> None:
@@ -302,6 +335,34 @@ class World:
         if self.queue.parked:
             for name in self.quotas.find_kin(spec.tenant, self.queue.parked):
                 self.wake_tenant(name)
+
+    def _spend(self, job: Job, leases: Sequence[Lease], sign: int) -> None:
+        spec, fleet = job.spec, self.fleet
+        for lease in leases:
+            name, flavor = fleet.flavor(lease.slot), self.flavor_of(lease.slot)
+            self.budgets.spend(job.id, spec.tenant, spec.ask, sign * lease.tasks, name, flavor)
+
+    def _rebudget(self, name: str, before: Tenant, after: Tenant) -> None:
+        """A tenant's budgets changed, or whose part it is."""
+        if before.budgets or after.budgets:
+            self.budgets.set_tenant(name, after)
+        if self.budgets.accounts and (before.parent, before.budgets) != (after.parent, after.budgets):
+            self.recount_spending()
+
+    def _spenders(self) -> Iterator[tuple[int, str, Resources, int, str, Flavor]]:
+        for slot, holders in self.fleet.holders.items():
+            for number, tasks in holders.items():
+                spec = self.jobs[number].spec
+                yield number, spec.tenant, spec.ask, tasks, self.fleet.flavor(slot), self.flavor_of(slot)
+
+    def _jobs_on(self, name: str) -> set[int]:
+        """The jobs that hold something of a flavor."""
+        return {
+            job for slot, holders in self.fleet.holders.items() if self.fleet.flavor(slot) == name for job in holders
+        }
+
+    def _flavors_held(self, job: int) -> set[str]:
+        return {self.fleet.flavor(slot) for slot, holders in self.fleet.holders.items() if job in holders}
 
     def _count_on(self, slot: int) -> None:
         """A node is what it is now: what is healthy changed, and so may what the quota lets through."""

@@ -170,6 +170,15 @@ def test_nodes_and_tenants(scene: Scene) -> None:
     assert (node["phase"], node["free"]["gpus"], node["jobs"]) == ("unknown", 6, 1)
 
 
+def test_a_budget_is_shown_with_what_is_spent(scene: Scene) -> None:
+    budget = {"unit": "gpu_hours", "amount": 9_000_000, "period_ms": 3_600_000}
+    assert scene.call("PUT", "/v1/tenants/lab", {"budgets": [budget]}).status == 200
+    [tenant] = scene.call("GET", "/v1/tenants").json
+    [shown] = tenant["budgets"]
+    turns_at_ms = shown.pop("turns_at_ms")
+    assert (shown, turns_at_ms % 3_600_000) == (budget, 0)
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -180,6 +189,10 @@ def test_nodes_and_tenants(scene: Scene) -> None:
         {"lines": [{}]},
         *({"lines": [{"family": "gpu", "limit": amount}]} for amount in ("1", -1, 2**63, 10**30)),
         {"lines": [{"family": "gpu"}] * 65},
+        {"budgets": [{"unit": "money"}]},
+        {"budgets": [{"unit": "euros", "amount": 1}]},
+        {"budgets": [{"unit": "money", "amount": 1, "period_ms": 5}]},
+        {"budgets": [{"unit": "money", "amount": 1}] * 2},
         [],
         None,
     ],

@@ -159,7 +159,9 @@ def test_a_running_job_shows_its_places() -> None:
     assert view.phase == "running"
     assert view.places == [Place("node-1", 8, list(range(8))), Place("node-2", 1, [0])]
     assert [node.free.gpus for node in view_nodes(tale.world)] == [0, 7]
-    assert [(tenant.name, tenant.used["gpu"]) for tenant in view_tenants(tale.world)] == [("default", 9_000_000)]
+    assert [(tenant.name, tenant.used["gpu"]) for tenant in view_tenants(tale.world, tale.at)] == [
+        ("default", 9_000_000)
+    ]
 
 
 def test_a_drained_node_shows_its_bar_and_its_jobs_tell_of_it() -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from muster.control.tenants import view_tenants
-from muster.model.event import NodeSilent
-from muster.model.tenant import GPU, Line, gpu_amount, show_amount
+from muster.model.budget import GPU_HOURS, MONEY, Budget
+from muster.model.event import Exited, NodeSilent, SetFlavor, SetTenant, Submit
+from muster.model.fact import BudgetTurned
+from muster.model.node import Flavor
+from muster.model.reason import Code, Done
+from muster.model.tenant import GPU, Line, Tenant, gpu_amount, show_amount
 from muster.scheduler.reasons import explain
-from muster.testing.rig import Rig
-from muster.units import Resources
+from muster.testing.rig import Rig, spec
+from muster.units import HOUR_MS, MICRO, Resources
 from muster.world.quota import Standing
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "quota.md"
@@ -47,6 +51,46 @@ def test_the_worked_example_is_true() -> None:
         assert found == stands, (tenant, job)
 
 
+def daily(unit: str, amount: int, since_ms: int, *, soft: bool = False) -> Budget:
+    return Budget(unit, amount * MICRO, soft, 24 * HOUR_MS, since_ms)
+
+
+def test_the_worked_spending_is_true() -> None:
+    """Jobs start and end on the hour; a job that waits starts when the day turns, if there is room in the budget."""
+    rig = Rig(nodes=1, gpus=8)
+    hard, soft = daily(GPU_HOURS, 10, rig.now), daily(GPU_HOURS, 10, rig.now, soft=True)
+    budgets = (hard, soft, daily(MONEY, 10**6, rig.now))
+    line = Line(GPU, guaranteed=gpu_amount(2))
+    rig.feed(
+        SetFlavor(GPU, Flavor(GPU, price_micros=3_000_000)),
+        SetTenant("vision", Tenant(lines=(line,), budgets=budgets)),
+        after_ms=0,
+    )
+    began, jobs = rig.now, {4: 0}
+    for hour, does, gpu_hours, money, then in rows("hour"):
+        wake = rig.feed(after_ms=began + int(hour) * HOUR_MS - rig.now)
+        shown = {(one.unit, one.soft): one.spent for one in view_tenants(rig.world, rig.now)[0].budgets}
+        assert shown == {
+            (GPU_HOURS, False): int(gpu_hours) * MICRO,
+            (GPU_HOURS, True): int(gpu_hours) * MICRO,
+            (MONEY, False): int(money) * MICRO,
+        }, hour
+        verb, *count = does.split()
+        if verb == "starts":
+            outcome = rig.feed(Submit(spec(int(count[0]), tenant="vision")), after_ms=0)
+            answer = outcome.answers[0]
+            assert isinstance(answer, Done)
+            jobs[int(count[0])] = answer.job
+            waiting = explain(rig.world, rig.job(answer.job))
+            assert ("waits, M206" in then) == (waiting is not None and waiting.reason.code == Code.BUDGET_SPENT)
+        elif verb == "ends":
+            job = rig.job(jobs[int(count[0])])
+            rig.feed(Exited(job.id, job.epoch, 0), after_ms=0)
+        else:
+            assert any(isinstance(item, BudgetTurned) for item in wake.facts)
+            assert rig.phase(jobs[1]) == "Starting"
+
+
 def test_the_impaired_guarantees_are_those_on_the_page() -> None:
     rig = make_rig()
     rig.feed(NodeSilent("node-0"), NodeSilent("node-3"))
@@ -55,7 +99,7 @@ def test_the_impaired_guarantees_are_those_on_the_page() -> None:
             view.name,
             *(show_amount(GPU, each) for each in (line.guaranteed, line.guaranteed - line.impaired, line.impaired)),
         ]
-        for view in view_tenants(rig.world)
+        for view in view_tenants(rig.world, rig.now)
         for line in view.lines
         if line.guaranteed
     ]

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from scripted_server import Answer, ScriptedServer
 
+from muster.model.budget import Budget
 from muster.model.errors import ConflictError, RejectedError
 from muster.model.job import BarKind
 from muster.model.reason import Code
@@ -225,14 +226,18 @@ def test_logs_that_are_not_followed_end_where_the_output_does(server: ScriptedSe
 
 def test_a_tenant_is_sent_whole_and_its_name_quoted(server: ScriptedServer, client: Client) -> None:
     server.script = [Answer(200, Changed(3)), Answer(200, Changed(4))]
-    client.set_tenant("team/a", Tenant("team", 2, (Line("h100", "eu", 8, 16),)))
+    client.set_tenant(
+        "team/a", Tenant("team", 2, (Line("h100", "eu", 8, 16),), (Budget("money", 5, period_ms=60_000),))
+    )
     client.drop_tenant("team/a")
     assert [(item.method, item.path) for item in server.seen] == [
         ("PUT", "/v1/tenants/team%2Fa"),
         ("DELETE", "/v1/tenants/team%2Fa"),
     ]
     line = {"family": "h100", "scope": "eu", "guaranteed": 8, "limit": 16, "lend": None}
-    assert msgspec.json.decode(server.seen[0].body) == {"parent": "team", "weight": 2, "lines": [line]}
+    budget = {"unit": "money", "amount": 5, "soft": False, "period_ms": 60_000, "since_ms": 0}
+    body = {"parent": "team", "weight": 2, "lines": [line], "budgets": [budget]}
+    assert msgspec.json.decode(server.seen[0].body) == body
 
 
 def test_a_bar_is_named_by_its_node_and_kind(server: ScriptedServer, client: Client) -> None:
