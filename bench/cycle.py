@@ -19,7 +19,7 @@ from bench.report import Metric, Result, median
 from muster.kernel import kernel as door
 from muster.kernel.kernel import Kernel
 from muster.model.event import Event, Exited, NodeSeen, SetFlavor, SetTenant, Submit
-from muster.model.fact import Fact
+from muster.model.fact import Fact, Placed
 from muster.model.node import Flavor, Traits
 from muster.model.phase import ACTIVE
 from muster.model.spec import ANYWHERE, Needs, Spec
@@ -44,7 +44,9 @@ def run(seed: int) -> Result:
     kernel, clock = Kernel(World()), _Clock()
     with mock.patch.object(door, "run_cycle", clock.watch):
         fill(kernel, dice)
+        filled = clock.starts
         rounds = [_round(kernel, clock, dice) for _ in range(ROUNDS)]
+        starts = (clock.starts - filled) / ROUNDS
         cold = [_cold(kernel, clock, dice) for _ in range(3)]
     steady = median([cycle for cycle, _ in rounds])
     metrics = {
@@ -53,6 +55,8 @@ def run(seed: int) -> Result:
     }
     reference = {
         "batch_without_cycle_ms": median([batch - cycle for cycle, batch in rounds]),
+        "starts_per_cycle": starts,
+        "us_per_start": 1000 * steady / max(1, starts),
         "waiting": len(waiting_of(kernel)),
         "running": sum(isinstance(job.phase, ACTIVE) for job in kernel.world.jobs.values()),
         "shapes": len(kernel.world.queue.shapes),
@@ -68,16 +72,18 @@ def fill(kernel: Kernel, dice: random.Random) -> None:
 
 
 class _Clock:
-    """CPU time of the cycles that went by."""
+    """CPU time of the cycles that went by, and what they started."""
 
     def __init__(self) -> None:
         self.ms = 0.0
+        self.starts = 0
 
     def watch(self, world: World, now: int, cause: str) -> list[Fact]:
         """Run a cycle, and time it."""
         begin = process_time()
         facts = run_cycle(world, now, cause)
         self.ms += 1000 * (process_time() - begin)
+        self.starts += sum(len(item.jobs) for item in facts if isinstance(item, Placed))
         return facts
 
 

@@ -58,7 +58,7 @@ class Witness:
             elif isinstance(item, fact.Accepted):
                 self.specs[item.job] = item.spec
             elif isinstance(item, fact.Placed):
-                for job, run in unroll(item):
+                for job, run in unroll(item, outcome.at):
                     self.begin(rig, job, [lease.slot for lease in run.leases for _ in range(lease.tasks)], outcome.at)
             elif isinstance(item, fact.TasksPlaced):
                 slots = [slot for slot, count in zip(item.slots, item.counts, strict=True) for _ in range(count)]
@@ -205,5 +205,5 @@ def test_the_lives_are_worth_something() -> None:
             seen["soft"] += any(one.budget.soft for one in spent)
             seen["turned"] += any(isinstance(item, fact.BudgetTurned) for item in rig.outcomes[-1].facts)
             seen["old price"] += bool(rig.world.budgets.prices)
-            seen["waits"] += bool(rig.world.queue.parked)
+            seen["waits"] += bool(rig.world.queue.outside)
     assert all(count > 30 for count in seen.values()), seen

@@ -23,7 +23,7 @@ from muster.world.snapshot import digest, restore, snapshot
 from muster.world.world import World
 
 NUMBERS = st.integers(0, 2**16)
-STEPS = st.lists(st.tuples(st.integers(0, 12), NUMBERS, NUMBERS), min_size=12, max_size=150)
+STEPS = st.lists(st.tuples(st.integers(0, 13), NUMBERS, NUMBERS), min_size=12, max_size=150)
 LAWFUL = settings(derandomize=True, deadline=None, max_examples=80)
 
 
@@ -111,9 +111,7 @@ def test_a_snapshot_is_a_fixed_point(steps: list[Step]) -> None:
 def content_and_indexes(world: World) -> tuple[object, ...]:
     fleet = world.fleet
     free = [(fleet.find_free(slot), fleet.devices(slot)) for slot in range(len(fleet))]
-    lines = {
-        key: {tenant: line.ids() for tenant, line in shape.lines.items()} for key, shape in world.queue.shapes.items()
-    }
+    lines = {key: {name: line.ids() for name, line in shape.lines.items()} for key, shape in world.queue.shapes.items()}
     return (snapshot(world), free, fleet.find_index_fault(), fleet.holders, world.ledger.holdings(), lines)
 
 
@@ -126,7 +124,7 @@ def test_a_draft_that_is_left_changes_nothing(steps: list[Step], fails: bool) ->
     world = rig.world.fork()
     before = content_and_indexes(world.fork())
     try:
-        with Draft(world, rig.now) as draft:
+        with Draft(world, world.now) as draft:
             place_all(world, draft)
             if fails:
                 raise ZeroDivisionError

@@ -16,6 +16,7 @@ from muster.model.node import Flavor, Lack, Place, Traits
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant
+from muster.model.tier import Tier
 from muster.units import Limit, Resources
 from muster.wire import codec
 
@@ -37,6 +38,8 @@ SPECS = st.builds(
     limit_ms=LIMITS,
     grace_ms=AMOUNTS,
     retries=AMOUNTS,
+    tier=st.text(),
+    priority=INTS,
 )
 KINDS = st.sampled_from(BarKind)
 PLACES = st.builds(Place, st.text(), st.text(), st.text(), st.text())
@@ -56,6 +59,7 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     Resources: RESOURCES,
     Tenant: TENANTS,
     Flavor: st.builds(Flavor, st.text(), INTS, INTS),
+    Tier: st.builds(Tier, INTS, INTS),
     Traits: TRAITS,
     Lack: st.builds(Lack, INTS, RESOURCES),
     BarKind: KINDS,

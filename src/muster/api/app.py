@@ -16,6 +16,7 @@ from muster.api.guard import Guard
 from muster.api.jobs import Jobs
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
 from muster.api.tenants import Tenants
+from muster.api.tiers import Tiers
 from muster.control.follower import Follower
 from muster.model.errors import MusterError
 from muster.ports import Logs
@@ -30,6 +31,7 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
             *Tenants(follower).routes,
             *Bars(follower).routes,
             *Avail(follower).routes,
+            *Tiers(follower).routes,
         ],
         exception_handlers={
             MusterError: on_muster_error,

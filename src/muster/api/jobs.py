@@ -32,6 +32,7 @@ from muster.control.views import (
     why_not_waiting,
 )
 from muster.model.errors import RejectedError
+from muster.model.event import Cancel, HoldJob, ReleaseJob, RequeueJob
 from muster.model.reason import Code, Reason, Refused
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
@@ -72,6 +73,9 @@ class Jobs:
             Route("/v1/jobs/{job}/story", self.story, methods=["GET"]),
             Route("/v1/jobs/{job}/logs", self.logs, methods=["GET"]),
             Route("/v1/jobs/{job}/cancel", self.cancel, methods=["POST"]),
+            Route("/v1/jobs/{job}/hold", self.hold, methods=["POST"]),
+            Route("/v1/jobs/{job}/release", self.release, methods=["POST"]),
+            Route("/v1/jobs/{job}/requeue", self.requeue, methods=["POST"]),
         ]
 
     async def submit(self, request: Request) -> Response:
@@ -121,7 +125,19 @@ class Jobs:
 
     async def cancel(self, request: Request) -> Response:
         """End a job; that it is asked for is durable, not that it is done."""
-        return answer_response(await self._follower.cancel(read_job(request), CAUSE), 202)
+        return answer_response(await self._follower.ask_of_job(Cancel(read_job(request), CAUSE)), 202)
+
+    async def hold(self, request: Request) -> Response:
+        """Keep a job from starting."""
+        return answer_response(await self._follower.ask_of_job(HoldJob(read_job(request), CAUSE)), 200)
+
+    async def release(self, request: Request) -> Response:
+        """Let a held job start again."""
+        return answer_response(await self._follower.ask_of_job(ReleaseJob(read_job(request), CAUSE)), 200)
+
+    async def requeue(self, request: Request) -> Response:
+        """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done."""
+        return answer_response(await self._follower.ask_of_job(RequeueJob(read_job(request), CAUSE)), 202)
 
     async def logs(self, request: Request) -> Response:
         """A piece of what a task wrote; `wait_ms` waits for more of it."""

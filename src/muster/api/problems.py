@@ -37,6 +37,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.BAD_QUOTA: 422,
     Code.BAD_BUDGET: 422,
     Code.NEVER_INSIDE: 422,
+    Code.UNKNOWN_TIER: 422,
     Code.UNKNOWN_JOB: 404,
     Code.UNKNOWN_NODE: 404,
     Code.AMBIGUOUS_NODE: 409,

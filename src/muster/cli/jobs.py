@@ -1,8 +1,10 @@
-"""`muster ls`, `show`, `wait` and `cancel`: jobs by their numbers. What is shown is what the server said."""
+"""`muster ls`, `show`, `wait`, `cancel`, `hold`, `release`, `requeue`: jobs by their numbers. What is shown is what the
+server said."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 
 import click
 
@@ -62,6 +64,8 @@ def _row(job: JobView) -> tuple[str, ...]:
         detail = show_end(job).removeprefix("failed: ")
     else:
         detail = ",".join(place.node for place in job.places[:3]) + (",…" if len(job.places) > 3 else "")
+    if job.held:
+        detail = f"held, {detail}" if detail else "held"
     name, each = job.name or "-", show_ask(job.ask)
     return str(job.id), name, job.tenant, job.phase, str(job.tasks), each, show_ago(job.since_ms), detail or "-"
 
@@ -91,6 +95,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
         ("name", view.name),
         ("tenant", view.tenant),
         ("phase", show_end(view) if view.is_over else f"{view.phase}, for {show_ago(view.since_ms)}"),
+        ("held", f"until `muster release {view.id}`" if view.held else ""),
         ("progress", show_progress(view)),
         ("asks", f"{view.tasks} x {show_resources(view.ask)}"),
         ("places", "; ".join(_show_place(place.node, place.tasks, place.devices) for place in view.places)),
@@ -136,11 +141,44 @@ def exit_code_of(view: JobView) -> int:
 @click.argument("jobs", type=int, nargs=-1, required=True)
 def cancel(jobs: tuple[int, ...]) -> None:
     """End jobs."""
+    _do_to_each(jobs, Client.cancel, "is being cancelled")
+
+
+@click.command()
+@click.argument("jobs", type=int, nargs=-1, required=True)
+def hold(jobs: tuple[int, ...]) -> None:
+    """Keep jobs from starting, until they are released. What runs of them goes on."""
+    _do_to_each(jobs, Client.hold, "is held")
+
+
+@click.command()
+@click.argument("jobs", type=int, nargs=-1, required=True)
+def release(jobs: tuple[int, ...]) -> None:
+    """Let held jobs start again."""
+    _do_to_each(jobs, Client.release, "is released")
+
+
+@click.command()
+@click.argument("jobs", type=int, nargs=-1, required=True)
+def requeue(jobs: tuple[int, ...]) -> None:
+    """Stop what runs of jobs, and let them wait again in their old place."""
+    _do_to_each(jobs, Client.requeue, "goes back to the queue")
+
+
+def _do_to_each(jobs: tuple[int, ...], act: Callable[[Client, int], object], said: str) -> None:
     with Client() as client:
         for job in jobs:
-            client.cancel(job)
-            click.echo(f"job {job} is being cancelled")
+            act(client, job)
+            click.echo(f"job {job} {said}")
         client.settle()
 
 
-COMMANDS = {"ls": ls, "show": show, "wait": wait, "cancel": cancel}
+COMMANDS = {
+    "ls": ls,
+    "show": show,
+    "wait": wait,
+    "cancel": cancel,
+    "hold": hold,
+    "release": release,
+    "requeue": requeue,
+}

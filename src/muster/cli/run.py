@@ -13,6 +13,7 @@ from muster.cli.following import follow_output, follow_progress
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
 from muster.model.spec import Needs, Spec
+from muster.model.tier import STANDARD
 from muster.sdk.client import Client
 from muster.units import Resources, parse_bytes, parse_count, parse_cpus, parse_duration, parse_gpus
 from muster.wire.views import Submitted
@@ -33,9 +34,12 @@ from muster.wire.views import Submitted
 @click.option("--tolerate", "tolerates", multiple=True, metavar="TAINT", help="May use nodes with this taint.")
 @click.option("--name", default="", help="A name to find it by.")
 @click.option("--tenant", default="default", show_default=True, help="Who pays.")
+@click.option("--tier", default=STANDARD, show_default=True, help="Its class of service: see `muster tiers`.")
+@click.option("--priority", default=0, metavar="N", help="Before the tenant's other jobs: -1000 to 1000.")
 @click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
 @click.option("--retries", default="0", metavar="N", help="Try again so often if it fails.")
 @click.option("--no-evict", is_flag=True, help="Never evict it: it starts only inside its tenant's guarantee.")
+@click.option("--hold", is_flag=True, help="Do not start it before `muster release`.")
 @click.option("--env", multiple=True, metavar="K=V", help="Set a variable; K alone hands yours on.")
 @click.option("--workdir", type=click.Path(path_type=Path), help="Where it runs.  [default: here]")
 @click.option("--key", default="", help="The same key never makes a second job.")
@@ -68,9 +72,12 @@ def make_spec(
     array: str,
     name: str,
     tenant: str,
+    tier: str,
+    priority: int,
     limit: str | None,
     retries: str,
     no_evict: bool,
+    hold: bool,
     env: tuple[str, ...],
     workdir: Path | None,
     **needs: Any,
@@ -90,6 +97,9 @@ def make_spec(
         retries=parse_count(retries, "retries"),
         needs=Needs(**needs),
         evictable=not no_evict,
+        tier=tier,
+        priority=priority,
+        held=hold,
     )
 
 

@@ -16,13 +16,13 @@ from typing import Final, TypeVar
 from muster.control.line import Line
 from muster.control.story import get_beginning
 from muster.model.errors import InvariantError, RejectedError
-from muster.model.event import Cancel, Submit
+from muster.model.event import Submit
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import Spec
 from muster.ports import Clock, Journal
 from muster.ports.failpoint import failpoint
 from muster.wire.codec import Entry, decode_entry
-from muster.wire.link import Answer, Request
+from muster.wire.link import Answer, OfJob, Request
 from muster.world.apply import apply_entry
 from muster.world.world import World
 
@@ -77,9 +77,9 @@ class Follower:
         known = await self._find_known(spec, key) if key else None
         return known or await self.ask(Submit(spec, key, cause))
 
-    async def cancel(self, job: int, cause: str) -> Answer:
-        """Ask for a job's end. The leader has forgotten a job that retired; its number says that there was one."""
-        answer = await self.ask(Cancel(job, cause))
+    async def ask_of_job(self, request: OfJob) -> Answer:
+        """Ask for something about a job. The leader has forgotten one that retired; its number says there was one."""
+        answer, job = await self.ask(request), request.job
         if (
             isinstance(answer.reply, Refused)
             and answer.reply.reason.code == Code.UNKNOWN_JOB

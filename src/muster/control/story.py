@@ -112,7 +112,7 @@ class _Teller:
         return f"accepted: {ask if self._tasks == 1 else f'{self._tasks} tasks of {ask}'}, tenant {item.spec.tenant}"
 
     def placed(self, item: fact.Placed) -> str:
-        run = next(run for number, run in unroll(item) if number == self._job)
+        run = next(run for number, run in unroll(item, 0) if number == self._job)
         return f"placed on {self._places(run.leases)}"
 
     def began(self, item: fact.Began) -> str:
@@ -134,6 +134,12 @@ class _Teller:
     def requeued(self, item: fact.Requeued) -> str:
         why = item.cause if item.why == Why.LOST and item.cause else _WHY[item.why]
         return f"requeued: {why}{_exit(item.code)}"
+
+    def job_held(self, item: fact.JobHeld) -> str:  # noqa: ARG002 - one signature for the table
+        return "held"
+
+    def job_released(self, item: fact.JobReleased) -> str:  # noqa: ARG002 - one signature for the table
+        return "released"
 
     def tasks_placed(self, item: fact.TasksPlaced) -> str:
         leases = tuple(map(Lease, item.slots, item.counts, item.devices))
@@ -174,6 +180,8 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.StopAsked: _Teller.stop_asked,
     fact.Ended: _Teller.ended,
     fact.Requeued: _Teller.requeued,
+    fact.JobHeld: _Teller.job_held,
+    fact.JobReleased: _Teller.job_released,
     fact.TasksPlaced: _Teller.tasks_placed,
     fact.TasksMoved: _Teller.tasks_moved,
     fact.TasksEnded: _Teller.tasks_ended,
@@ -187,6 +195,7 @@ _WHY: Final = {
     Why.LIMIT: "time limit",
     Why.LOST: "lost",
     Why.DRAIN: "node drained",
+    Why.REQUEUE: "sent back to the queue",
 }
 
 

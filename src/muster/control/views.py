@@ -14,7 +14,7 @@ from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succe
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.scheduler.reasons import explain
-from muster.wire.views import Ahead, JobPage, JobView, Place, TaskCounts, WhyView
+from muster.wire.views import Ahead, JobPage, JobView, Place, TaskCounts, TierView, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
 from muster.world.world import World
@@ -43,6 +43,7 @@ def view_job(world: World, job: Job, *, whole: bool = True) -> JobView:
         counts=TaskCounts(*world.arrays[job.id].counts) if spec.array else None,
         spec=spec if whole else None,
         is_over=is_over(job),
+        held=job.held,
     )
 
 
@@ -132,6 +133,12 @@ def why_not_waiting(job: int, phase: str) -> WhyView:
     """The answer for a job of which nothing waits."""
     words = put_in_words(Reason(Code.NOT_WAITING, "job", needed=job))
     return WhyView(job=job, phase=phase, code=Code.NOT_WAITING.value, words=words.what, fix=words.fix)
+
+
+def view_tiers(world: World) -> list[TierView]:
+    """Every tier, in order."""
+    found = [TierView(name, tier.rank, tier.longest_wait_ms) for name, tier in world.tiers.items()]
+    return sorted(found, key=lambda view: (view.rank, view.name))
 
 
 def _ahead(job: Job) -> Ahead:

@@ -116,7 +116,7 @@ def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
         turn.emit(fact.Ended(job.id, _OVER, why, code, cause))
     elif why == Why.CANCEL:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, code, cause))
-    elif why in (Why.LOST, Why.DRAIN) or (why == _EXIT and job.failures < job.spec.retries):
+    elif why in (Why.LOST, Why.DRAIN, Why.REQUEUE) or (why == _EXIT and job.failures < job.spec.retries):
         turn.emit(fact.Requeued(job.id, why, code, cause))
     else:
         turn.emit(fact.Ended(job.id, TaskPhase.FAILED, why, code, cause))

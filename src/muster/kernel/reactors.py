@@ -9,8 +9,9 @@ from muster.kernel.attempts import on_exited, on_started
 from muster.kernel.bars import on_bar_node, on_unbar_node
 from muster.kernel.flavors import on_set_flavor
 from muster.kernel.nodes import on_node_gone, on_node_seen, on_node_silent
-from muster.kernel.requests import on_cancel, on_submit
+from muster.kernel.requests import on_cancel, on_hold_job, on_release_job, on_requeue_job, on_submit
 from muster.kernel.tenants import on_drop_tenant, on_set_tenant
+from muster.kernel.tiers import on_set_tier
 from muster.kernel.turn import Turn
 from muster.model import event
 from muster.model.reason import Done, Refused
@@ -18,9 +19,13 @@ from muster.model.reason import Done, Refused
 REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.Submit: on_submit,
     event.Cancel: on_cancel,
+    event.HoldJob: on_hold_job,
+    event.ReleaseJob: on_release_job,
+    event.RequeueJob: on_requeue_job,
     event.SetTenant: on_set_tenant,
     event.DropTenant: on_drop_tenant,
     event.SetFlavor: on_set_flavor,
+    event.SetTier: on_set_tier,
     event.BarNode: on_bar_node,
     event.UnbarNode: on_unbar_node,
     event.NodeSeen: on_node_seen,

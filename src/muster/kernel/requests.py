@@ -1,11 +1,12 @@
-"""What people ask for: submit and cancel. Whether a job could ever run is asked before it is accepted."""
+"""What people ask for: submit, cancel, hold, release and requeue. Whether a job could ever run is asked before it is
+accepted."""
 
 from __future__ import annotations
 
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, TERMINAL, Queued, TaskPhase, Why
+from muster.model.phase import ACTIVE, TERMINAL, Queued, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.model.spec import KEY_CHARS_MAX, Spec, find_fault
 from muster.scheduler.masks import keys_of
@@ -23,6 +24,8 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
         known = _find_known(turn, spec, item.key)
         if known is not None:
             return known
+    if spec.tier not in turn.world.tiers:
+        return refuse(Code.UNKNOWN_TIER, "tier", detail=spec.tier)
     reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
     if reason is not None:
         return Refused(reason)
@@ -35,11 +38,9 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
 
 def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:
     """End a job: at once if it waits, by telling the engine if it holds a place."""
-    job = turn.world.jobs.get(item.job)
-    if job is None:
-        return refuse(Code.UNKNOWN_JOB, "job", item.job)
-    if isinstance(job.phase, TERMINAL):
-        return refuse(Code.ALREADY_OVER, "job", item.job)
+    job = _find_live(turn, item.job)
+    if isinstance(job, Refused):
+        return job
     if job.spec.array:
         _cancel_array(turn, job, item.cause)
     elif isinstance(job.phase, Queued):
@@ -48,6 +49,47 @@ def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:
         turn.emit(fact.StopAsked(job.id, Why.CANCEL, cause=item.cause))
         turn.stop(job, job.epoch, 0, job.spec.gang)
     return Done(job.id)
+
+
+def on_hold_job(turn: Turn, item: event.HoldJob) -> Done | Refused:
+    """Keep a job from starting. What runs of it goes on, and is held should it wait again."""
+    job = _find_live(turn, item.job)
+    if isinstance(job, Refused):
+        return job
+    if not job.held:
+        turn.emit(fact.JobHeld(job.id, item.cause))
+    return Done(job.id)
+
+
+def on_release_job(turn: Turn, item: event.ReleaseJob) -> Done | Refused:
+    """Let a held job start again, in the place that its number gives it."""
+    job = _find_live(turn, item.job)
+    if isinstance(job, Refused):
+        return job
+    if job.held:
+        turn.emit(fact.JobReleased(job.id, item.cause))
+    return Done(job.id)
+
+
+def on_requeue_job(turn: Turn, item: event.RequeueJob) -> Done | Refused:
+    """Stop a job's run, as a drain would: the job waits again, and none of its retries is used up."""
+    job = _find_live(turn, item.job)
+    if isinstance(job, Refused):
+        return job
+    if job.spec.array:
+        detail = "an array is not requeued as a whole yet; cancel it and run it again"
+        return refuse(Code.BAD_SPEC, "requeue", detail=detail)
+    if isinstance(job.phase, ACTIVE) and not isinstance(job.phase, Stopping):
+        turn.emit(fact.StopAsked(job.id, Why.REQUEUE, cause=item.cause))
+        turn.stop(job, job.epoch, 0, job.spec.gang)
+    return Done(job.id)
+
+
+def _find_live(turn: Turn, number: int) -> Job | Refused:
+    job = turn.world.jobs.get(number)
+    if job is None:
+        return refuse(Code.UNKNOWN_JOB, "job", number)
+    return refuse(Code.ALREADY_OVER, "job", number) if isinstance(job.phase, TERMINAL) else job
 
 
 def _mention(turn: Turn, spec: Spec, cause: str) -> None:

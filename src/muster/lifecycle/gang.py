@@ -18,7 +18,7 @@ TABLE: Final[dict[TaskPhase, dict[TaskPhase, str]]] = {
     _Q: {_A: "placed", _OFF: "cancelled while waiting"},
     _A: {_R: "all ranks up", _S: "told to stop", _OK: "exited 0", _BAD: "exited with a code", _Q: "lost, or retried"},
     _R: {_S: "told to stop", _OK: "exited 0", _BAD: "exited with a code", _Q: "lost, or retried"},
-    _S: {_S: "told again", _OFF: "stop confirmed", _BAD: "stop confirmed", _Q: "lost, drained, or retried"},
+    _S: {_S: "told again", _OFF: "stop confirmed", _BAD: "stop confirmed", _Q: "lost, sent back, or retried"},
     _OK: {},
     _BAD: {},
     _OFF: {},

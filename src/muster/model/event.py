@@ -13,6 +13,7 @@ from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
+from muster.model.tier import Tier
 from muster.units import Limit, Resources
 
 
@@ -26,6 +27,27 @@ class Submit(Record, frozen=True, tag="submit"):
 
 class Cancel(Record, frozen=True, tag="cancel"):
     """Somebody wants a job ended."""
+
+    job: int
+    cause: str = ""
+
+
+class HoldJob(Record, frozen=True, tag="hold_job"):
+    """Somebody wants a job kept from starting, until it is released."""
+
+    job: int
+    cause: str = ""
+
+
+class ReleaseJob(Record, frozen=True, tag="release_job"):
+    """Somebody lets a held job start again."""
+
+    job: int
+    cause: str = ""
+
+
+class RequeueJob(Record, frozen=True, tag="requeue_job"):
+    """Somebody wants a job's run stopped and the job to wait again, in its old place in the line."""
 
     job: int
     cause: str = ""
@@ -51,6 +73,14 @@ class SetFlavor(Record, frozen=True, tag="set_flavor"):
 
     name: str
     flavor: Flavor
+    cause: str = ""
+
+
+class SetTier(Record, frozen=True, tag="set_tier"):
+    """An admin says what a tier is."""
+
+    name: str
+    tier: Tier
     cause: str = ""
 
 
@@ -140,9 +170,13 @@ class Exited(Record, frozen=True, tag="exited"):
 Event: TypeAlias = (
     Submit
     | Cancel
+    | HoldJob
+    | ReleaseJob
+    | RequeueJob
     | SetTenant
     | DropTenant
     | SetFlavor
+    | SetTier
     | BarNode
     | UnbarNode
     | NodeSeen

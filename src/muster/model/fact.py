@@ -14,6 +14,7 @@ from muster.model.phase import TaskPhase, Why
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
+from muster.model.tier import Tier
 from muster.units import Resources
 
 
@@ -54,6 +55,14 @@ class LabelsMentioned(Record, frozen=True, tag="labels_mentioned.1"):
     """An ask was the first to mention these labels: from here on they tell pools apart."""
 
     labels: tuple[str, ...]
+    cause: str = ""
+
+
+class TierSet(Record, frozen=True, tag="tier_set.1"):
+    """A tier is this; work that waits in it is ordered anew."""
+
+    name: str
+    tier: Tier
     cause: str = ""
 
 
@@ -168,6 +177,20 @@ class Requeued(Record, frozen=True, tag="requeued.1"):
     cause: str = ""
 
 
+class JobHeld(Record, frozen=True, tag="job_held.1"):
+    """A job is kept from starting; what runs of it goes on."""
+
+    job: int
+    cause: str = ""
+
+
+class JobReleased(Record, frozen=True, tag="job_released.1"):
+    """A held job may start again."""
+
+    job: int
+    cause: str = ""
+
+
 class TasksPlaced(Record, frozen=True, tag="tasks_placed.1"):
     """Tasks of an array, from `first` on, got places: `counts[i]` of them on `slots[i]`, with those devices."""
 
@@ -221,6 +244,7 @@ Fact: TypeAlias = (
     | BudgetTurned
     | FlavorSet
     | LabelsMentioned
+    | TierSet
     | NodeJoined
     | NodeLacks
     | NodePhased
@@ -233,6 +257,8 @@ Fact: TypeAlias = (
     | StopAsked
     | Ended
     | Requeued
+    | JobHeld
+    | JobReleased
     | TasksPlaced
     | TasksMoved
     | TasksEnded

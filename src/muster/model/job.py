@@ -14,7 +14,8 @@ from muster.units import Limit
 class Job(Record, frozen=True):
     """A job: replaced on every change, never mutated, so that a fork is a dict copy.
 
-    `epoch` is that of its latest run (0 before the first) and `failures` counts the runs that ended badly.
+    `epoch` is that of its latest run (0 before the first) and `failures` counts the runs that ended badly. One that is
+    `held` starts nothing, and is in no line.
     """
 
     id: int
@@ -24,6 +25,7 @@ class Job(Record, frozen=True):
     epoch: int = 0
     failures: int = 0
     key: str = ""
+    held: bool = False
 
 
 class NodePhase(enum.IntEnum):

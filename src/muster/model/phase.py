@@ -10,6 +10,7 @@ import enum
 from typing import TypeAlias
 
 from muster.model.record import Record
+from muster.units import Limit
 
 
 class Lease(Record, frozen=True):
@@ -21,10 +22,18 @@ class Lease(Record, frozen=True):
 
 
 class Run(Record, frozen=True):
-    """One try of a gang. The epoch rises with every try and fences whatever an older try still says."""
+    """One try of a gang. The epoch rises with every try and fences whatever an older try still says.
+
+    `since` is when it got its leases; the phases that it goes through have instants of their own.
+    """
 
     epoch: int
     leases: tuple[Lease, ...]
+    since: int = 0
+
+    def find_end(self, limit_ms: Limit) -> Limit:
+        """When it will end at the latest, if there is a limit; it may take a moment longer to start and to stop."""
+        return None if limit_ms is None else self.since + limit_ms
 
 
 class Why(enum.StrEnum):
@@ -35,6 +44,7 @@ class Why(enum.StrEnum):
     LIMIT = "limit"
     LOST = "lost"
     DRAIN = "drain"
+    REQUEUE = "requeue"
 
 
 class Queued(Record, frozen=True, tag="queued"):

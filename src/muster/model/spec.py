@@ -14,6 +14,7 @@ import msgspec
 
 from muster.model.node import LEVELS
 from muster.model.reason import Code, Reason
+from muster.model.tier import PRIORITY_MAX, STANDARD
 from muster.units import AMOUNT_MAX, SECOND_MS, Limit, Resources
 
 GANG_MAX: Final = 100_000
@@ -58,7 +59,8 @@ ANYWHERE: Final = Needs()
 class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A job as its owner describes it; journaled as a map, so that fields may come and go by name.
 
-    What is not `evictable` is never stopped for somebody else's sake, so it starts only inside its tenant's guarantee.
+    One that is submitted `held` waits until it is released. What is not `evictable` is never stopped for somebody
+    else's sake, so it starts only inside its tenant's guarantee.
     """
 
     command: tuple[str, ...]
@@ -74,6 +76,9 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     retries: int = 0
     needs: Needs = ANYWHERE
     evictable: bool = True
+    tier: str = STANDARD
+    priority: int = 0
+    held: bool = False
 
     @property
     def tasks(self) -> int:
@@ -90,6 +95,7 @@ def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
     return (
         _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
+        or _find_tier_fault(spec.tier, spec.priority)
         or _find_name_fault(spec)
         or _find_size_fault(spec)
     )
@@ -144,6 +150,16 @@ def _find_time_fault(limit_ms: Limit, grace_ms: int) -> Reason | None:
         return Reason(Code.BAD_AMOUNT, "grace_ms", needed=grace_ms, available=AMOUNT_MAX, detail="from 0 to 2^62")
     if limit_ms is not None and not 1 <= limit_ms <= AMOUNT_MAX:
         return Reason(Code.BAD_AMOUNT, "limit_ms", needed=limit_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
+    return None
+
+
+def _find_tier_fault(tier: str, priority: int) -> Reason | None:
+    """What is wrong with where a job wants to stand; whether there is such a tier is not known here."""
+    if tier != STANDARD and not _NAME.fullmatch(tier):
+        return Reason(Code.BAD_NAME, "tier", needed=len(tier), available=128, detail=tier[:40])
+    if not -PRIORITY_MAX <= priority <= PRIORITY_MAX:
+        detail = f"between {-PRIORITY_MAX} and {PRIORITY_MAX}"
+        return Reason(Code.BAD_AMOUNT, "priority", needed=priority, available=PRIORITY_MAX, detail=detail)
     return None
 
 

@@ -1,85 +1,79 @@
 """The cycle: what starts now. It reads like a table of contents and costs what changed, not what exists.
 
-    1  gather    the shapes that are worth a try
-    2  choose    the lowest job id among their heads: first come, first served
-    3  fit       a shape that does not fit sleeps; what could run behind it is not held up
-    4  quota     a line that is over its tenant's quota wherever there is room is parked; the next one is tried
-    5  place     on a draft, all of a gang or none of it
-    6  commit    one fact for gangs in a row, one for each range of an array
+    1  order     whose turn it is among the shapes that are worth a try: see `muster.scheduler.order`
+    2  fit       a shape that does not fit sleeps; what could run behind it is not held up
+    3  quota     a line that has no room where it stands as its band says moves to the next one, and somebody else's
+                 turn may come first; one that is over its quota wherever there is room is parked
+    4  place     on a draft, all of a gang or none of it
+    5  commit    one fact for gangs in a row, one for each range of an array
 
 Nothing is released inside a cycle, so a shape that failed once need not be tried again in it.
 """
 
 from __future__ import annotations
 
-import heapq
 from typing import Final
 
 from muster.model.fact import Fact
 from muster.model.job import Job
 from muster.model.phase import Lease
-from muster.scheduler.fit import find_gang, find_tasks
+from muster.scheduler.fit import count_room, find_gang, find_tasks
+from muster.scheduler.order import Round
 from muster.scheduler.reasons import quota_room
 from muster.scheduler.within import EVERYWHERE, pools_on, pools_within
 from muster.world.draft import Draft
-from muster.world.queue import Line, Queue, Shape
+from muster.world.queue import INSIDE, Line
 from muster.world.sites import Site
 from muster.world.world import World
 
 STARTS_MAX: Final = 4096
 """How many placements one cycle makes at most; what is left over wakes the next cycle."""
+TURNS: Final = 16
+"""In how many turns arrays of several tenants share what is free: the walk is exact to this part of it."""
 
 
 def run_cycle(world: World, now: int, cause: str) -> list[Fact]:
     """Place what can start now, and return the facts; the world already holds them."""
     queue, fleet = world.queue, world.fleet
-    heads = _gather(queue)
+    turns = Round(world, now)
     with Draft(world, now) as draft:
         starts = 0
-        while heads and starts < STARTS_MAX:
-            _, line = heapq.heappop(heads)
-            leases = find_gang(fleet, line.shape.ask, line.shape.gang, line.shape.needs)
+        while queue.awake and starts < STARTS_MAX:
+            found = turns.find_next()
+            if found is None:
+                queue.sleep_all()
+                break
+            line, job = found
+            shape = line.shape
+            leases = find_gang(fleet, shape.ask, shape.gang, shape.needs)
             if leases is None:
-                queue.sleep(line.shape)
+                queue.sleep(shape)
                 continue
-            pools = pools_within(world, line.tenant, line.shape)
+            pools = pools_within(world, line.tenant, shape, line.band[0])
             if pools is not EVERYWHERE:
-                leases = find_gang(fleet, line.shape.ask, line.shape.gang, line.shape.needs, pools)
+                leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) if pools else None
             if leases is None:
-                queue.park(line)
+                queue.restand(line, line.band[0] + 1)
             else:
-                _place(world, draft, world.jobs[line.head()], leases, cause)
+                _place(world, draft, line, world.jobs[job], leases, cause)
+                turns.serve(line.tenant)
                 starts += 1
-            _stand(queue, heads, line.shape)
         return draft.commit(cause)
 
 
-def _gather(queue: Queue) -> list[tuple[int, Line]]:
-    """The first head of every awake shape."""
-    heads: list[tuple[int, Line]] = []
-    for shape in list(queue.awake.values()):
-        _stand(queue, heads, shape)
-    return heads
-
-
-def _stand(queue: Queue, heads: list[tuple[int, Line]], shape: Shape) -> None:
-    """A shape stands with its lowest id; one whose every line is parked goes to sleep, one that is served is gone."""
-    first = shape.find_first()
-    if first is not None:
-        heapq.heappush(heads, first)
-    elif shape.key in queue.awake:
-        queue.sleep(shape)
-
-
-def _place(world: World, draft: Draft, job: Job, leases: list[Lease], cause: str) -> None:
+def _place(world: World, draft: Draft, line: Line, job: Job, leases: list[Lease], cause: str) -> None:
     if job.spec.array:
-        _place_tasks(world, draft, job, world.site_of(leases[0].slot), cause)
+        _place_tasks(world, draft, line, job, world.site_of(leases[0].slot), cause)
     else:
         draft.place(job, leases)
 
 
-def _place_tasks(world: World, draft: Draft, job: Job, site: Site, cause: str) -> None:
-    """One run of an array's waiting tasks, on one site; it stays first in its line until it has none left."""
+def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, cause: str) -> None:
+    """One run of an array's waiting tasks, on one site and as the line's band says; it stays in its line until it has
+    none left. Beside other tenants it takes its turns in parts of what is free, so that none is served too early."""
     spec, pools = job.spec, pools_on(world, job.spec, site)
-    first, count = world.arrays[job.id].get_queued(quota_room(world, job, site))
+    most = quota_room(world, job, site, borrows=line.band[0] != INSIDE)
+    if world.walk.has_others(spec.tenant):
+        most = min(most, max(1, count_room(world.fleet, spec.ask, spec.needs, pools) // TURNS))
+    first, count = world.arrays[job.id].get_queued(most)
     draft.place_tasks(job, first, find_tasks(world.fleet, spec.ask, count, spec.needs, pools), cause)

@@ -5,7 +5,6 @@ Nothing is stored: a follower answers `why` from its own world, and the answer c
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import Final, cast
 
 import msgspec
@@ -17,6 +16,7 @@ from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
 from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
 from muster.scheduler.masks import keys_of
+from muster.scheduler.position import find_position
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import Resources
 from muster.world.fleet import Fleet
@@ -24,13 +24,12 @@ from muster.world.quota import Bound
 from muster.world.sites import Site
 from muster.world.world import World
 
-AHEAD_SHOWN: Final = 5
 LABEL_VALUES_MAX: Final = 64
 """How many values a label may have on the fleet's nodes for an ask to mention it."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Why a job waits: the dominant reason, its place in the line, and the first few who are ahead."""
+    """Why a job waits: the dominant reason, its place in the order, and the first few who are ahead."""
 
     reason: Reason
     position: int
@@ -40,10 +39,12 @@ class Waiting(msgspec.Struct, frozen=True):
 
 def explain(world: World, job: Job) -> Waiting | None:
     """Why a job, or part of an array, waits; None if nothing of it does."""
-    if not is_waiting(world, job):
+    if job.held and is_waiting(world, job):
+        return Waiting(Reason(Code.HELD, "job", needed=job.id), 0, [], Resources())
+    position = find_position(world, job)
+    if position is None:
         return None
-    ahead = list(takewhile(lambda number: number < job.id, world.queue.waiting()))
-    return Waiting(_dominant_reason(world, job), len(ahead) + 1, ahead[:AHEAD_SHOWN], _sum_waiting(world, ahead))
+    return Waiting(_dominant_reason(world, job), position.place, position.ahead, position.ahead_total)
 
 
 def is_waiting(world: World, job: Job) -> bool:
@@ -53,10 +54,11 @@ def is_waiting(world: World, job: Job) -> bool:
     return isinstance(job.phase, Queued)
 
 
-def quota_room(world: World, job: Job, site: Site) -> int:
-    """How many more tasks of a job its tenant's quota lets start on a site now, at most as many as the job has."""
+def quota_room(world: World, job: Job, site: Site, *, borrows: bool) -> int:
+    """How many more tasks of a job its tenant's quota lets start on a site now, at most as many as the job has: inside
+    its guarantee, or borrowing what others do not use."""
     spec = job.spec
-    return world.quotas.headroom(spec.tenant, site, spec.ask, spec.tasks, evictable=spec.evictable)
+    return world.quotas.headroom(spec.tenant, site, spec.ask, spec.tasks, evictable=borrows and spec.evictable)
 
 
 def never_fits(world: World, spec: Spec) -> Reason | None:
@@ -107,18 +109,6 @@ def _ruling_out(fleet: Fleet, spec: Spec) -> str:
 
 def _shown(value: object) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
-
-
-def _sum_waiting(world: World, jobs: list[int]) -> Resources:
-    """What all that waits of some jobs asks for. Not checked: nobody holds it, so it may be more than any amount."""
-    gpus = cpu = memory = 0
-    for number in jobs:
-        spec = world.jobs[number].spec
-        tasks = world.arrays[number].counts[TaskPhase.QUEUED] if spec.array else spec.gang
-        gpus += spec.ask.gpus * tasks
-        cpu += spec.ask.cpu_milli * tasks
-        memory += spec.ask.memory_bytes * tasks
-    return Resources(gpus, cpu, memory)
 
 
 def _dominant_reason(world: World, job: Job) -> Reason:

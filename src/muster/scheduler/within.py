@@ -13,7 +13,7 @@ from muster.model.spec import Needs, Spec
 from muster.scheduler.fit import Pools, find_pools
 from muster.units import Resources
 from muster.world.fleet import Fleet
-from muster.world.queue import Shape
+from muster.world.queue import BORROWING, INSIDE, Shape
 from muster.world.sites import Site
 from muster.world.world import World
 
@@ -25,17 +25,20 @@ Places = tuple[tuple[Site, tuple[int, ...]], ...]
 """Sites, each with those of its pools that an ask could use."""
 
 
-def pools_within(world: World, tenant: str, shape: Shape) -> Pools:
-    """The pools on which the quota lets one more gang of a shape start."""
-    sites = world.sites.all
+def pools_within(world: World, tenant: str, shape: Shape, worst: int = BORROWING) -> Pools:
+    """The pools on which one more gang of a shape would stand no worse than this; what may not be evicted may not
+    borrow."""
+    if not shape.evictable:
+        worst = INSIDE
+    standing, sites = world.quotas.standing, world.sites.all
     if len(sites) == 1:
-        return EVERYWHERE if world.may_start(tenant, sites[0], shape) else NOWHERE
+        return EVERYWHERE if standing(tenant, sites[0], shape.ask, shape.gang) <= worst else NOWHERE
     places = places_of(world, world.fleet, shape.ask, shape.needs)
-    return join_pools(places, [world.may_start(tenant, site, shape) for site, _ in places])
+    return join_pools(places, [standing(tenant, site, shape.ask, shape.gang) <= worst for site, _ in places])
 
 
 def pools_for(world: World, spec: Spec) -> Pools:
-    """The same, for a gang of a spec, or for one task of an array."""
+    """Where a gang of a spec, or one task of an array, may start at all."""
     return pools_within(world, spec.tenant, Shape((spec.ask, spec.gang, spec.needs, spec.evictable)))
 
 

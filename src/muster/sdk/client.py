@@ -38,6 +38,7 @@ from muster.wire.views import (
     Story,
     Submitted,
     TenantView,
+    TierView,
     WhyView,
 )
 
@@ -112,6 +113,18 @@ class Client:
         """Ask for a job's end."""
         return self._ask(Submitted, Request("POST", f"/v1/jobs/{job}/cancel"))
 
+    def hold(self, job: int) -> None:
+        """Keep a job from starting, until it is released."""
+        self._send(Request("POST", f"/v1/jobs/{job}/hold"))
+
+    def release(self, job: int) -> None:
+        """Let a held job start again."""
+        self._send(Request("POST", f"/v1/jobs/{job}/release"))
+
+    def requeue(self, job: int) -> None:
+        """Stop a job's run and let the job wait again."""
+        self._send(Request("POST", f"/v1/jobs/{job}/requeue"))
+
     def set_tenant(self, name: str, tenant: Tenant) -> None:
         """Say where a tenant stands in the tree and what it may hold at once: all of it, as it shall be."""
         lines = [msgspec.structs.asdict(line) for line in tenant.lines]
@@ -127,6 +140,11 @@ class Client:
         """Say what a flavor is: all of it, as it shall be."""
         body = msgspec.structs.asdict(flavor)
         self._send(Request("PUT", f"/v1/flavors/{quote(name)}", body=msgspec.json.encode(body)))
+
+    def set_tier(self, name: str, rank: int, longest_wait_ms: int) -> None:
+        """Name a tier, or change what it is."""
+        body = {"rank": rank, "longest_wait_ms": longest_wait_ms}
+        self._send(Request("PUT", f"/v1/tiers/{quote(name)}", body=msgspec.json.encode(body)))
 
     def bar(
         self, node: str, kind: BarKind, *, reason: str = "", until_ms: int | None = None, lets_finish: bool = True
@@ -194,6 +212,10 @@ class Client:
     def tenants(self) -> tuple[TenantView, ...]:
         """Every tenant, its lines and its use, each before those below it."""
         return self._get(tuple[TenantView, ...], "/v1/tenants")
+
+    def tiers(self) -> tuple[TierView, ...]:
+        """Every tier, whoever goes first on top."""
+        return self._get(tuple[TierView, ...], "/v1/tiers")
 
     def read_log(self, job: int, task: int = 0, *, epoch: int = 0, offset: int = 0, wait_ms: int = 0) -> LogPart:
         """A piece of the output of one try of a task; `epoch` 0 is the latest try."""

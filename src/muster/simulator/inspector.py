@@ -20,6 +20,7 @@ from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
 from muster.world.auditor import Auditor
 from muster.world.invariants import check_same, check_world, require
+from muster.world.queue import INSIDE, OVER
 from muster.world.snapshot import restore, snapshot
 from muster.world.world import World
 
@@ -91,16 +92,16 @@ def check_alike(living: Outcome, other: Outcome) -> None:
 
 
 def check_nobody_overslept(world: World) -> None:
-    """A shape that sleeps does not fit, unless all its lines are parked; and a line that is parked does not fit where
-    its tenant's quota would let it."""
+    """A shape that sleeps does not fit, unless all its lines are over their quota; and a line that stands outside its
+    guarantee has no room where it would stand better."""
     law = "nobody who could start is asleep"
     for key, shape in world.queue.shapes.items():
         for line in shape.lines.values():
-            if line.parked:
-                pools = pools_within(world, line.tenant, shape)
+            if line.band[0] != INSIDE:
+                pools = pools_within(world, line.tenant, shape, line.band[0] - 1)
                 room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs, pools)
                 require(room < shape.gang, law, f"{line.tenant}, {key}: room for {room} in pools {pools}")
-        if key in world.queue.awake or all(line.parked for line in shape.lines.values()):
+        if shape in world.queue.awake or all(line.band[0] == OVER for line in shape.lines.values()):
             continue
         room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs)
         require(room < shape.gang, law, f"{key}: room for {room}, gang of {shape.gang}")

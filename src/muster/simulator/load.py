@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from muster.model.budget import GPU_HOURS, MONEY, Budget
-from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, Submit
+from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, SetTier, Submit
 from muster.model.instruction import Start
 from muster.model.node import Flavor, Place, Traits
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
+from muster.model.tier import Tier
 from muster.simulator.engine import Fate
 from muster.simulator.options import SimOptions
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
@@ -29,6 +30,11 @@ PRICE_MICROS: Final = 2_000_000
 PERIOD_MS: Final = 6 * HOUR_MS
 FIRM_SHARE: Final = 0.2
 """How many of the jobs may not be evicted; of a team that owns nothing, they are refused."""
+
+
+HELD_SHARE: Final = 0.01
+"""How many of the jobs their owners hold for a while."""
+TIER_MIX: Final = (("standard", "critical", "urgent", "opportunistic"), (80, 3, 5, 12))
 
 
 class Kind(NamedTuple):
@@ -102,6 +108,7 @@ class Load:
             yield SetTenant(name, Tenant(LAB if own else ROOT, lines=(line,), budgets=budgets), cause="admin")
         yield SetTenant(VISITOR, Tenant(), cause="admin")
         yield DropTenant(VISITOR, cause="admin")
+        yield SetTier("urgent", Tier(150, HOUR_MS), cause="admin")
 
     def next_gap_ms(self) -> int:
         """How long until the next submit."""
@@ -122,6 +129,12 @@ class Load:
     def find_cancel_ms(self) -> int | None:
         """When the owner gives up on a job, if ever."""
         if self._dice.random() >= self._options.cancels:
+            return None
+        return int(self._dice.expovariate(1 / HOUR_MS))
+
+    def find_hold_ms(self) -> int | None:
+        """For how long the owner holds a job, if at all."""
+        if self._dice.random() >= HELD_SHARE:
             return None
         return int(self._dice.expovariate(1 / HOUR_MS))
 
@@ -147,6 +160,8 @@ class Load:
             ask=ask,
             limit_ms=3 * kind.mean_ms if not kind.array and dice.random() < 0.3 else None,
             retries=dice.choice((0, 0, 1, 3)),
+            tier=dice.choices(*TIER_MIX)[0],
+            priority=dice.choice((0, 0, 0, 0, 10, -10)),
             needs=needs,
             evictable=dice.random() >= FIRM_SHARE,
         )

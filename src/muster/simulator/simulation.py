@@ -16,7 +16,7 @@ import msgspec
 from muster.kernel.kernel import Outcome
 from muster.model import fact
 from muster.model.errors import InvariantError
-from muster.model.event import Cancel, Event, Submit
+from muster.model.event import Cancel, Event, HoldJob, ReleaseJob, RequeueJob, Submit
 from muster.model.phase import TERMINAL, TaskPhase
 from muster.model.reason import Done
 from muster.simulator.agenda import Agenda
@@ -127,7 +127,16 @@ class Simulation:
         cancel_ms = self._load.find_cancel_ms()
         if cancel_ms is not None:
             self._agenda.after(MINUTE_MS, self._plan_cancel, self.body.world.next_job, cancel_ms)
+        hold_ms = self._load.find_hold_ms()
+        if hold_ms is not None:
+            self._agenda.after(MINUTE_MS, self._plan_hold, self.body.world.next_job, hold_ms)
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
+
+    def _plan_hold(self, job: int, delay_ms: int) -> None:
+        """The owner holds a job, has it sent back should it run, and releases it later."""
+        self.body.take(HoldJob(job, cause="its owner"))
+        self.body.take(RequeueJob(job, cause="its owner"))
+        self._agenda.after(delay_ms, self.body.take, ReleaseJob(job, cause="its owner"))
 
     def _plan_cancel(self, job: int, delay_ms: int) -> None:
         self._agenda.after(delay_ms, self.body.take, Cancel(job, cause="its owner"))
@@ -201,7 +210,7 @@ class _Figures:
 
     def sample(self) -> Sample:
         """Look at the world as it is."""
-        taken = Sample(self._body.agenda.now, self._held, sum(1 for _ in self._body.world.queue.waiting()))
+        taken = Sample(self._body.agenda.now, self._held, len(self._body.world.queue))
         self.samples.append(taken)
         return taken
 

@@ -26,16 +26,17 @@ from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import CPU, FLEET, ROOT
 from muster.scheduler import cycle, fit
 from muster.scheduler.within import EVERYWHERE
-from muster.units import Resources
+from muster.units import Limit, Resources
 from muster.world import apply, draft, quota
 from muster.world import fleet as fleets
 from muster.world.budgets import Budgets
 from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
-from muster.world.queue import Queue
+from muster.world.queue import Line, Queue, job_of
 from muster.world.sites import Site
 from muster.world.timers import Timers
+from muster.world.usage import Meter, Usage
 from muster.world.world import World
 
 _replace = msgspec.structs.replace
@@ -88,9 +89,20 @@ def job_lost() -> Iterator[None]:
 
     def requeue(world: World, item: fact.Requeued, at: int) -> None:
         honest(world, item, at)
-        world.queue.remove(world.jobs[item.job])
+        world.dequeue(world.jobs[item.job])
 
     with mock.patch.dict(apply.APPLY, {fact.Requeued: requeue}):
+        yield
+
+
+@contextlib.contextmanager
+def hold_forgotten() -> Iterator[None]:
+    """A job that is held keeps its place in the line."""
+
+    def set_held(world: World, job: Any, held: bool) -> None:
+        world.jobs[job.id] = _replace(job, held=held)
+
+    with mock.patch.object(World, "set_held", set_held):
         yield
 
 
@@ -175,9 +187,9 @@ def charged_twice() -> Iterator[None]:
     """A gang that lies on several nodes is charged once too often."""
     honest = World.charge
 
-    def charge(world: World, asked: Spec, leases: Sequence[Lease]) -> None:
-        honest(world, asked, leases)
-        honest(world, asked, leases[1:])
+    def charge(world: World, asked: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
+        honest(world, asked, leases, at, end)
+        honest(world, asked, leases[1:], at, end)
 
     with mock.patch.object(World, "charge", charge):
         yield
@@ -301,6 +313,46 @@ def quota_ignored() -> Iterator[None]:
 
     careless = mock.patch.object(cycle, "pools_within", return_value=EVERYWHERE)
     with careless, mock.patch.object(quota.Quotas, "headroom", headroom):
+        yield
+
+
+@contextlib.contextmanager
+def tie_by_arrival() -> Iterator[None]:
+    """A line offers whoever joined it last: after a requeue or a restore that is somebody else."""
+    honest = Line.first
+
+    def first(line: Line, since: int) -> int:
+        key = honest(line, since)
+        return key ^ job_of(key) | next(reversed(line._accepted))
+
+    with mock.patch.object(Line, "first", first):
+        yield
+
+
+@contextlib.contextmanager
+def stored_decay() -> Iterator[None]:
+    """What is kept of past hours is halved whenever somebody weighs it."""
+    honest = Meter.weighted
+
+    def weighted(meter: Meter, bucket: int) -> int:
+        found = honest(meter, bucket)
+        meter.past = {other: use // 2 for other, use in meter.past.items()}
+        return found
+
+    with mock.patch.object(Meter, "weighted", weighted):
+        yield
+
+
+@contextlib.contextmanager
+def use_never_ends() -> Iterator[None]:
+    """Whoever ends at some moments is charged on."""
+    honest = Usage.step
+
+    def step(usage: Usage, tenant: str, family: str, amount: int, at: int, end: Limit = None) -> None:
+        if amount > 0 or at % 7:
+            honest(usage, tenant, family, amount, at, end)
+
+    with mock.patch.object(Usage, "step", step):
         yield
 
 
@@ -486,6 +538,7 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         device_given_twice,
         capacity_overrun,
         job_lost,
+        hold_forgotten,
         job_forgotten,
         epoch_not_raised,
         terminal_overwritten,
@@ -503,6 +556,9 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         stale_wakeup,
         quota_never_wakes,
         quota_ignored,
+        tie_by_arrival,
+        stored_decay,
+        use_never_ends,
         stale_epoch_accepted,
         stopped_too_early,
         silence_kills,

@@ -50,9 +50,9 @@ class Rig:
         """Handle one event and give back its answer."""
         return self.feed(item).answers[0]
 
-    def tenant(self, name: str, *lines: Line, parent: str = ROOT, **most: int) -> None:
+    def tenant(self, name: str, *lines: Line, parent: str = ROOT, weight: int = 1, **most: int) -> None:
         """Give a tenant a quota that is expected to be in order: lines, or plain limits by kind."""
-        answer = self.answer(event.SetTenant(name, Tenant(parent, lines=(*lines, *limits(**most)))))
+        answer = self.answer(event.SetTenant(name, Tenant(parent, weight, (*lines, *limits(**most)))))
         assert isinstance(answer, Done), answer  # noqa: S101 - a test that begins wrong says so at once
 
     def submit(self, gpus: int = 1, **fields: Any) -> int:

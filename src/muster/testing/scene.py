@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muster.kernel.kernel import Outcome
-from muster.model.event import BarNode, Cancel, Event, SetTenant, Submit, UnbarNode
+from muster.model.event import BarNode, Cancel, Event, HoldJob, ReleaseJob, RequeueJob, SetTenant, Submit, UnbarNode
 from muster.model.fact import Ended
 from muster.model.instruction import Start
 from muster.model.job import BarKind, Job
@@ -94,6 +94,21 @@ class Scene:
     def cancel(self, name: str) -> Scene:
         """The owner gives up."""
         self.body.ask(Cancel(self.number(name), cause="its owner"))
+        return self
+
+    def hold(self, name: str) -> Scene:
+        """The owner keeps a job from starting."""
+        self.body.ask(HoldJob(self.number(name), cause="its owner"))
+        return self
+
+    def release(self, name: str) -> Scene:
+        """The owner lets it start again."""
+        self.body.ask(ReleaseJob(self.number(name), cause="its owner"))
+        return self
+
+    def requeue(self, name: str) -> Scene:
+        """The owner sends a job back to the queue."""
+        self.body.ask(RequeueJob(self.number(name), cause="its owner"))
         return self
 
     def cordon(self, node: str, minutes: int = 0) -> Scene:

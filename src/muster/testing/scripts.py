@@ -17,12 +17,14 @@ from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Place, Traits, address_of
 from muster.model.spec import ANYWHERE, Needs
 from muster.model.tenant import CPU, GPU, Line, Tenant, gpu_amount
+from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
-from muster.units import MINUTE_MS, Resources
+from muster.units import DAY_MS, MINUTE_MS, Resources
 
 Step: TypeAlias = tuple[int, int, int]
 
 TENANTS: Final = ("a", "b", "c")
+TIER_NAMES: Final = ("standard", "critical", "opportunistic", "standard", "odd")
 _NEEDS: Final = (
     ANYWHERE,
     Needs(within="rack"),
@@ -57,8 +59,15 @@ def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - on
     shape: dict[str, Any] = {"array": y % 13} if x % 3 == 0 else {"gang": 1 if share else 1 + y % 5}
     shape["needs"] = _NEEDS[(x // 3 + y) % len(_NEEDS)] if shape.get("gang", 1) > 1 else ANYWHERE
     limit = 30_000 if x % 3 and y % 4 == 0 else None
-    asked = spec(ask=ask, tenant=TENANTS[x % 3], retries=y % 3, limit_ms=limit, evictable=y % 11 != 5, **shape)
+    shape |= {"tier": TIER_NAMES[y // 3 % 5], "priority": (0, 0, 7, -7)[x // 5 % 4]}
+    asked = spec(ask=ask, tenant=TENANTS[x // 2 % 3], retries=y % 3, limit_ms=limit, evictable=y % 11 != 5, **shape)
     return [event.Submit(asked, key=f"k{y % 7}" if x % 5 == 0 else "")]
+
+
+def _hold(rig: Rig, x: int, y: int) -> list[event.Event]:
+    """Hold, release or requeue a job."""
+    kind = (event.HoldJob, event.ReleaseJob, event.ReleaseJob, event.RequeueJob)[y % 4]
+    return [kind(_job(rig, x))]
 
 
 def _cancel(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
@@ -90,6 +99,10 @@ def _quota(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one
 def _flavor(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
     flavor = Flavor("hopper" if y % 3 else GPU, units=1000 if y % 2 else 450, price_micros=1000 * (x % 7))
     return [event.SetFlavor("h100" if x % 3 else GPU, flavor)]
+
+
+def _tier(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+    return [event.SetTier(TIER_NAMES[x % 5], Tier(100 * (y % 4), (1, MINUTE_MS, DAY_MS)[y % 3]))]
 
 
 def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:
@@ -169,9 +182,11 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _exited,
     _exited,
     _cancel,
+    _hold,
     _node_seen,
     _node_lost,
     _quota,
     _bars,
     _flavor,
+    _tier,
 )

@@ -11,14 +11,27 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from muster.model.event import BarNode, Cancel, DropTenant, SetFlavor, SetTenant, Submit, UnbarNode
+from muster.model.event import (
+    BarNode,
+    Cancel,
+    DropTenant,
+    HoldJob,
+    ReleaseJob,
+    RequeueJob,
+    SetFlavor,
+    SetTenant,
+    SetTier,
+    Submit,
+    UnbarNode,
+)
 from muster.model.reason import Done, Refused
 from muster.model.record import Record
 
 FRAME_MAX: Final = 32 * 1024 * 1024
 HEADER_BYTES: Final = 4
 
-Request: TypeAlias = Submit | Cancel | SetTenant | DropTenant | SetFlavor | BarNode | UnbarNode
+OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob
+Request: TypeAlias = Submit | OfJob | SetTenant | DropTenant | SetFlavor | SetTier | BarNode | UnbarNode
 
 
 class Ask(Record, frozen=True, tag="ask"):

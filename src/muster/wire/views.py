@@ -54,6 +54,7 @@ class JobView(View, frozen=True):
     counts: TaskCounts | None = None
     spec: Spec | None = None
     is_over: bool = False
+    held: bool = False
 
 
 class JobPage(View, frozen=True):
@@ -242,6 +243,14 @@ class TenantView(View, frozen=True):
     lines: list[LineView] = []
     used: dict[str, int] = {}
     budgets: list[BudgetView] = []
+
+
+class TierView(View, frozen=True):
+    """A tier: the lower rank goes first, and who has waited so long is due."""
+
+    name: str
+    rank: int
+    longest_wait_ms: int
 
 
 class Health(View, frozen=True):

@@ -68,6 +68,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "budget {subject}: {detail}", "write it like 1000h/30d or 5000/30d; one hard and one soft each"
     ),
     Code.BAD_QUOTA: Words("line {subject}: {detail}", "give one line for it, and a limit that covers its guarantee"),
+    Code.UNKNOWN_TIER: Words("there is no tier {detail!r}", "choose one that `muster tiers` lists"),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),
@@ -112,6 +113,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "waiting for its guarantee: tenant {detail} spent {amount} of {limit} and may not borrow (budget {subject})",
         "wait for the tenant's other jobs or for the next period (`muster tenants`), or have the budget raised",
     ),
+    Code.HELD: Words("job {needed} is held", "let it start with `muster release {needed}`"),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
         "the {subject} was written by a newer Muster ({detail})", "upgrade this Muster; the file was not touched"

@@ -53,13 +53,13 @@ def apply_entry(world: World, seq: int, at: int, facts: Iterable[fact.Fact]) -> 
     world.now = at
 
 
-def unroll(placed: fact.Placed) -> Iterable[tuple[int, Run]]:
-    """The columns of a `Placed`, gang by gang."""
+def unroll(placed: fact.Placed, at: int) -> Iterable[tuple[int, Run]]:
+    """The columns of a `Placed` at an instant, gang by gang."""
     begin = 0
     for job, epoch, width in zip(placed.jobs, placed.epochs, placed.widths, strict=True):
         end = begin + width
         columns = (placed.slots[begin:end], placed.tasks[begin:end], placed.devices[begin:end])
-        yield job, Run(epoch, tuple(map(Lease, *columns)))
+        yield job, Run(epoch, tuple(map(Lease, *columns)), at)
         begin = end
 
 
@@ -81,6 +81,10 @@ def _flavor_set(world: World, item: fact.FlavorSet, at: int) -> None:  # noqa: A
 
 def _labels_mentioned(world: World, item: fact.LabelsMentioned, at: int) -> None:  # noqa: ARG001 - one signature
     world.fleet.mention(frozenset(item.labels))
+
+
+def _tier_set(world: World, item: fact.TierSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.set_tier(item.name, item.tier)
 
 
 def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -106,18 +110,18 @@ def _node_unbarred(world: World, item: fact.NodeUnbarred, at: int) -> None:  # n
 def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     spec = item.spec
     phase: Phase = Spread(at) if spec.array else Queued(at)
-    job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key)
+    job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key, spec.held)
     if spec.array:
         world.arrays[item.job] = Tasks(spec.array)
     if item.key:
         world.keys[(spec.tenant, item.key)] = item.job
     world.next_job = item.job + 1
     world.accepted += 1
-    world.queue.add(job)
+    world.enqueue(job)
 
 
 def _placed(world: World, item: fact.Placed, at: int) -> None:
-    for job, run in unroll(item):
+    for job, run in unroll(item, at):
         world.hold(world.jobs[job], run, at)
 
 
@@ -152,25 +156,33 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
     if job.spec.array:
         world.put(after)
     else:
-        world.release(job, after)
+        world.release(job, after, at)
 
 
 def _requeued(world: World, item: fact.Requeued, at: int) -> None:
     job = world.jobs[item.job]
     failures = job.failures + (item.why == Why.EXIT)
-    world.release(job, replace(job, phase=Queued(at), failures=failures))
+    world.release(job, replace(job, phase=Queued(at), failures=failures), at)
 
 
-def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.hold_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
+def _job_held(world: World, item: fact.JobHeld, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.set_held(world.jobs[item.job], held=True)
+
+
+def _job_released(world: World, item: fact.JobReleased, at: int) -> None:  # noqa: ARG001 - one signature
+    world.set_held(world.jobs[item.job], held=False)
+
+
+def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:
+    world.hold_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices, at)
 
 
 def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:  # noqa: ARG001 - one signature for the table
     world.arrays[item.job].set_phase(item.first, item.count, item.phase)
 
 
-def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.release_tasks(world.jobs[item.job], item.first, item.count, item.phase)
+def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:
+    world.release_tasks(world.jobs[item.job], item.first, item.count, item.phase, at)
     if item.phase == TaskPhase.QUEUED and item.why == Why.EXIT:
         failures = world.arrays[item.job].failures
         for task in range(item.first, item.first + item.count):
@@ -180,16 +192,17 @@ def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:  # noqa:
 def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
     if tasks.counts[TaskPhase.QUEUED]:
-        world.queue.remove(job)
+        world.dequeue(job)
     while (run := tasks.find_queued(len(tasks))) is not None:
         tasks.set_phase(*run, TaskPhase.CANCELLED)
     world.set_job_phase(job, Spread(at, cancelled=True))
 
 
-def _retired(world: World, item: fact.Retired, at: int) -> None:  # noqa: ARG001 - one signature for the table
+def _retired(world: World, item: fact.Retired, at: int) -> None:
     for number in item.jobs:
         world.forget(world.jobs[number])
     world.timers.trim(world.jobs, world.fleet.bars)
+    world.usage.trim(at)
 
 
 def _run_of(job: Job) -> Run:
@@ -212,6 +225,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.BudgetTurned: _budget_turned,
     fact.FlavorSet: _flavor_set,
     fact.LabelsMentioned: _labels_mentioned,
+    fact.TierSet: _tier_set,
     fact.NodeJoined: _node_joined,
     fact.NodeLacks: _node_lacks,
     fact.NodePhased: _node_phased,
@@ -224,6 +238,8 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.StopAsked: _stop_asked,
     fact.Ended: _ended,
     fact.Requeued: _requeued,
+    fact.JobHeld: _job_held,
+    fact.JobReleased: _job_released,
     fact.TasksPlaced: _tasks_placed,
     fact.TasksMoved: _tasks_moved,
     fact.TasksEnded: _tasks_ended,

@@ -18,12 +18,14 @@ from muster.model.node import NO_LACK, Flavor, Traits, flavor_of
 from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
+from muster.model.tier import TIERS, Tier
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.budget_books import SpendBooks
 from muster.world.invariants import Holding, plain, require
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
+from muster.world.use_books import UseBooks
 from muster.world.world import World
 
 Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
@@ -42,20 +44,22 @@ _PHASE_OF: Final[dict[type, int]] = {
 }
 _FINAL: Final = "terminal is final"
 _TABLE: Final = "only moves that the table lists"
-_DRAIN: Final = "a drain ends nothing"
+_SENT_BACK: Final = "what is sent back to the queue does not end"
+_HELD: Final = "what is held starts nothing"
 _ALL_OR_NONE: Final = "a gang holds all its places or none"
 
 
 class JobBook:
     """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over; `why` is why its run was last told to stop."""
 
-    __slots__ = ("devices", "epoch", "epochs", "leases", "phase", "phases", "ranks", "slots", "spec", "why")
+    __slots__ = ("devices", "epoch", "epochs", "held", "leases", "phase", "phases", "ranks", "slots", "spec", "why")
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.phase: int = _SPREAD if spec.array else TaskPhase.QUEUED
         self.epoch = 0
         self.why = Why.EXIT
+        self.held = spec.held
         self.leases: list[tuple[int, int, int]] = []
         self.ranks = bytearray()
         self.phases = bytearray(spec.array)
@@ -90,8 +94,10 @@ class Auditor:
         self._quota = QuotaBooks()
         self._spending = SpendBooks(self._quota.chain)
         self._at = 0
+        self._use = UseBooks()
         self._flavors: dict[str, Flavor] = {}
         self._mentioned: frozenset[str] = frozenset()
+        self._tiers: dict[str, Tier] = TIERS.copy()
         self._newest = 0
         self.accepted = 0
         self.retired = 0
@@ -106,6 +112,7 @@ class Auditor:
     def observe(self, world: World, facts: Iterable[fact.Fact]) -> None:
         """Book one entry's facts and compare what they touched with the world that already holds them."""
         self._at = world.now
+        self._use.at = world.now
         for item in facts:
             _BOOK[type(item)](self, item)
         self._compare(world)
@@ -129,6 +136,9 @@ class Auditor:
 
     def _labels_mentioned(self, item: fact.LabelsMentioned) -> None:
         self._mentioned |= frozenset(item.labels)
+
+    def _tier_set(self, item: fact.TierSet) -> None:
+        self._tiers[item.name] = item.tier
 
     def _node_joined(self, item: fact.NodeJoined) -> None:
         if item.slot == len(self._nodes):
@@ -176,6 +186,7 @@ class Auditor:
     def _place_gang(self, number: int, epoch: int, leases: list[tuple[int, ...]]) -> None:
         book = self._move(number, TaskPhase.STARTING)
         require(epoch > book.epoch, "epochs strictly rise", f"job {number}: {epoch} after {book.epoch}")
+        require(not book.held, _HELD, f"job {number}")
         width = sum(tasks for _, tasks, _ in leases)
         require(width == book.spec.gang, _ALL_OR_NONE, f"job {number}: {width} of {book.spec.gang}")
         book.epoch = epoch
@@ -216,8 +227,8 @@ class Auditor:
             book.phase = item.phase
             self._jobs_touched[item.job] = None
         else:
-            drained = book.phase == TaskPhase.STOPPING and book.why == Why.DRAIN
-            require(not drained, _DRAIN, f"job {item.job} ended as {item.phase.name}")
+            sent_back = book.phase == TaskPhase.STOPPING and book.why in (Why.DRAIN, Why.REQUEUE)
+            require(not sent_back, _SENT_BACK, f"job {item.job} ended as {item.phase.name}")
             self._move(item.job, item.phase)
             self._unseat_gang(item.job, book)
 
@@ -225,8 +236,17 @@ class Auditor:
         book = self._move(item.job, TaskPhase.QUEUED)
         self._unseat_gang(item.job, book)
 
+    def _job_held(self, item: fact.JobHeld) -> None:
+        self._book_of(item.job).held = True
+        self._jobs_touched[item.job] = None
+
+    def _job_released(self, item: fact.JobReleased) -> None:
+        self._book_of(item.job).held = False
+        self._jobs_touched[item.job] = None
+
     def _tasks_placed(self, item: fact.TasksPlaced) -> None:
         book = self._book_of(item.job)
+        require(not book.held, _HELD, f"job {item.job}, tasks from {item.first}")
         gpus, task = book.spec.ask.gpus, item.first
         self._move_tasks(item.job, item.first, sum(item.counts), TaskPhase.STARTING)
         for slot, count, devices in zip(item.slots, item.counts, item.devices, strict=True):
@@ -249,7 +269,9 @@ class Auditor:
         book = self._book_of(item.job)
         stopped = TaskPhase.STOPPING in book.phases[item.first : item.first + item.count]
         ends = stopped and item.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
-        require(not ends, _DRAIN, f"job {item.job}: tasks from {item.first} were told to stop, now {item.phase.name}")
+        require(
+            not ends, _SENT_BACK, f"job {item.job}: tasks from {item.first} were told to stop, now {item.phase.name}"
+        )
         self._move_tasks(item.job, item.first, item.count, item.phase)
         places = [(book.slots[task], 1) for task in range(item.first, item.first + item.count)]
         for task in range(item.first, item.first + item.count):
@@ -342,10 +364,9 @@ class Auditor:
             for slot in self._plots_stale:
                 self._quota.set_plot(slot, self._plot(self._nodes[slot]))
             self._plots_stale.clear()
-        may_borrow = self._spending.may_borrow(spec, self._at)
-        self._quota.start(
-            spec, [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places], may_borrow=may_borrow
-        )
+        plots = [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places]
+        self._quota.start(spec, plots, may_borrow=self._spending.may_borrow(spec, self._at))
+        self._use.hold(spec, plots, 1)
         for slot, tasks in places:
             node = self._nodes[slot]
             name = flavor_of(node.traits, node.capacity)
@@ -355,7 +376,9 @@ class Auditor:
     def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
         for slot, tasks in places:
             self._spending.stop(number, slot, tasks, self._at)
-        self._quota.stop(spec, [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places])
+        plots = [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places]
+        self._quota.stop(spec, plots)
+        self._use.hold(spec, plots, -1)
 
     def _plot(self, node: NodeBook) -> Plot:
         """What is held beyond what a node still has counts against it."""
@@ -374,6 +397,7 @@ class Auditor:
             self._compare_slot(world, slot)
         self._quota.compare(world.ledger)
         self._spending.compare(world.budgets, self._at)
+        self._use.compare(world.usage)
         require(world.tenants == self._quota.tenants, "tenants are what the facts say", str(world.tenants))
         for number in self._jobs_touched:
             self._compare_job(world, number)
@@ -382,6 +406,7 @@ class Auditor:
         require(world.flavors == self._flavors, "flavors are what the facts say", str(world.flavors))
         mentioned = world.fleet.mentioned
         require(mentioned == self._mentioned, "labels are what the facts mention", str(sorted(mentioned)))
+        require(world.tiers == self._tiers, "tiers are what the facts say", str(world.tiers))
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require(here == booked, "accepted jobs are queued, active, over or retired", f"kept {here}, booked {booked}")
@@ -423,7 +448,8 @@ class Auditor:
         if book is None or job is None:
             require(book is None and job is None, "no job vanishes", f"job {number}: kept {job}, booked {book}")
             return
-        kept, wanted = (_PHASE_OF[type(job.phase)], job.epoch), (book.phase, book.epoch)
+        held = book.held and book.phase not in _OVER
+        kept, wanted = (_PHASE_OF[type(job.phase)], job.epoch, job.held), (book.phase, book.epoch, held)
         law = _FINAL if book.phase in _OVER else "a job is what the facts say"
         require(kept == wanted, law, f"job {number}: kept {kept}, booked {wanted}")
         if book.leases:
@@ -464,6 +490,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.BudgetTurned: Auditor._budget_turned,
     fact.FlavorSet: Auditor._flavor_set,
     fact.LabelsMentioned: Auditor._labels_mentioned,
+    fact.TierSet: Auditor._tier_set,
     fact.NodeJoined: Auditor._node_joined,
     fact.NodeLacks: Auditor._node_lacks,
     fact.NodePhased: Auditor._node_phased,
@@ -476,6 +503,8 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.StopAsked: Auditor._stop_asked,
     fact.Ended: Auditor._ended,
     fact.Requeued: Auditor._requeued,
+    fact.JobHeld: Auditor._job_held,
+    fact.JobReleased: Auditor._job_released,
     fact.TasksPlaced: Auditor._tasks_placed,
     fact.TasksMoved: Auditor._tasks_moved,
     fact.TasksEnded: Auditor._tasks_ended,

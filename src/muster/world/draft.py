@@ -39,11 +39,11 @@ class Draft:
             if count:
                 self._unplace_tasks(job, first, count)
             else:
-                self._world.release(self._world.jobs[job.id], job)
+                self._world.release(self._world.jobs[job.id], job, self._at)
 
     def place(self, job: Job, leases: list[Lease]) -> None:
         """Place a gang."""
-        run = Run(job.epoch + 1, tuple(leases))
+        run = Run(job.epoch + 1, tuple(leases), self._at)
         self._world.hold(job, run, self._at)
         self._undo.append((job, 0, 0))
         self._gangs.append((job.id, run))
@@ -51,7 +51,7 @@ class Draft:
     def place_tasks(self, job: Job, first: int, leases: list[Lease], cause: str) -> None:
         """Place tasks of an array, from `first` on."""
         columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
-        self._world.hold_tasks(job, first, *columns)
+        self._world.hold_tasks(job, first, *columns, self._at)
         count = sum(columns[1])
         self._undo.append((job, first, count))
         if self._gangs:
@@ -68,7 +68,7 @@ class Draft:
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]
-        self._world.release_tasks(job, first, count, TaskPhase.QUEUED)
+        self._world.release_tasks(job, first, count, TaskPhase.QUEUED, self._at)
         for task in range(first, first + count):
             tasks.epoch[task] -= 1
 

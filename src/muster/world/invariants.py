@@ -15,7 +15,7 @@ from muster.model.budget import GPU_HOURS, MONEY
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack, address_of
-from muster.model.phase import ACTIVE, TERMINAL, Queued, Running, Spread, TaskPhase
+from muster.model.phase import ACTIVE, TERMINAL, Lease, Queued, Running, Spread, TaskPhase
 from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
 from muster.units import Resources
 from muster.wire.codec import decode_entry
@@ -23,10 +23,11 @@ from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
 from muster.world.claims import claims_of, is_quarantined
 from muster.world.ledger import Account
-from muster.world.queue import ShapeKey
+from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
 from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import BarEnd
+from muster.world.tour import Tour
 from muster.world.world import World
 
 _Key = TypeVar("_Key")
@@ -303,37 +304,44 @@ def _check_bars(world: World) -> None:
 
 
 def _check_queue(world: World) -> None:
-    waiting: dict[ShapeKey, dict[str, list[int]]] = {}
-    for number in sorted(world.jobs):
-        job = world.jobs[number]
+    waiting: dict[ShapeKey, dict[tuple[str, str], list[int]]] = {}
+    for job in sorted(world.jobs.values(), key=lambda job: (-job.spec.priority, job.id)):
         if _waits(world, job):
             spec = job.spec
             lines = waiting.setdefault((spec.ask, spec.gang, spec.needs, spec.evictable), {})
-            lines.setdefault(job.spec.tenant, []).append(number)
-    kept = {
-        key: {tenant: line.ids() for tenant, line in shape.lines.items()} for key, shape in world.queue.shapes.items()
-    }
-    require(kept == waiting, "the queue is everybody who waits", _first_change(kept, waiting))
-    strangers = [key for key in world.queue.awake if key not in world.queue.shapes]
-    require(not strangers, "the queue is everybody who waits", f"awake and empty: {strangers[:3]}")
-    _check_heads(world)
+            lines.setdefault((spec.tenant, spec.tier), []).append(job.id)
+    queue, law = world.queue, "the queue is everybody who waits"
+    kept = {key: {name: line.ids() for name, line in shape.lines.items()} for key, shape in queue.shapes.items()}
+    require(kept == waiting, law, _first_change(kept, waiting))
+    everybody = sorted(number for lines in waiting.values() for line in lines.values() for number in line)
+    require(queue.waiting() == everybody, law, f"{len(queue)} of {len(everybody)}")
+    strangers = [shape.key for shape in queue.awake if queue.shapes.get(shape.key) is not shape]
+    require(not strangers, law, f"awake and empty: {strangers[:3]}")
+    for shape in queue.shapes.values():
+        _check_lines(world, shape)
 
 
-def _check_heads(world: World) -> None:
-    """Each shape offers the lowest id of the lines that are not parked, and what is parked is over its quota, at least
-    on some sites: whether there is room on the others is not known here."""
-    for key, shape in world.queue.fork().shapes.items():
-        heads = [line.head() for line in shape.lines.values() if not line.parked]
-        first = shape.find_first()
-        offered = None if first is None else first[0]
-        require(offered == min(heads, default=None), "a shape offers its first head", f"{key}: {offered} of {heads}")
-        for line in shape.lines.values():
-            sites = world.sites.inhabited(shape.ask)
-            stuck = line.parked and all(world.may_start(line.tenant, site, shape) for site in sites)
-            require(not stuck, "a parked line is over its quota", f"{line.tenant}: {key}")
+def _check_lines(world: World, shape: Shape) -> None:
+    """A line offers its first, stands in its band, and on some site no better than its band says: whether there is room
+    on the others is not known here."""
+    bands: dict[BandKey, dict[str, Line]] = {}
+    sites = world.sites.inhabited(shape.ask)
+    for (tenant, tier), line in shape.lines.items():
+        ids, first = line.ids(), job_of(line.first(world.now))
+        require(first == ids[0], "a line offers its first", f"{tenant}: {first} of {ids[:5]}")
+        bands.setdefault((line.band[0], world.tiers[tier].rank, tier), {})[tenant] = line
+        stuck = line.band[0] > max((world.standing_on(site, line) for site in sites), default=INSIDE)
+        require(not stuck, "a line stands no worse than its quota says", f"{tenant}: {shape.key}")
+        listed = (line.band[0] != INSIDE) == ((shape.key, tier) in world.queue.outside.get(tenant, {}))
+        require(listed, "who stands outside can be woken", f"{tenant}, band {line.band}: {shape.key}")
+    kept = {key: band.lines for key, band in shape.bands.items()}
+    require(kept == bands, "lines stand in their bands", f"{shape.key}: {list(kept)}, {list(bands)}")
 
 
 def _waits(world: World, job: Job) -> bool:
+    """Whether a job has a place in the queue."""
+    if job.held:
+        return False
     if job.spec.array:
         return bool(world.arrays[job.id].counts[TaskPhase.QUEUED])
     return isinstance(job.phase, Queued)
@@ -382,6 +390,37 @@ def _limits(world: World) -> Iterator[tuple[int, int]]:
             yield job.phase.since + job.spec.limit_ms, job.id
 
 
+def _check_usage(world: World) -> None:
+    """Charges are those of books that were opened anew and of the leases, and the walk goes by them."""
+    twin = World()
+    twin.now, twin.sites = world.now, world.sites
+    twin.tenants.update(world.tenants)
+    for tenant, family, uses in world.usage.books(world.now):
+        twin.usage.book(tenant, family, uses, world.now)
+    for job in world.jobs.values():
+        if isinstance(job.phase, ACTIVE):
+            run = job.phase.run
+            twin.charge(job.spec, run.leases, world.now, run.find_end(job.spec.limit_ms))
+    for job, slot, tasks, _ in _leases(world):
+        if job.spec.array:
+            twin.charge(job.spec, [Lease(slot, tasks)], world.now)
+    for tenant in dict.fromkeys((*world.usage.accounts, *twin.usage.accounts)):
+        kept, wanted = world.usage.charge(tenant, world.now), twin.usage.charge(tenant, world.now)
+        require(kept == wanted, "use follows from what is held", f"{tenant}: kept {kept}, wanted {wanted}")
+    _check_walk(world, twin)
+
+
+def _check_walk(world: World, twin: World) -> None:
+    """Every band meets first whoever the shares say, however the walk came to be as it is."""
+    twin.walk.reset()
+    world.walk.settle(world.now)
+    for shape in world.queue.shapes.values():
+        for band in shape.bands.values():
+            wanted = next(twin.walk.in_order(band.lines, world.now))
+            met = Tour(world.walk, band.met().__contains__).find_first()
+            require(met == wanted, "the walk goes by the shares", f"met {met}, wanted {wanted}")
+
+
 def _check_keys(world: World) -> None:
     wanted = {(job.spec.tenant, job.key): job.id for job in world.jobs.values() if job.key}
     require(world.keys == wanted, "a key names one live job", _first_change(world.keys, wanted))
@@ -409,4 +448,5 @@ LAWS: Final = (
     _check_timers,
     _check_bar_ends,
     _check_keys,
+    _check_usage,
 )

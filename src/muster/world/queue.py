@@ -1,194 +1,349 @@
 """The queue: who waits, sorted so that a cycle costs what changed and not what exists.
 
 Jobs that are equal in ask, gang size, needs and whether they may be evicted have one *shape*; within it each tenant has
-a *line*, by job id. A shape that did not fit sleeps until something it could use comes free; a line that is over its
-quota is parked until its tenant, or one that shares a quota line with it, gives something back. Sleeping and parked are
-memories of failed tries, true until woken, so forgetting them (as a restore does) costs a try and changes no decision.
-The queue knows no limits and no nodes: callers say what woke whom.
+a *line* per tier, by priority and then by id. The lines of a shape stand in *bands*: those inside their guarantee,
+those that would borrow and those that are over their quota, each by tier. A shape that did not fit sleeps until
+something it could use comes free; a line that could not start inside its guarantee stands *outside* it, until it may
+stand better. Sleeping and standing outside are memories of failed tries, true until woken, so forgetting them (as a
+restore does) costs a try and changes no decision. The queue knows no limits, no nodes and no shares: callers say what
+woke whom, and choose.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterable
+from heapq import heappop, heappush
+from typing import Final, TypeAlias
 
+from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.spec import Needs
+from muster.model.tier import PRIORITY_MAX
 from muster.units import Resources
 from muster.world.fleet import FreeVector
+from muster.world.quota import Standing
+from muster.world.walk import Walk
 
 ShapeKey: TypeAlias = tuple[Resources, int, Needs, bool]
+BandKey: TypeAlias = tuple[int, int, str]
+"""Standing, rank and name of the tier: the lower one goes first."""
+LeafKey: TypeAlias = int
+"""Where a job stands among its tenant's: priority from the highest down, size (of whoever is due: nothing) and id, in
+one integer, since those are quick to sort."""
+
+INSIDE: Final = int(Standing.INSIDE)  # plain ints: enum members are slow to compare
+BORROWING: Final = int(Standing.BORROWING)
+OVER: Final = int(Standing.OVER)
+_ID_BITS: Final = 50
+_ID_MASK: Final = (1 << _ID_BITS) - 1
+_SIZE_BITS: Final = 96
+FREED_MAX: Final = 4
+"""How many slots a shape remembers that something came free on: with more, a search is cheaper than a look at each."""
+_SLACK: Final = 64
+"""How many places of those who left a line keeps, at least, before it clears them away."""
+
+
+def job_of(key: LeafKey) -> int:
+    """The job that stands there."""
+    return key & _ID_MASK
 
 
 class Line:
-    """The waiting jobs of one tenant and shape: the top of `heap` is the head, and never one who has left."""
+    """The waiting jobs of one tenant, tier and shape: the top of `heap` is the head, and never one who has left. Ids
+    rise with time, so of one priority the head is also the oldest, and due before the others are."""
 
-    __slots__ = ("_gone", "heap", "parked", "shape", "tenant")
+    __slots__ = ("_accepted", "band", "heap", "shape", "tenant")
 
-    def __init__(self, tenant: str, shape: Shape) -> None:
+    def __init__(self, tenant: str, band: BandKey, shape: Shape) -> None:
         self.tenant = tenant
+        self.band = band
         self.shape = shape
-        self.parked = False
         self.heap: list[int] = []
-        self._gone: set[int] = set()
+        self._accepted: dict[int, int] = {}
 
-    def add(self, job: int) -> None:
-        """Join, at the place that the id gives."""
-        if job in self._gone:
-            self._gone.remove(job)
-        else:
-            heapq.heappush(self.heap, job)
+    def __len__(self) -> int:
+        return len(self._accepted)
+
+    def add(self, job: Job) -> None:
+        """Join, at the place that priority and id give."""
+        self._accepted[job.id] = job.accepted_at
+        heappush(self.heap, (PRIORITY_MAX - job.spec.priority) << _ID_BITS | job.id)
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
-        if self.heap[0] == job:
-            heapq.heappop(self.heap)
-            if self._gone:
-                self._drop_gone()
-        else:
-            self._gone.add(job)
+        accepted, heap = self._accepted, self.heap
+        del accepted[job]
+        while heap and heap[0] & _ID_MASK not in accepted:
+            heappop(heap)
+        if len(heap) > 2 * len(accepted) + _SLACK:
+            self.heap = self._places()
 
     def head(self) -> int:
-        """The lowest id that waits."""
-        return self.heap[0]
+        """The first job of the line."""
+        return self.heap[0] & _ID_MASK
+
+    def first(self, since: int) -> LeafKey:
+        """Where the head stands among its tenant's jobs: who was accepted by `since` is due."""
+        return self._key(self.heap[0], since)
+
+    def keys(self, since: int) -> list[LeafKey]:
+        """Where everybody stands among its tenant's jobs, in order."""
+        return [self._key(place, since) for place in self._places()]
+
+    def jobs(self) -> Iterable[int]:
+        """Everybody who waits, in no order."""
+        return self._accepted
 
     def ids(self) -> list[int]:
         """Everybody who waits, in order."""
-        return sorted(job for job in self.heap if job not in self._gone)
+        return [place & _ID_MASK for place in self._places()]
 
     def fork(self, shape: Shape) -> Line:
         """An independent copy inside `shape`."""
-        twin = Line(self.tenant, shape)
-        twin.parked = self.parked
+        twin = Line(self.tenant, self.band, shape)
         twin.heap = self.heap.copy()
-        twin._gone = self._gone.copy()
+        twin._accepted = self._accepted.copy()
         return twin
 
-    def _drop_gone(self) -> None:
-        while self.heap and self.heap[0] in self._gone:
-            self._gone.remove(heapq.heappop(self.heap))
+    def _key(self, place: int, since: int) -> LeafKey:
+        job = place & _ID_MASK
+        size = 0 if self._accepted[job] <= since else self.shape.size + 1
+        return (place >> _ID_BITS << _SIZE_BITS | size) << _ID_BITS | job
+
+    def _places(self) -> list[int]:
+        """The places of everybody who waits, in order: the heap may have some twice, and some of those who left."""
+        accepted = self._accepted
+        if len(self.heap) == len(accepted):
+            return sorted(self.heap)
+        return [place for place in sorted(dict.fromkeys(self.heap)) if place & _ID_MASK in accepted]
+
+
+class Band:
+    """The lines of a shape with one standing and tier, by tenant; `nodes` counts them under each node of the tree, if
+    there are others than tenants right below the root."""
+
+    __slots__ = ("lines", "nodes")
+
+    def __init__(self) -> None:
+        self.lines: dict[str, Line] = {}
+        self.nodes: dict[str, int] = {}
+
+    def add(self, line: Line, walk: Walk) -> None:
+        """A line stands here."""
+        self.lines[line.tenant] = line
+        if not walk.is_flat:
+            for node, _ in walk.path(line.tenant):
+                self.nodes[node] = self.nodes.get(node, 0) + 1
+
+    def met(self) -> Collection[str]:
+        """Every node on the way from the root to a line."""
+        return self.nodes or self.lines
+
+    def remove(self, line: Line, walk: Walk) -> None:
+        """A line stands here no longer."""
+        del self.lines[line.tenant]
+        for node, _ in () if walk.is_flat else walk.path(line.tenant):
+            left = self.nodes[node] - 1
+            if left:
+                self.nodes[node] = left
+            else:
+                del self.nodes[node]
 
 
 class Shape:
-    """All lines that are equal for placement and quota, and a heap of the heads of those that are not parked."""
+    """All lines that are equal for placement and quota, by (tenant, tier) and by band.
 
-    __slots__ = ("ask", "evictable", "gang", "heads", "key", "lines", "needs")
+    `did_not_fit` is true from a try that failed until it is woken. What failed once can only fit if a task of it goes
+    to a slot where something came free since: those are `freed`, or None if it may fit anywhere.
+    """
+
+    __slots__ = ("ask", "bands", "did_not_fit", "evictable", "freed", "gang", "key", "lines", "needs", "size")
 
     def __init__(self, key: ShapeKey) -> None:
         self.key = key
         self.ask, self.gang, self.needs, self.evictable = key
-        self.lines: dict[str, Line] = {}
-        self.heads: list[tuple[int, str]] = []
+        self.size = self.gang * (self.ask.gpus * 1000 + self.ask.gpu_milli or self.ask.cpu_milli)
+        self.did_not_fit = False
+        self.freed: list[int] | None = None
+        self.lines: dict[tuple[str, str], Line] = {}
+        self.bands: dict[BandKey, Band] = {}
 
-    def offer(self, line: Line) -> None:
-        """Put a line's head up for choice."""
-        heapq.heappush(self.heads, (line.heap[0], line.tenant))
-        if len(self.heads) > 64 and len(self.heads) > 4 * len(self.lines):
-            self.heads = sorted((other.head(), other.tenant) for other in self.lines.values() if not other.parked)
+    def stand(self, line: Line, walk: Walk) -> None:
+        """Put a line into its band."""
+        band = self.bands.get(line.band)
+        if band is None:
+            band = self.bands[line.band] = Band()
+        band.add(line, walk)
 
-    def find_first(self) -> tuple[int, Line] | None:
-        """The lowest id that waits in a line that is not parked."""
-        while self.heads:
-            job, tenant = self.heads[0]
-            line = self.lines.get(tenant)
-            if line is not None and not line.parked and line.heap[0] == job:
-                return job, line
-            heapq.heappop(self.heads)
-        return None
+    def leave(self, line: Line, walk: Walk) -> None:
+        """Take a line out of its band."""
+        band = self.bands[line.band]
+        if len(band.lines) == 1:
+            del self.bands[line.band]
+        else:
+            band.remove(line, walk)
+
+    def fork(self) -> Shape:
+        """An independent copy."""
+        twin = Shape(self.key)
+        twin.did_not_fit = self.did_not_fit
+        twin.freed = None if self.freed is None else self.freed.copy()
+        twin.lines = {name: line.fork(twin) for name, line in self.lines.items()}
+        for key, band in self.bands.items():
+            other = twin.bands[key] = Band()
+            other.lines = {tenant: twin.lines[(tenant, key[2])] for tenant in band.lines}
+            other.nodes = band.nodes.copy()
+        return twin
 
 
 class Queue:
-    """Every shape that somebody waits with, which of them are worth a try, and who is parked."""
+    """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside."""
 
-    __slots__ = ("awake", "parked", "shapes")
+    __slots__ = ("_line_of", "_walk", "awake", "outside", "shapes")
 
-    def __init__(self) -> None:
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
         self.shapes: dict[ShapeKey, Shape] = {}
-        self.awake: dict[ShapeKey, Shape] = {}
-        self.parked: dict[str, dict[ShapeKey, Line]] = {}
+        self.awake: dict[Shape, None] = {}
+        self.outside: dict[str, dict[tuple[ShapeKey, str], Line]] = {}
+        self._line_of: dict[int, Line] = {}
 
-    def add(self, job: Job) -> None:
-        """A job waits. Its shape wakes only if the job is the new head of its line."""
-        key = (job.spec.ask, job.spec.gang, job.spec.needs, job.spec.evictable)
+    def __len__(self) -> int:
+        return len(self._line_of)
+
+    def add(self, job: Job, rank: int) -> None:
+        """A job waits, in a tier of this rank. Its shape wakes for a new line, unless it is known not to fit."""
+        spec = job.spec
+        key = (spec.ask, spec.gang, spec.needs, spec.evictable)
         shape = self.shapes.get(key)
         if shape is None:
             shape = self.shapes[key] = Shape(key)
-        line = shape.lines.get(job.spec.tenant)
+        line = shape.lines.get((spec.tenant, spec.tier))
         if line is None:
-            line = shape.lines[job.spec.tenant] = Line(job.spec.tenant, shape)
-        line.add(job.id)
-        if line.heap[0] == job.id and not line.parked:
-            shape.offer(line)
-            self.awake[key] = shape
+            line = shape.lines[(spec.tenant, spec.tier)] = Line(spec.tenant, (INSIDE, rank, spec.tier), shape)
+            shape.stand(line, self._walk)
+            self._walk.join(spec.tenant)
+            if not shape.did_not_fit:
+                self.awake[shape] = None
+        line.add(job)
+        self._line_of[job.id] = line
 
     def remove(self, job: Job) -> None:
         """A job waits no longer."""
-        key = (job.spec.ask, job.spec.gang, job.spec.needs, job.spec.evictable)
-        shape = self.shapes[key]
-        line = shape.lines[job.spec.tenant]
+        line = self._line_of.pop(job.id, None)
+        if line is None:
+            raise InvariantError("the queue is everybody who waits", f"job {job.id} does not")
         line.remove(job.id)
-        if line.heap:
-            if not line.parked:
-                shape.offer(line)
-            return
-        self._unpark(line)
-        del shape.lines[line.tenant]
-        if not shape.lines:
-            del self.shapes[key]
-            self.awake.pop(key, None)
+        if not line.heap:
+            self._close(line)
+
+    def line_of(self, job: int) -> Line:
+        """The line that a job waits in, which does."""
+        return self._line_of[job]
+
+    def find_line(self, job: int) -> Line | None:
+        """The line that a job waits in."""
+        return self._line_of.get(job)
 
     def sleep(self, shape: Shape) -> None:
-        """A shape did not fit: it sleeps until it is woken."""
-        del self.awake[shape.key]
+        """A shape did not fit: it sleeps until something that it could use comes free."""
+        shape.did_not_fit = True
+        del self.awake[shape]
 
-    def park(self, line: Line) -> None:
-        """A line is over its quota: it stands aside until its tenant gives something back."""
-        line.parked = True
-        self.parked.setdefault(line.tenant, {})[line.shape.key] = line
+    def sleep_all(self) -> None:
+        """Nobody who is worth a try may start: they sleep until somebody stands better."""
+        for shape in self.awake:
+            shape.freed = None
+        self.awake.clear()
 
-    def wake_for_room(self, free: FreeVector) -> None:
+    def restand(self, line: Line, standing: int) -> None:
+        """How a line stands to its quota has changed."""
+        band, key = line.band, (line.shape.key, line.band[2])
+        self._move(line, (int(standing), band[1], band[2]))
+        if standing == INSIDE:
+            self._forget_outside(line)
+        else:
+            self.outside.setdefault(line.tenant, {})[key] = line
+
+    def rerank(self, tier: str, rank: int) -> None:
+        """A tier has another rank now."""
+        for shape in self.shapes.values():
+            for line in [line for line in shape.lines.values() if line.band[2] == tier]:
+                self._move(line, (line.band[0], rank, tier))
+
+    def wake_for_room(self, slot: int, free: FreeVector) -> None:
         """A node has this free now: wake the shapes that a task of fits in it."""
         gpus, cpu, memory = free
-        for key, shape in self.shapes.items():
+        for shape in self.shapes.values():
             ask = shape.ask
             if ask.gpus <= gpus and ask.cpu_milli <= cpu and ask.memory_bytes <= memory:
-                self.awake[key] = shape
+                if shape.did_not_fit:
+                    shape.did_not_fit, shape.freed = False, [slot]
+                    self.awake[shape] = None
+                elif shape.freed is not None:
+                    shape.freed.append(slot)
+                    if len(shape.freed) > FREED_MAX:
+                        shape.freed = None
 
     def wake_all(self) -> None:
         """The fleet changed: every shape is worth a try."""
-        self.awake = self.shapes.copy()
+        for shape in self.shapes.values():
+            shape.did_not_fit, shape.freed = False, None
+        self.awake = dict.fromkeys(self.shapes.values())
 
-    def wake_for_quota(self, tenant: str, is_within: Callable[[Shape], bool]) -> None:
-        """A tenant may hold more now: bring back its parked lines that `is_within` lets through."""
-        parked = self.parked.get(tenant)
-        if parked is None:
-            return
-        for line in [line for line in parked.values() if is_within(line.shape)]:
-            self._unpark(line)
-            line.shape.offer(line)
-            self.awake[line.shape.key] = line.shape
+    def regrow(self) -> None:
+        """The tree of tenants is another one."""
+        self._walk.reset()
+        for shape in self.shapes.values():
+            shape.bands = {}
+            for line in shape.lines.values():
+                shape.stand(line, self._walk)
 
-    def waiting(self) -> Iterator[int]:
-        """Every job that waits, in order of id."""
-        return heapq.merge(*(line.ids() for shape in self.shapes.values() for line in shape.lines.values()))
+    def wake_for_quota(self, tenant: str, standing_of: Callable[[Line], int]) -> None:
+        """A tenant may hold more now: let those of its lines that stand better than they did stand so."""
+        for line in list(self.outside.get(tenant, {}).values()):
+            standing = standing_of(line)
+            if standing < line.band[0]:
+                self.restand(line, standing)
+                if not line.shape.did_not_fit:
+                    self.awake[line.shape] = None
 
-    def fork(self) -> Queue:
-        """An independent copy."""
-        twin = Queue()
-        for key, shape in self.shapes.items():
-            other = twin.shapes[key] = Shape(key)
-            other.heads = shape.heads.copy()
-            other.lines = {tenant: line.fork(other) for tenant, line in shape.lines.items()}
-        twin.awake = {key: twin.shapes[key] for key in self.awake}
-        for tenant, lines in self.parked.items():
-            twin.parked[tenant] = {key: twin.shapes[key].lines[tenant] for key in lines}
+    def waiting(self) -> list[int]:
+        """Every job that waits, by id."""
+        return sorted(self._line_of)
+
+    def fork(self, walk: Walk) -> Queue:
+        """An independent copy, that tells another walk who waits."""
+        twin = Queue(walk)
+        twin.shapes = {key: shape.fork() for key, shape in self.shapes.items()}
+        twin.awake = {twin.shapes[shape.key]: None for shape in self.awake}
+        for tenant, lines in self.outside.items():
+            twin.outside[tenant] = {key: twin.shapes[key[0]].lines[(tenant, key[1])] for key in lines}
+        for shape in twin.shapes.values():
+            for line in shape.lines.values():
+                twin._line_of.update(dict.fromkeys(line.jobs(), line))
+                walk.join(line.tenant)
         return twin
 
-    def _unpark(self, line: Line) -> None:
-        if line.parked:
-            line.parked = False
-            lines = self.parked[line.tenant]
-            del lines[line.shape.key]
+    def _close(self, line: Line) -> None:
+        """The last one has left a line."""
+        shape = line.shape
+        self._forget_outside(line)
+        shape.leave(line, self._walk)
+        self._walk.leave(line.tenant)
+        del shape.lines[(line.tenant, line.band[2])]
+        if not shape.lines:
+            del self.shapes[shape.key]
+            self.awake.pop(shape, None)
+
+    def _move(self, line: Line, band: BandKey) -> None:
+        line.shape.leave(line, self._walk)
+        line.band = band
+        line.shape.stand(line, self._walk)
+
+    def _forget_outside(self, line: Line) -> None:
+        lines = self.outside.get(line.tenant)
+        if lines is not None:
+            lines.pop((line.shape.key, line.band[2]), None)
             if not lines:
-                del self.parked[line.tenant]
+                del self.outside[line.tenant]

@@ -7,7 +7,7 @@ knows nodes and amounts, not tenants.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from muster.model.node import Flavor
 from muster.model.phase import Lease
@@ -82,8 +82,10 @@ class Sites:
         for kind, amount in enumerate(site.amounts(ask, tasks)):
             vector[kind] -= amount
 
-    def spread(self, leases: Iterable[Lease]) -> list[tuple[Site, int]]:
+    def spread(self, leases: Sequence[Lease]) -> list[tuple[Site, int]]:
         """How many tasks lie on each site, by its number."""
+        if len(leases) == 1:
+            return [(self.by_slot[leases[0].slot], leases[0].tasks)]
         tasks: dict[int, int] = {}
         for lease in leases:
             number = self.by_slot[lease.slot].number

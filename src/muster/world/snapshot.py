@@ -1,8 +1,8 @@
 """Snapshots: the world's content, by name and with a version; never its indexes, its memory layout or its history.
 
-What can be derived is left out and derived again: free columns and the ledger by holding every lease anew, the queue
-and the timers from the jobs' phases. So a restore is also a proof that they follow from the content. The digest is the
-hash of these bytes.
+What can be derived is left out and derived again: free columns, the ledger and the rate of use by holding every lease
+anew, the queue and the timers from the jobs' phases. Use is what was used up to `now`. So a restore is also a proof
+that they follow from the content. The digest is the hash of these bytes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, Lease, Queued, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.model.tenant import Tenant
+from muster.model.tier import TIERS, Tier
 from muster.units import Resources
 from muster.wire.upcast import lift_quota
 from muster.world.budgets import SCALE, AccountKey
 from muster.world.tasks import HOLDING, Tasks, spans_of
+from muster.world.usage import Uses
 from muster.world.world import World
 
 FORMAT: Final = 2
@@ -67,6 +69,15 @@ class Spending(msgspec.Struct, frozen=True, array_like=True):
     part: int
 
 
+class UseColumns(msgspec.Struct, frozen=True):
+    """A tenant's use of one family: buckets, and as many amounts, as text since they may be larger than any word."""
+
+    tenant: str
+    family: str
+    buckets: list[int]
+    amounts: list[str]
+
+
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     """The content of a world."""
 
@@ -85,6 +96,8 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     mentioned: list[str] = []
     spending: list[Spending] = []
     prices: list[tuple[int, dict[str, int]]] = []
+    tiers: dict[str, Tier] = {}
+    uses: list[UseColumns] = []
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -130,6 +143,8 @@ def snapshot(world: World) -> bytes:
             mentioned=sorted(fleet.mentioned),
             spending=_spending(world),
             prices=sorted(world.budgets.prices.items()),
+            tiers={name: tier for name, tier in world.tiers.items() if TIERS.get(name) != tier},
+            uses=[_use_columns(*book) for book in world.usage.books(world.now)],
         )
     )
 
@@ -159,6 +174,8 @@ def _rebuild(content: Snapshot) -> World:
     for name in sorted(content.tenants):
         world.set_tenant(name, content.tenants[name])
     world.fleet.mention(frozenset(content.mentioned))
+    world.tiers |= content.tiers
+    _restore_uses(world, content.uses)
     _restore_nodes(world, content.nodes)
     arrays, ranks = dict(content.arrays), dict(content.ranks)
     for job in content.jobs:
@@ -207,6 +224,12 @@ def _restore_spending(world: World, spending: Sequence[Spending]) -> None:
         world.budgets.restore(AccountKey(each.tenant, each.unit, each.soft), each.since, spent)
 
 
+def _restore_uses(world: World, uses: list[UseColumns]) -> None:
+    for use in uses:
+        amounts = map(int, use.amounts)
+        world.usage.book(use.tenant, use.family, list(zip(use.buckets, amounts, strict=True)), world.now)
+
+
 def _restore_nodes(world: World, nodes: NodeColumns) -> None:
     none = bytes(8 * len(nodes.names))
     columns = (nodes.gpus, nodes.cpu_milli, nodes.memory_bytes, none, nodes.disk_bytes, nodes.network_mbps)
@@ -244,11 +267,12 @@ def _restore_job(world: World, job: Job) -> None:
     if job.key:
         world.keys[(job.spec.tenant, job.key)] = job.id
     if isinstance(job.phase, Queued):
-        world.queue.add(job)
+        world.enqueue(job)
     elif isinstance(job.phase, ACTIVE):
         for lease in job.phase.run.leases:
             world.fleet.occupy(lease.slot, job.id, job.spec.ask, lease.tasks, lease.devices)
-        world.charge(job.spec, job.phase.run.leases)
+        run = job.phase.run
+        world.charge(job.spec, run.leases, world.now, run.find_end(job.spec.limit_ms))
 
 
 def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
@@ -263,9 +287,9 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
         seats = list(tasks.seats(first, count, shared=job.spec.ask.gpu_milli > 0))
         for slot, begin, width in seats:
             world.fleet.occupy(slot, job.id, job.spec.ask, width, tasks.held_devices(begin, width))
-        world.charge(job.spec, [Lease(slot, width) for slot, _, width in seats])
+        world.charge(job.spec, [Lease(slot, width) for slot, _, width in seats], world.now)
     if tasks.counts[TaskPhase.QUEUED]:
-        world.queue.add(job)
+        world.enqueue(job)
 
 
 def _task_columns(tasks: Tasks) -> TaskColumns:
@@ -276,3 +300,7 @@ def _task_columns(tasks: Tasks) -> TaskColumns:
         tasks.slot.tobytes(),
         tasks.devices.tobytes(),
     )
+
+
+def _use_columns(tenant: str, family: str, uses: Uses) -> UseColumns:
+    return UseColumns(tenant, family, [bucket for bucket, _ in uses], [str(use) for _, use in uses])

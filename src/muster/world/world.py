@@ -1,8 +1,9 @@
 """The world: all that Muster knows, in memory, and the few primitives that change it.
 
-Jobs and tenants are frozen records in dicts; nodes and array tasks are columns. Queue, timers, sites, ledger and quotas
-are indexes over them and can always be rebuilt. The primitives come in pairs with exact inverses (`hold` and `release`,
-`hold_tasks` and `release_tasks`) and keep every index in step; `apply` and `Draft` are the only callers.
+Jobs, tenants and tiers are frozen records in dicts; nodes and array tasks are columns; use is kept by the hour. Queue,
+walk, timers, sites, ledger and quotas are indexes over them and can always be rebuilt. The primitives come in pairs
+with exact inverses (`hold` and `release`, `hold_tasks` and `release_tasks`) and keep every index in step; `apply` and
+`Draft` are the only callers.
 """
 
 from __future__ import annotations
@@ -10,23 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from msgspec.structs import replace
+
 from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, TaskPhase
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN, ROOT, Tenant
-from muster.units import Resources
+from muster.model.tier import TIERS, Tier
+from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
 from muster.world.pools import Pool
-from muster.world.queue import Queue, Shape
+from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
 from muster.world.sites import Site, Sites
 from muster.world.tasks import Tasks
 from muster.world.timers import Timers
+from muster.world.usage import Usage
+from muster.world.walk import Walk
 
-_INSIDE, _BORROWING = Standing.INSIDE, Standing.BORROWING
+_INSIDE, _OVER = Standing.INSIDE, Standing.OVER  # members are slow to look up
 
 
 class World:
@@ -50,7 +56,10 @@ class World:
         "seq",
         "sites",
         "tenants",
+        "tiers",
         "timers",
+        "usage",
+        "walk",
     )
 
     def __init__(self) -> None:
@@ -70,7 +79,10 @@ class World:
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
         self.keys: dict[tuple[str, str], int] = {}
-        self.queue = Queue()
+        self.tiers: dict[str, Tier] = TIERS.copy()
+        self.usage = Usage()
+        self.walk = Walk(self.usage, self.tenants)
+        self.queue = Queue(self.walk)
         self.timers = Timers()
 
     def hold(self, job: Job, run: Run, at: int) -> None:
@@ -78,19 +90,16 @@ class World:
         spec, leases = job.spec, run.leases
         for lease in leases:
             self.fleet.occupy(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
-        if len(leases) == 1:
-            self.ledger.charge(spec.tenant, self.sites.by_slot[lease.slot], spec.ask, spec.gang)
-        else:
-            self.charge(spec, leases)
+        self.charge(spec, leases, at, run.find_end(spec.limit_ms))
         if self.budgets.accounts:
             self._spend(job, leases, 1)
-        self.queue.remove(job)
+        self.dequeue(job)
         if spec.gang > 1:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
         phase = Starting(at, run)  # spelled out, for `replace` takes twice the time
-        self.jobs[job.id] = Job(job.id, spec, job.accepted_at, phase, run.epoch, job.failures, job.key)
+        self.jobs[job.id] = Job(job.id, spec, job.accepted_at, phase, run.epoch, job.failures, job.key, job.held)
 
-    def release(self, job: Job, after: Job) -> None:
+    def release(self, job: Job, after: Job, at: int) -> None:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""
         phase, spec = job.phase, job.spec
         if isinstance(phase, ACTIVE):
@@ -100,15 +109,17 @@ class World:
                 self._spend(job, phase.run.leases, -1)
             if job.id in self.budgets.prices:
                 self.budgets.drop_prices(job.id)
-            self._refund(spec, phase.run.leases)
+            self._refund(spec, phase.run.leases, at, phase.run.find_end(spec.limit_ms))
             self.ranks.pop(job.id, None)
         else:
-            self.queue.remove(job)
+            self.dequeue(job)
         self.put(after)
         if isinstance(after.phase, Queued):
-            self.queue.add(after)
+            self.enqueue(after)
 
-    def hold_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:
+    def hold_tasks(
+        self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int], at: int
+    ) -> None:
         """Give waiting tasks of an array, from `first` on, their places. The inverse of `release_tasks`."""
         tasks, ask = self.arrays[job.id], job.spec.ask
         begin = first
@@ -119,14 +130,14 @@ class World:
                 tasks.share_devices(first, count, ask.gpus, mask)
             first += count
         leases = list(map(Lease, slots, counts))
-        self.charge(job.spec, leases)
+        self.charge(job.spec, leases, at)
         if self.budgets.accounts:
             self._spend(job, leases, 1)
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
         if not tasks.counts[TaskPhase.QUEUED]:
-            self.queue.remove(job)
+            self.dequeue(job)
 
-    def release_tasks(self, job: Job, first: int, count: int, after: TaskPhase) -> None:
+    def release_tasks(self, job: Job, first: int, count: int, after: TaskPhase, at: int) -> None:
         """Take the places of a range back; its tasks are over, or wait again."""
         tasks, ask = self.arrays[job.id], job.spec.ask
         has_devices = bool(ask.gpus or ask.gpu_milli)
@@ -139,15 +150,42 @@ class World:
             self._spend(job, leases, -1)
         if job.id in self.budgets.prices:
             self.budgets.drop_prices(job.id, self._flavors_held(job.id))
-        self._refund(job.spec, leases)
+        self._refund(job.spec, leases, at)
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
-            self.queue.add(job)
+            self.enqueue(job)
         tasks.set_phase(first, count, after)
 
-    def charge(self, spec: Spec, leases: Sequence[Lease]) -> None:
-        """Note in the ledger that a job holds leases."""
+    def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
+        """Leases are in the ledger, and count as use from now on: predictably until `end`."""
+        tenant, ask = spec.tenant, spec.ask
         for site, tasks in self.sites.spread(leases):
-            self.ledger.charge(spec.tenant, site, spec.ask, tasks)
+            self.ledger.charge(tenant, site, ask, tasks)
+            self.usage.hold(tenant, site, ask, tasks, at, end)
+        self.walk.touched[tenant] = None
+
+    def enqueue(self, job: Job) -> None:
+        """A job waits, or some tasks of an array do: in its line, unless it is held."""
+        if not job.held:
+            self.queue.add(job, self.tiers[job.spec.tier].rank)
+
+    def dequeue(self, job: Job) -> None:
+        """Nothing of a job waits any longer."""
+        if not job.held:
+            self.queue.remove(job)
+
+    def set_held(self, job: Job, held: bool) -> None:
+        """Keep a job out of its line, or let it back in."""
+        waits = bool(self.arrays[job.id].counts[TaskPhase.QUEUED]) if job.spec.array else isinstance(job.phase, Queued)
+        if waits:
+            self.dequeue(job)
+        after = self.jobs[job.id] = replace(job, held=held)
+        if waits:
+            self.enqueue(after)
+
+    def set_tier(self, name: str, tier: Tier) -> None:
+        """Say what a tier is; whoever waits in it stands where its rank says."""
+        self.tiers[name] = tier
+        self.queue.rerank(name, tier.rank)
 
     def join(
         self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN, devices: tuple[str, ...] = ()
@@ -208,7 +246,8 @@ class World:
         self.ledger.adopt(name, tenant.parent)
         self._rebudget(name, before, tenant)
         self.quotas.forget_tenants()
-        self.wake_parked()
+        self.queue.regrow()
+        self.wake_outside()
 
     def drop_tenant(self, name: str) -> None:
         """Take a tenant out of the tree."""
@@ -216,7 +255,8 @@ class World:
         self.ledger.adopt(name, ROOT)
         self._rebudget(name, before, OPEN)
         self.quotas.forget_tenants()
-        self.wake_parked()
+        self.queue.regrow()
+        self.wake_outside()
 
     def recount_spending(self) -> None:
         """What everybody spends is what is held."""
@@ -225,7 +265,7 @@ class World:
     def turn_budget(self, account: Account, since: int) -> None:
         """A new period of a budget began: who waited for it is worth a try."""
         self.budgets.turn(account, since)
-        self.wake_parked()
+        self.wake_outside()
 
     def put(self, job: Job) -> None:
         """Replace a job's record and note what its phase implies for the timers."""
@@ -235,7 +275,7 @@ class World:
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
         """Replace a job's phase and nothing else."""
-        after = Job(job.id, job.spec, job.accepted_at, phase, job.epoch, job.failures, job.key)
+        after = Job(job.id, job.spec, job.accepted_at, phase, job.epoch, job.failures, job.key, job.held)
         self.put(after)
         return after
 
@@ -265,23 +305,24 @@ class World:
         name = self.fleet.flavor(slot)
         return self.flavors.get(name) or Flavor(name)
 
-    def may_start(self, tenant: str, site: Site, shape: Shape) -> bool:
-        """Whether the quota lets one more gang of a shape start on a site: what may not be evicted may not borrow."""
-        standing = self.quotas.standing(tenant, site, shape.ask, shape.gang)
-        return standing is _INSIDE or (standing is _BORROWING and shape.evictable)
+    def standing_on(self, site: Site, line: Line) -> Standing:
+        """Where a line would stand with one more gang on a site: what may not be evicted may not borrow."""
+        shape = line.shape
+        standing = self.quotas.standing(line.tenant, site, shape.ask, shape.gang)
+        return standing if standing is _INSIDE or shape.evictable else _OVER
 
-    def is_within_quota(self, tenant: str, shape: Shape) -> bool:
-        """Whether the quota lets one more gang of a shape start on some site."""
-        return any(self.may_start(tenant, site, shape) for site in self.sites.inhabited(shape.ask))
+    def standing_of(self, line: Line) -> Standing:
+        """The best that a line would stand with one more gang, on whatever site."""
+        return min((self.standing_on(site, line) for site in self.sites.inhabited(line.shape.ask)), default=_INSIDE)
 
-    def wake_parked(self) -> None:
-        """Bring back all that the quota lets through now."""
-        for tenant in list(self.queue.parked):
+    def wake_outside(self) -> None:
+        """Let everybody stand as well as they do now."""
+        for tenant in list(self.queue.outside):
             self.wake_tenant(tenant)
 
     def wake_tenant(self, tenant: str) -> None:
-        """Bring back what the tenant's quota lets through now."""
-        self.queue.wake_for_quota(tenant, partial(self.is_within_quota, tenant))
+        """Let a tenant's lines stand as well as they do now."""
+        self.queue.wake_for_quota(tenant, self.standing_of)
 
     def count_over(self) -> int:
         """How many jobs are over and still here."""
@@ -292,7 +333,7 @@ class World:
         twin = self.fork_places()
         twin.accepted, twin.retired = self.accepted, self.retired
         twin.jobs, twin.keys = self.jobs.copy(), self.keys.copy()
-        twin.queue, twin.timers = self.queue.fork(), self.timers.fork()
+        twin.queue, twin.timers = self.queue.fork(twin.walk), self.timers.fork()
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
         return twin
@@ -302,10 +343,13 @@ class World:
         something could start, and however many wait, as cheap."""
         twin = World()
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
-        twin.flavors, twin.tenants = self.flavors.copy(), self.tenants.copy()
+        twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
         twin.budgets = self.budgets.fork(twin.ledger)
         twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites, twin.budgets)
+        twin.usage = self.usage.fork()
+        twin.walk = Walk(twin.usage, twin.tenants)
+        twin.queue = Queue(twin.walk)
         return twin
 
     def _vacate(self, slot: int, job: Job, tasks: int, devices: int) -> None:
@@ -316,24 +360,24 @@ class World:
         if vector is None:
             self.sites.give_back(slot, ask, tasks)
             return
-        self.queue.wake_for_room(vector)
-        if self.queue.parked and len(self.sites.all) > 1:
+        self.queue.wake_for_room(slot, vector)
+        if self.queue.outside and len(self.sites.all) > 1:
             self._wake_on_site(self.sites.by_slot[slot])
 
     def _wake_on_site(self, site: Site) -> None:
-        """There is more room on a site: some may have been parked for want of it where their quota lets them."""
-        for tenant in list(self.queue.parked):
-            self.queue.wake_for_quota(tenant, partial(self.may_start, tenant, site))
+        """There is more room on a site: some may stand outside for want of it where they would stand better."""
+        for tenant in list(self.queue.outside):
+            self.queue.wake_for_quota(tenant, partial(self.standing_on, site))
 
-    def _refund(self, spec: Spec, leases: Sequence[Lease]) -> None:
-        if len(leases) == 1:
-            (lease,) = leases
-            self.ledger.refund(spec.tenant, self.sites.by_slot[lease.slot], spec.ask, lease.tasks)
-        else:
-            for site, tasks in self.sites.spread(leases):
-                self.ledger.refund(spec.tenant, site, spec.ask, tasks)
-        if self.queue.parked:
-            for name in self.quotas.find_kin(spec.tenant, self.queue.parked):
+    def _refund(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
+        """The inverse of `charge`: what is given back may let others start."""
+        tenant, ask = spec.tenant, spec.ask
+        for site, tasks in self.sites.spread(leases):
+            self.ledger.refund(tenant, site, ask, tasks)
+            self.usage.hold(tenant, site, ask, -tasks, at, end)
+        self.walk.touched[tenant] = None
+        if self.queue.outside:
+            for name in self.quotas.find_kin(spec.tenant, self.queue.outside):
                 self.wake_tenant(name)
 
     def _spend(self, job: Job, leases: Sequence[Lease], sign: int) -> None:
@@ -368,4 +412,4 @@ class World:
         """A node is what it is now: what is healthy changed, and so may what the quota lets through."""
         self.sites.count(self.fleet, slot, 1)
         self.quotas.forget_nodes()
-        self.wake_parked()
+        self.wake_outside()

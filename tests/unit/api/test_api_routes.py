@@ -159,6 +159,19 @@ def test_cancel(scene: Scene) -> None:
     assert scene.call("POST", "/v1/jobs/9/cancel").status == 404
 
 
+def test_a_job_is_held_released_and_requeued(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",), held=True)))
+    assert scene.call("GET", "/v1/jobs/1").json["held"]
+    assert scene.call("GET", "/v1/jobs/1/why").json["code"] == "M208"
+    assert scene.call("POST", "/v1/jobs/1/release").status == 200
+    assert scene.call("GET", "/v1/jobs/1").json["phase"] == "starting"
+    assert scene.call("POST", "/v1/jobs/1/hold").status == 200
+    assert scene.call("POST", "/v1/jobs/1/requeue").status == 202
+    scene.follower.happen(Exited(1, 1, 143))
+    assert scene.call("GET", "/v1/jobs/1/why").json["code"] == "M208"
+    assert scene.call("POST", "/v1/jobs/9/hold").status == 404
+
+
 def test_nodes_and_tenants(scene: Scene) -> None:
     line = {"family": "gpu", "limit": 2_000_000}
     assert scene.call("PUT", "/v1/tenants/lab/vision", {"lines": [line]}).status == 200

@@ -48,7 +48,14 @@ OUR_MODULES = {
         "muster.model.reason",
         "muster.model.record",
     ),
-    *("muster.model.spec", "muster.sdk", "muster.sdk.client", "muster.sdk.errors", "muster.sdk.exchange"),
+    *(
+        "muster.model.spec",
+        "muster.model.tier",
+        "muster.sdk",
+        "muster.sdk.client",
+        "muster.sdk.errors",
+        "muster.sdk.exchange",
+    ),
     *("muster.sdk.paths", "muster.sdk.transport", "muster.sdk.whereabouts", "muster.units", "muster.units.amounts"),
     *("muster.units.times", "muster.wire", "muster.wire.views"),
 }

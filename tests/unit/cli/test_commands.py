@@ -274,6 +274,17 @@ def test_nodes_show_what_is_free(serve: Serve, capsys: pytest.CaptureFixture[str
     assert output_of(capsys, "nodes").splitlines()[1].split() == ["n1", "up", "6/8", "62.5/64", "512Mi/1Gi", "1"]
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("hold", "job 7 is held"), ("release", "job 7 is released"), ("requeue", "job 7 goes back to the queue")],
+)
+def test_jobs_are_held_released_and_requeued(
+    serve: Serve, capsys: pytest.CaptureFixture[str], command: str, said: str
+) -> None:
+    serve({f"POST /v1/jobs/7/{command}": Submitted(7, 1), "GET /v1/jobs": JobPage([])})
+    assert output_of(capsys, command, "7").splitlines() == [said]
+
+
 def test_cancel_takes_several(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     serve(
         {

@@ -170,7 +170,7 @@ def test_a_retired_job_is_over_and_not_unknown(tmp_path: Path) -> None:
             await eventually(lambda: follower.is_led)
             codes = []
             for job in (1, 2):
-                reply = (await follower.cancel(job, "test")).reply
+                reply = (await follower.ask_of_job(Cancel(job, "test"))).reply
                 assert isinstance(reply, Refused)
                 codes.append(reply.reason.code)
             assert codes == [Code.ALREADY_OVER, Code.UNKNOWN_JOB]

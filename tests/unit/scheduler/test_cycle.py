@@ -1,4 +1,4 @@
-"""The cycle: first come, first served, held up by nobody who cannot start; reasons by the same arithmetic."""
+"""The cycle: whoever's turn it is, held up by nobody who cannot start; reasons by the same arithmetic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from muster.scheduler.reasons import explain, never_fits, quota_room
 from muster.testing.rig import Rig, spec
 
 
-def test_the_lowest_id_goes_first_whatever_its_shape() -> None:
+def test_the_smaller_one_goes_first_whatever_its_shape() -> None:
     rig = Rig(nodes=1)
     blocker = rig.submit(8)
     waiting = [rig.submit(4), rig.submit(2), rig.submit(4), rig.submit(1)]
@@ -72,7 +72,8 @@ def test_why_a_job_waits() -> None:
     why_late = explain(rig.world, rig.job(late))
     assert why_late is not None
     assert (why_late.reason.code, why_late.reason.needed, why_late.reason.available) == (Code.NO_ROOM, 2, 0)
-    assert (why_late.position, why_late.ahead, why_late.ahead_total.gpus) == (2, [poor], 8)
+    assert (why_late.position, why_late.ahead) == (1, []), "whoever is over its quota stands behind"
+    assert (why_poor.position, why_poor.ahead, why_poor.ahead_total.gpus) == (2, [late], 16)
     assert explain(rig.world, rig.job(1)) is None
 
 
@@ -90,10 +91,10 @@ def test_room_under_a_quota() -> None:
     rig = Rig(nodes=2)
     rig.tenant("a", gpus=7, cpu_milli=100_000)
     rig.submit(2, array=5, tenant="a")
-    assert quota_room(rig.world, rig.job(1), rig.world.site_of(0)) == 0
+    assert quota_room(rig.world, rig.job(1), rig.world.site_of(0), borrows=True) == 0
     rig.tenant("a", gpus=16)
     assert rig.world.ledger.held("a", "gpu") == 10_000_000
-    assert quota_room(rig.world, rig.job(1), rig.world.site_of(0)) == 3
+    assert quota_room(rig.world, rig.job(1), rig.world.site_of(0), borrows=True) == 3
 
 
 def test_what_never_fits_says_how_much_would() -> None:

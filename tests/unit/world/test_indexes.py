@@ -2,103 +2,131 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from muster.model.job import Job
 from muster.model.phase import Queued, Run, Running, Succeeded, TaskPhase
 from muster.testing.rig import Rig, spec
-from muster.world.queue import Queue
+from muster.world.queue import INSIDE, OVER, Queue, job_of
 from muster.world.seats import seats_on
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import Timers
+from muster.world.usage import Usage
+from muster.world.walk import Walk
+
+RANK = 200
 
 
-def job(number: int, gpus: int = 1, tenant: str = "a", gang: int = 1) -> Job:
-    return Job(number, spec(gpus, tenant=tenant, gang=gang), 0, Queued(0))
+def job(number: int, gpus: int = 1, tenant: str = "a", gang: int = 1, **fields: Any) -> Job:
+    return Job(number, spec(gpus, tenant=tenant, gang=gang, **fields), number, Queued(0))
 
 
 def queue_of(*jobs: Job) -> Queue:
-    queue = Queue()
+    queue = Queue(Walk(Usage(), {}))
     for item in jobs:
-        queue.add(item)
+        queue.add(item, RANK)
     return queue
 
 
 def test_everybody_waits_in_the_order_of_ids() -> None:
     queue = queue_of(job(5), job(2, 4), job(9, tenant="b"), job(1, gang=2), job(3))
-    assert list(queue.waiting()) == [1, 2, 3, 5, 9]
+    assert queue.waiting() == [1, 2, 3, 5, 9]
     queue.remove(job(3))
     queue.remove(job(2, 4))
-    assert list(queue.waiting()) == [1, 5, 9]
+    assert queue.waiting() == [1, 5, 9]
 
 
 def test_one_who_left_and_came_back_waits_once() -> None:
     queue = queue_of(job(1), job(2), job(3))
+    (line,) = [line for shape in queue.shapes.values() for line in shape.lines.values()]
     queue.remove(job(2))
-    queue.add(job(2))
+    queue.add(job(2), RANK)
+    assert line.ids() == [1, 2, 3]
     queue.remove(job(1))
-    assert list(queue.waiting()) == [2, 3]
+    assert queue.waiting() == line.ids() == [2, 3]
     queue.remove(job(2))
     queue.remove(job(3))
-    assert list(queue.waiting()) == []
+    assert queue.waiting() == []
     assert not queue.shapes
     assert not queue.awake
-    assert not queue.parked
+    assert not queue.outside
 
 
-def test_a_shape_offers_its_lowest_head_that_is_not_parked() -> None:
-    queue = queue_of(job(1, tenant="a"), job(2, tenant="b"), job(3, tenant="a"))
+def test_a_line_is_by_priority_and_then_by_id_and_knows_who_is_due() -> None:
+    queue = queue_of(job(4), job(1), job(3, priority=5), job(2, priority=-5), job(6, priority=5))
     (shape,) = queue.shapes.values()
-    first = shape.find_first()
-    assert first is not None
-    queue.park(first[1])
-    second = shape.find_first()
-    assert second is not None
-    assert (first[0], second[0]) == (1, 2)
-    queue.wake_for_quota("a", lambda _: True)
-    again = shape.find_first()
-    assert again is not None
-    assert again[0] == 1
+    (line,) = shape.lines.values()
+    assert line.ids() == [3, 6, 1, 4, 2]
+    assert job_of(line.first(since=0)) == 3
+    queue.remove(job(3, priority=5))
+    queue.remove(job(1))
+    assert job_of(line.first(since=0)) == 6
+    assert line.first(since=6) < line.first(since=5), "accepted at 6, it is due then"
+
+
+def test_a_shape_keeps_its_lines_in_bands() -> None:
+    queue = queue_of(job(1), job(2, tenant="b"), job(3, tier="critical"))
+    (shape,) = queue.shapes.values()
+    queue.restand(shape.lines[("a", "standard")], OVER)
+    assert sorted(shape.bands) == [(INSIDE, RANK, "critical"), (INSIDE, RANK, "standard"), (OVER, RANK, "standard")]
+    queue.rerank("standard", 7)
+    assert sorted(shape.bands) == [(INSIDE, 7, "standard"), (INSIDE, RANK, "critical"), (OVER, 7, "standard")]
+    queue.wake_for_quota("a", lambda _: INSIDE)
+    assert sorted(shape.bands) == [(INSIDE, 7, "standard"), (INSIDE, RANK, "critical")]
+    assert not queue.outside
 
 
 def test_sleepers_wake_for_what_they_could_use() -> None:
     queue = queue_of(job(1, 2), job(2, 8))
-    for shape in list(queue.awake.values()):
+    for shape in list(queue.awake):
         queue.sleep(shape)
-    queue.wake_for_room((4, 1000, 2**30))
-    assert [shape.ask.gpus for shape in queue.awake.values()] == [2]
+    queue.wake_for_room(0, (4, 1000, 2**30))
+    assert [shape.ask.gpus for shape in queue.awake] == [2]
     queue.wake_all()
     assert len(queue.awake) == 2
 
 
-def test_a_parked_line_stays_parked_when_others_join_it() -> None:
+def test_whoever_joins_a_shape_that_did_not_fit_does_not_wake_it() -> None:
+    queue = queue_of(job(1))
+    for shape in list(queue.awake):
+        queue.sleep(shape)
+    queue.add(job(2, tenant="b"), RANK)
+    assert not queue.awake
+
+
+def test_a_parked_line_stays_parked_when_others_join_it_and_a_new_line_wakes_its_shape() -> None:
     queue = queue_of(job(5))
     (shape,) = queue.shapes.values()
-    queue.park(shape.lines["a"])
-    queue.sleep(shape)
-    queue.add(job(3))
-    assert shape.find_first() is None
-    assert queue.awake == {}
-    queue.wake_for_quota("a", lambda _: False)
-    assert shape.find_first() is None
+    queue.restand(shape.lines[("a", "standard")], OVER)
+    queue.sleep_all()
+    queue.add(job(3), RANK)
+    assert not queue.awake
+    queue.wake_for_quota("a", lambda _: OVER)
+    assert not queue.awake
+    queue.add(job(6, tenant="b"), RANK)
+    assert list(queue.awake) == [shape]
 
 
-def test_many_heads_are_not_kept_for_ever() -> None:
-    queue = queue_of(*(job(number) for number in range(1, 1000)))
+def test_who_left_is_not_kept_for_ever() -> None:
+    queue = queue_of(*(job(number, priority=number % 2) for number in range(1, 1000)))
     (shape,) = queue.shapes.values()
-    for number in range(1, 999):
-        queue.remove(job(number))
-    assert len(shape.heads) < 200
-    assert list(queue.waiting()) == [999]
+    (line,) = shape.lines.values()
+    for number in range(2, 999):
+        queue.remove(job(number, priority=number % 2))
+    assert len(line.heap) < 200
+    assert line.ids() == [1, 999]
 
 
 def test_a_forked_queue_is_independent() -> None:
     queue = queue_of(job(1), job(2, tenant="b"))
     (shape,) = queue.shapes.values()
-    queue.park(shape.lines["a"])
-    twin = queue.fork()
-    twin.wake_for_quota("a", lambda _: True)
+    queue.restand(shape.lines[("a", "standard")], OVER)
+    twin = queue.fork(Walk(Usage(), {}))
+    twin.wake_for_quota("a", lambda _: INSIDE)
     twin.remove(job(2, tenant="b"))
-    assert shape.lines["a"].parked
-    assert list(queue.waiting()) == [1, 2]
+    assert shape.lines[("a", "standard")].band[0] == OVER
+    assert queue.waiting() == [1, 2]
+    assert twin.waiting() == [1]
 
 
 def test_spans_of_tasks() -> None:

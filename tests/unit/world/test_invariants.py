@@ -21,6 +21,7 @@ from muster.world.arena import AT_NODES, AT_POOLS, FREE_CPU, PARTS, POOL_PLANES
 from muster.world.auditor import Auditor
 from muster.world.index import shelve
 from muster.world.invariants import check_same, check_world, fold
+from muster.world.queue import OVER
 from muster.world.world import World
 
 
@@ -132,7 +133,17 @@ def repeat_an_id(world: World) -> None:
 def park_without_reason(world: World) -> None:
     for shape in world.queue.shapes.values():
         for line in shape.lines.values():
-            world.queue.park(line)
+            world.queue.restand(line, OVER)
+
+
+def charge_twice(world: World) -> None:
+    world.usage.step("default", "gpu", 1, world.now)
+
+
+def stand_elsewhere(world: World) -> None:
+    for shape in world.queue.shapes.values():
+        for line in shape.lines.values():
+            line.band = (OVER, 0, line.band[2])
 
 
 def claim_a_device_twice(world: World) -> None:
@@ -172,7 +183,9 @@ DAMAGE: dict[Callable[[World], None], str] = {
     seat_a_task_that_is_over: "a task has a place if and only if it holds one",
     requeue_without_the_queue: "the queue is everybody who waits",
     repeat_an_id: "job ids rise",
-    park_without_reason: "a parked line is over its quota",
+    park_without_reason: "a line stands no worse than its quota says",
+    charge_twice: "use follows from what is held",
+    stand_elsewhere: "a line stands no worse than its quota says",
     claim_a_device_twice: "no device is in two nodes",
     lack_what_was_never_there: "a node lacks only what it joined with",
     free_what_is_lacking: "free is capacity minus what is held",
@@ -288,7 +301,7 @@ WRONG: dict[str, tuple[str, list[fact.Fact]]] = {
         [NODE, fact.NodeBarred(0, Bar(BarKind.CORDON, "me", "", 0)), fact.NodeUnbarred(0, BarKind.CORDON, "you")],
     ),
     "a gang that ends by a drain": (
-        "a drain ends nothing",
+        "what is sent back to the queue does not end",
         [
             NODE,
             fact.Accepted(1, spec()),
@@ -298,7 +311,7 @@ WRONG: dict[str, tuple[str, list[fact.Fact]]] = {
         ],
     ),
     "a task that ends by a drain": (
-        "a drain ends nothing",
+        "what is sent back to the queue does not end",
         [
             NODE,
             fact.Accepted(1, spec(array=2)),

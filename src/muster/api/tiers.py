@@ -1,0 +1,57 @@
+"""Tiers over HTTP: which there are, and what each is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.jobs import CAUSE, answer_response, read_response, read_world
+from muster.api.params import read_body
+from muster.api.problems import JsonResponse
+from muster.control.follower import Follower
+from muster.control.views import view_tiers
+from muster.model.event import SetTier
+from muster.model.reason import Refused
+from muster.model.tier import RANK_MAX, Tier
+from muster.units import AMOUNT_MAX
+from muster.wire.views import TierView
+
+
+class TierBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tier as a client sends it."""
+
+    rank: Annotated[int, msgspec.Meta(ge=0, le=RANK_MAX)]
+    longest_wait_ms: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX)]
+
+
+_tier_decoder: Final = msgspec.json.Decoder(TierBody)
+
+
+class Tiers:
+    """The routes below /v1/tiers."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self.routes = [
+            Route("/v1/tiers", self.tiers, methods=["GET"]),
+            Route("/v1/tiers/{name:path}", self.set_tier, methods=["PUT"]),
+        ]
+
+    async def tiers(self, request: Request) -> Response:
+        """Every tier."""
+        world = await read_world(request, self._follower)
+        return read_response(world, view_tiers(world))
+
+    async def set_tier(self, request: Request) -> Response:
+        """Name a tier, or change what it is."""
+        body = await read_body(request, _tier_decoder, "tier")
+        name = request.path_params["name"]
+        answer = await self._follower.ask(SetTier(name, Tier(body.rank, body.longest_wait_ms), CAUSE))
+        if isinstance(answer.reply, Refused):
+            return answer_response(answer, 200)
+        view = TierView(name, body.rank, body.longest_wait_ms)
+        return JsonResponse(view, headers={"Muster-Seq": str(answer.seq)})

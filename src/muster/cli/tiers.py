@@ -1,0 +1,45 @@
+"""`muster tiers` and `tier set`: which classes of service there are, who goes first, and how long a job may wait."""
+
+from __future__ import annotations
+
+import click
+
+from muster.cli.printing import print_json, print_table
+from muster.sdk.client import Client
+from muster.units import parse_count, parse_duration, show_duration
+
+
+@click.command()
+@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
+def tiers(output: str) -> None:
+    """List tiers, whoever goes first on top."""
+    with Client() as client:
+        views = client.tiers()
+    if output == "json":
+        print_json(views)
+    elif output == "name":
+        click.echo("".join(f"{view.name}\n" for view in views), nl=False)
+    else:
+        rows = [(view.name, str(view.rank), show_duration(view.longest_wait_ms)) for view in views]
+        print_table(("TIER", "RANK", "DUE AFTER"), rows)
+
+
+@click.group()
+def tier() -> None:
+    """Set what a tier is."""
+
+
+@tier.command("set")
+@click.argument("name")
+@click.option("--rank", required=True, metavar="N", help="The lower one goes first.")
+@click.option("--due-after", required=True, metavar="TIME", help="How long a job may wait before it is due: 90m or 2d.")
+def set_tier(name: str, rank: str, due_after: str) -> None:
+    """Name a tier, or change what it is: muster tier set batch --rank 400 --due-after 7d"""
+    number, span_ms = parse_count(rank, "rank"), parse_duration(due_after)
+    with Client() as client:
+        client.set_tier(name, number, span_ms)
+        client.settle()
+    click.echo(f"tier {name} has rank {number}; a job is due after {show_duration(span_ms)}")
+
+
+COMMANDS = {"tiers": tiers, "tier": tier}

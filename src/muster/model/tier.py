@@ -1,0 +1,35 @@
+"""Tiers: the ordered classes of service that a job names. An admin sets them; three are there from the beginning.
+
+A tier says who goes before whom, whoever they belong to, and how long a job may wait before it is due. Nothing else is
+compared across tenants: `priority` orders the jobs of one tenant among each other.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from muster.model.record import Record
+from muster.units import DAY_MS, HOUR_MS
+
+TIERS_MAX: Final = 64
+RANK_MAX: Final = 1_000_000
+PRIORITY_MAX: Final = 1000
+STANDARD: Final = "standard"
+
+
+class Tier(Record, frozen=True):
+    """A class of service: a lower rank goes first; of two with one rank, the name that sorts first.
+
+    Whoever has waited for `longest_wait_ms` is due, and goes first among the jobs of its tenant in this tier.
+    """
+
+    rank: int
+    longest_wait_ms: int
+
+
+TIERS: Final = {
+    "critical": Tier(100, 4 * HOUR_MS),
+    STANDARD: Tier(200, DAY_MS),
+    "opportunistic": Tier(300, 7 * DAY_MS),
+}
+"""The tiers of a world in which nobody set any."""

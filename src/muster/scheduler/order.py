@@ -1,0 +1,119 @@
+"""order: whose turn it is. The order is a walk, and each step of it is decided before the next is looked at.
+
+    1  band      work inside its guarantee, then borrowing work; of those, the lowest rank of tier
+    2  tenant    down the tree, at each node the child with the smallest weighted share: see `muster.world.tour`
+    3  leaf      by priority, then whoever is due, the oldest first, then who asks for less, then by id
+
+Priority never compares tenants, and being due never crosses a tier. Shares, lines and bands are kept by the world; here
+they are only read. In a cycle nothing is given back: shares grow, lines move to later bands and shapes fall asleep, so
+a band is gone through once, and whoever has nothing more to start in it is not met again. Whether anybody fits is not
+decided here; but who certainly does not is not asked.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heapreplace
+from typing import Final
+
+from muster.world.fleet import Fleet
+from muster.world.queue import OVER, LeafKey, Line, Shape, job_of
+from muster.world.tour import Tour
+from muster.world.world import World
+
+IN_VAIN_MAX: Final = 4
+"""How many are met in vain, since their shapes fell asleep meanwhile, before a new tour leaves them out."""
+HOPELESS_MAX: Final = 8
+"""How many shapes are looked at after each start: with more, it is cheaper to let those fail whose turn comes."""
+
+
+class Round:
+    """The choices of one cycle: band after band, and in each a tour of those who wait with a shape that is awake.
+    `_lines` are those of each tenant that was met, in our band; who was accepted by `_since` is due in it."""
+
+    __slots__ = ("_band", "_lines", "_now", "_since", "_tour", "_world")
+
+    def __init__(self, world: World, now: int) -> None:
+        self._world = world
+        self._now = now
+        self._band = (-1, 0, "")
+        self._since = 0
+        self._lines: dict[str, list[tuple[LeafKey, Line]]] = {}
+        self._tour: Tour | None = None
+
+    def find_next(self) -> tuple[Line, int] | None:
+        """Whose turn it is, and with which job; None if nobody may start who is worth a try."""
+        awake, in_vain = self._world.queue.awake, 0
+        while awake and (tour := self._tour or self._set_out()) is not None:
+            tenant = tour.find_first()
+            if tenant is not None and (found := self._find_line(tenant)) is not None:
+                return found
+            if tenant is None or in_vain == IN_VAIN_MAX:
+                self._tour, in_vain = None, 0
+            else:
+                tour.drop()
+                in_vain += 1
+        return None
+
+    def serve(self, tenant: str) -> None:
+        """Whose turn it was has got a place."""
+        self._drop_hopeless()
+        if self._tour is not None and self._world.queue.awake:
+            self._tour.serve(tenant)
+
+    def _set_out(self) -> Tour | None:
+        """A tour of the first band that somebody stands in who is worth a try: none before where we are has any."""
+        awake, walk = self._world.queue.awake, self._world.walk
+        bands = [key for shape in awake for key in shape.bands if key[0] != OVER]
+        if not bands:
+            return None
+        self._band = band = min(bands)
+        self._since = self._now - self._world.tiers[band[2]].longest_wait_ms
+        self._lines = {}
+        met = [shape.bands[band].met() for shape in awake if band in shape.bands]
+        walk.settle(self._now)
+        self._tour = Tour(walk, (met[0] if len(met) == 1 else frozenset().union(*met)).__contains__)
+        return self._tour
+
+    def _find_line(self, tenant: str) -> tuple[Line, int] | None:
+        """Of a tenant's lines in our band, the one whose job is first, and that job. A line that was served stands
+        where its next job does, which is never before; one that sleeps or stands elsewhere now is not met again."""
+        lines = self._lines.get(tenant)
+        if lines is None:
+            lines = self._lines[tenant] = self._gather(tenant)
+        while lines:
+            first, line = lines[0]
+            if line.shape not in self._world.queue.awake or line.band != self._band or not line.heap:
+                heappop(lines)
+            elif (at := line.first(self._since)) != first:
+                heapreplace(lines, (at, line))
+            else:
+                return line, job_of(first)
+        return None
+
+    def _gather(self, tenant: str) -> list[tuple[LeafKey, Line]]:
+        """A tenant's lines in our band that are worth a try, as a heap by their first job."""
+        found = []
+        for shape in self._world.queue.awake:
+            band = shape.bands.get(self._band)
+            if band is not None and (line := band.lines.get(tenant)) is not None:
+                found.append((line.first(self._since), line))
+        heapify(found)
+        return found
+
+    def _drop_hopeless(self) -> None:
+        """Let shapes sleep that the slots which woke them have no room for any more: most of them, after a start."""
+        awake, fleet = self._world.queue.awake, self._world.fleet
+        if len(awake) > HOPELESS_MAX:
+            return
+        for shape in [shape for shape in awake if shape.freed is not None and not _has_room(fleet, shape)]:
+            self._world.queue.sleep(shape)
+
+
+def _has_room(fleet: Fleet, shape: Shape) -> bool:
+    """Whether one task of a shape could fit where something came free, by its plain amounts."""
+    ask = shape.ask
+    for slot in shape.freed or ():
+        free = fleet.find_free(slot)
+        if free and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
+            return True
+    return False

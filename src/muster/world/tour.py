@@ -1,0 +1,106 @@
+"""A tour: one walk down the tree after another, as long as nothing is given back.
+
+Whoever is served has a larger share than before, and nobody has a smaller one. So nobody has to be sorted again: the
+children of a node are taken in the order that they had; whoever was served waits beside them, in a heap, until its new
+share is the smallest. A tour costs what it meets. It does not know what anybody waits for: who has nothing to start is
+dropped by the caller, and not met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from typing import TypeAlias
+
+from muster.model.tenant import ROOT
+from muster.world.walk import OWN, Siblings, Step, Walk
+
+IsMet: TypeAlias = Callable[[str], bool]
+"""Whether anybody is to be met at a node or below it."""
+
+
+class Level:
+    """The children of one node: those who still stand as they stood, and those who were served."""
+
+    __slots__ = ("_next", "_rest", "_served")
+
+    def __init__(self, siblings: Siblings, is_met: IsMet) -> None:
+        self._rest: Iterator[Step] = map(siblings.steps.__getitem__, filter(is_met, siblings.names()))
+        self._next = next(self._rest, None)
+        self._served: list[Step] = []
+
+    def find_first(self) -> Step | None:
+        """Whoever has the smallest share."""
+        if self._served and (self._next is None or self._served[0] < self._next):
+            return self._served[0]
+        return self._next
+
+    def replace_first(self, step: Step | None) -> None:
+        """Whoever had it has another one now, or is not met again."""
+        if self._served and (self._next is None or self._served[0] < self._next):
+            heappop(self._served)
+        else:
+            self._next = next(self._rest, None)
+        if step is not None:
+            heappush(self._served, step)
+
+
+class Tour:
+    """Whose turn it is among those who are to be met. The walk must be settled, and stay as it is.
+
+    `_trail` are the levels on the way to whose turn it is, `_changes` what tenants were charged since the walk was
+    settled, and `_grown` the same of all below a node; neither is needed right below the root.
+    """
+
+    __slots__ = ("_changes", "_grown", "_is_met", "_levels", "_trail", "_walk")
+
+    def __init__(self, walk: Walk, is_met: IsMet) -> None:
+        self._walk = walk
+        self._is_met = is_met
+        self._levels: dict[str, Level] = {}
+        self._trail: list[Level] = []
+        self._changes: dict[str, int] = {}
+        self._grown: dict[str, int] = {}
+
+    def find_first(self) -> str | None:
+        """The tenant whose turn it is; None if there is nobody left."""
+        self._trail.clear()
+        node = ROOT
+        while (level := self._levels.get(node) or self._find_level(node)) is not None:
+            step = level.find_first()
+            if step is not None:
+                self._trail.append(level)
+                node = step[1]
+                if self._walk.is_flat:
+                    return node
+            elif not self._trail:
+                return None
+            else:
+                self._trail[-1].replace_first(None)
+                self._trail.clear()
+                node = ROOT
+        return node.removeprefix(OWN)
+
+    def drop(self) -> None:
+        """Whose turn it is has nothing to start."""
+        self._trail[-1].replace_first(None)
+
+    def serve(self, tenant: str) -> None:
+        """Whose turn it is was charged for a start."""
+        walk, path = self._walk, self._walk.path(tenant)
+        if len(path) == 1:
+            self._trail[0].replace_first((walk.charge(tenant) // path[0][1], tenant))
+            return
+        change = walk.change(tenant)
+        more = change - self._changes.get(tenant, 0)
+        self._changes[tenant] = change
+        for level, (node, weight) in zip(self._trail, path, strict=True):
+            grown = self._grown[node] = self._grown.get(node, 0) + more
+            level.replace_first(((walk.total(node) + grown) // weight, node))
+
+    def _find_level(self, node: str) -> Level | None:
+        siblings = self._walk.find_children(node)
+        if siblings is None:
+            return None
+        level = self._levels[node] = Level(siblings, self._is_met)
+        return level

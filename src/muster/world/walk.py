@@ -1,0 +1,211 @@
+"""The walk: down the tree of tenants, at each node to the child with the smallest share of use.
+
+The share of a node is the charge of all below it, over its weight; of equal ones the name that sorts first goes first.
+A tenant with children and with work of its own is met among its children as one child more, of weight 1. The children
+of each node that somebody waits below stand in one list; whoever's charge changed is moved in it before the next walk,
+and all are looked at again with the hour. The walk knows who waits, but not for what.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from muster.model.tenant import OPEN, ROOT, Tenant
+from muster.world.usage import BUCKET_MS, Usage
+
+OWN: Final = "\0"
+"""Before the name of a tenant with children: its own work, which is met before theirs if the shares are equal."""
+FEW: Final = 8
+"""Up to which part of a list (an eighth) its members are moved one by one; else it is sorted again."""
+
+Step: TypeAlias = tuple[int, str]
+"""A share and a name: the smaller one is met first."""
+Path: TypeAlias = tuple[tuple[str, int], ...]
+"""The nodes from a child of the root down to a tenant's own work, each with its weight."""
+
+
+class Siblings:
+    """The children of one node that somebody waits below, by name and in order."""
+
+    __slots__ = ("_moves", "_names", "_steps", "steps")
+
+    def __init__(self) -> None:
+        self.steps: dict[str, Step] = {}
+        self._moves: list[tuple[Step | None, Step | None]] = []
+        self._steps: list[Step] = []
+        self._names: list[str] = []
+
+    def stand(self, name: str, step: Step | None) -> None:
+        """Let a child stand here from now on; nobody waits below it if `step` is None."""
+        old = self.steps.get(name)
+        if step is not None:
+            self.steps[name] = step
+        elif old is not None:
+            del self.steps[name]
+        if step != old:
+            self._moves.append((old, step))
+
+    def names(self) -> list[str]:
+        """Their names, whoever is met first on top."""
+        if self._moves:
+            if len(self._moves) * FEW > len(self._steps):
+                self._steps = sorted(self.steps.values())
+                self._names = [name for _, name in self._steps]
+            else:
+                for old, new in self._moves:
+                    self._move(old, new)
+            self._moves.clear()
+        return self._names
+
+    def _move(self, old: Step | None, new: Step | None) -> None:
+        if old is not None:
+            place = bisect_left(self._steps, old)
+            del self._steps[place]
+            del self._names[place]
+        if new is not None:
+            place = bisect_left(self._steps, new)
+            self._steps.insert(place, new)
+            self._names.insert(place, new[1])
+
+
+class Walk:
+    """`touched` are the tenants that may stand elsewhere than they do. In a tree that `is_flat` all are right below the
+    root. `_waiting` counts the lines of each tenant, and `_below` those of each node; `_charges` and `_totals` are the
+    charges of both when they were last looked at."""
+
+    __slots__ = (
+        "_below",
+        "_bucket",
+        "_charges",
+        "_parents",
+        "_paths",
+        "_siblings",
+        "_tenants",
+        "_totals",
+        "_usage",
+        "_waiting",
+        "is_flat",
+        "touched",
+    )
+
+    def __init__(self, usage: Usage, tenants: Mapping[str, Tenant]) -> None:
+        self._usage = usage
+        self._tenants = tenants
+        self._waiting: dict[str, int] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """The tree or the hour is another one: everybody is looked at again before the next walk."""
+        self.touched = dict.fromkeys((*self._usage.accounts, *self._waiting))
+        self._bucket = -1
+        self._parents = frozenset(tenant.parent for tenant in self._tenants.values())
+        self._below: dict[str, int] = {}
+        self._charges: dict[str, int] = {}
+        self._totals: dict[str, int] = {}
+        self._siblings: dict[str, Siblings] = {ROOT: Siblings()}
+        self._paths: dict[str, Path] = {}
+        self.is_flat = self._parents <= {ROOT}
+        for tenant, lines in self._waiting.items() if not self.is_flat else ():
+            self._count(tenant, lines)
+
+    def path(self, tenant: str) -> Path:
+        """The way from the root to a tenant."""
+        return self._paths.get(tenant) or self._find_path(tenant)
+
+    def join(self, tenant: str) -> None:
+        """A tenant has one line more."""
+        lines = self._waiting.get(tenant, 0)
+        self._waiting[tenant] = lines + 1
+        if not lines:
+            self.touched[tenant] = None
+        if not self.is_flat:
+            self._count(tenant, 1)
+
+    def leave(self, tenant: str) -> None:
+        """A tenant has one line less."""
+        lines = self._waiting[tenant] - 1
+        if lines:
+            self._waiting[tenant] = lines
+        else:
+            del self._waiting[tenant]
+            self.touched[tenant] = None
+        if not self.is_flat:
+            self._count(tenant, -1)
+
+    def has_others(self, tenant: str) -> bool:
+        """Whether anybody but a tenant waits."""
+        return len(self._waiting) > (tenant in self._waiting)
+
+    def find_children(self, node: str) -> Siblings | None:
+        """The children of a node, if it has any that somebody waits below. The walk must be settled."""
+        return self._siblings.get(node)
+
+    def charge(self, tenant: str) -> int:
+        """A tenant's charge in the hour in which the walk was settled."""
+        account = self._usage.accounts.get(tenant)
+        return 0 if account is None else account.charge(self._bucket)
+
+    def total(self, node: str) -> int:
+        """The charge of all below a node when the walk was settled."""
+        found = self._totals.get(node)
+        return self.charge(node) if found is None else found
+
+    def change(self, tenant: str) -> int:
+        """By how much a tenant that is not right below the root is charged more since the walk was settled."""
+        return self.charge(tenant) - self._charges.get(tenant, 0)
+
+    def in_order(self, tenants: Iterable[str], now: int) -> Iterator[str]:
+        """Tenants in the order in which they would be met if nobody's share changed, whether they wait or not."""
+        self.settle(now)
+        ways = {name: [(self.total(node) // weight, node) for node, weight in self.path(name)] for name in tenants}
+        return iter(sorted(ways, key=ways.__getitem__))
+
+    def settle(self, now: int) -> None:
+        """Let everybody stand where they belong."""
+        bucket = now // BUCKET_MS
+        if bucket != self._bucket:
+            self.reset()
+            self._bucket = bucket
+        accounts, waiting, top = self._usage.accounts, self._waiting, self._siblings[ROOT]
+        for tenant in self.touched:
+            path = self._paths.get(tenant) or self._find_path(tenant)
+            if len(path) > 1:
+                self._climb(tenant, path)
+            elif tenant not in waiting:
+                top.stand(tenant, None)
+            else:
+                account = accounts.get(tenant)
+                top.stand(tenant, (0 if account is None else account.charge(bucket) // path[0][1], tenant))
+        self.touched.clear()
+
+    def _climb(self, tenant: str, path: Path) -> None:
+        """Correct all nodes from the root to a tenant."""
+        change = self.change(tenant)
+        self._charges[tenant] = self._charges.get(tenant, 0) + change
+        parent = ROOT
+        for node, weight in path:
+            total = self._totals[node] = self._totals.get(node, 0) + change
+            siblings = self._siblings.get(parent) or self._siblings.setdefault(parent, Siblings())
+            siblings.stand(node, (total // weight, node) if self._below.get(node) else None)
+            parent = node
+
+    def _count(self, tenant: str, change: int) -> None:
+        path = self._paths.get(tenant) or self._find_path(tenant)
+        if len(path) > 1:
+            self.touched[tenant] = None
+            for node, _ in path:
+                self._below[node] = self._below.get(node, 0) + change
+
+    def _find_path(self, tenant: str) -> Path:
+        own = [(OWN + tenant, 1)] if tenant in self._parents else []
+        found = self._paths[tenant] = (*reversed([*self._above(tenant)]), *own)
+        return found
+
+    def _above(self, tenant: str) -> Iterator[tuple[str, int]]:
+        """A tenant and all above it but the root, each with its weight."""
+        while tenant != ROOT:
+            record = self._tenants.get(tenant, OPEN)
+            yield tenant, record.weight
+            tenant = record.parent

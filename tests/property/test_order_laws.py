@@ -1,0 +1,106 @@
+"""Laws of the order, in words, over random histories."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from muster.model.tenant import Tenant
+from muster.units import HOUR_MS, MINUTE_MS
+from muster.world.tour import Tour
+from muster.world.usage import BUCKET_MS, BUCKETS_KEPT, WEIGHT_BITS, WEIGHTS, Usage
+from muster.world.walk import Walk
+
+Hold: TypeAlias = tuple[str, int, int, int, int | None]
+"""A tenant holds an amount from an instant on for so long, and may have a limit."""
+
+TENANTS = ("x", "y", "z", "lab", "root-leaf")
+TREE = {"lab": Tenant(weight=2), "x": Tenant("lab", 3), "y": Tenant("lab"), "z": Tenant("y", 5)}
+HOLDS = st.lists(
+    st.tuples(
+        st.sampled_from(TENANTS),
+        st.integers(1, 10**6),
+        st.integers(0, 300 * HOUR_MS),
+        st.integers(0, 40 * HOUR_MS),
+        st.none() | st.integers(1, 60 * HOUR_MS),
+    ),
+    max_size=12,
+)
+LAWFUL = settings(derandomize=True, deadline=None, max_examples=150)
+
+
+def play(holds: list[Hold], until: int, readings: frozenset[int] = frozenset()) -> Usage:
+    """All that happens until an instant, in order; it is read after the steps with these numbers, now and ahead."""
+    usage = Usage()
+    steps = [(at, tenant, amount, _end(at, limit)) for tenant, amount, at, _, limit in holds]
+    steps += [(at + span, tenant, -amount, _end(at, limit)) for tenant, amount, at, span, limit in holds]
+    for number, (at, tenant, amount, end) in enumerate(sorted(steps, key=lambda step: (step[0], -step[2], step[1]))):
+        if at <= until:
+            usage.step(tenant, "gpu", amount, at, end)
+            if number in readings:
+                for name in TENANTS:
+                    usage.charge(name, at)
+                    usage.charge(name, at + 26 * HOUR_MS)
+                    usage.decayed(name, at + MINUTE_MS)
+    return usage
+
+
+def _end(at: int, limit: int | None) -> int | None:
+    return None if limit is None else at + limit
+
+
+@LAWFUL
+@given(HOLDS, st.integers(0, 400 * HOUR_MS), st.frozensets(st.integers(0, 23)))
+def test_decayed_use_does_not_depend_on_how_often_it_is_read(
+    holds: list[Hold], at: int, readings: frozenset[int]
+) -> None:
+    read, unread = play(holds, at, readings), play(holds, at)
+    for name in TENANTS:
+        for later in (at, at + HOUR_MS, at + 26 * HOUR_MS):
+            assert read.decayed(name, later) == unread.decayed(name, later)
+            assert read.charge(name, later) == unread.charge(name, later)
+    assert list(read.books(at)) == list(unread.books(at))
+
+
+@LAWFUL
+@given(HOLDS, st.integers(0, 400 * HOUR_MS))
+def test_use_is_what_was_held_to_the_last_millisecond(holds: list[Hold], at: int) -> None:
+    usage = play(holds, at)
+    now = at // BUCKET_MS
+    for name in TENANTS:
+        wanted = 0
+        for tenant, amount, begin, span, _ in holds:
+            for bucket in range(max(0, now - BUCKETS_KEPT), now + 1) if tenant == name else ():
+                low, high = max(begin, bucket * BUCKET_MS), min(begin + span, at, (bucket + 1) * BUCKET_MS)
+                wanted += amount * max(0, high - low) * WEIGHTS[now - bucket]
+        assert usage.decayed(name, at) == wanted >> WEIGHT_BITS
+
+
+@LAWFUL
+@given(HOLDS, st.lists(st.tuples(st.sampled_from(TENANTS), st.integers(1, 10**6)), max_size=8))
+def test_a_tour_meets_whom_a_new_walk_would_meet(holds: list[Hold], starts: list[tuple[str, int]]) -> None:
+    """Whoever is served meanwhile, at whatever depth of the tree; and whoever is dropped is not met again."""
+    now = 400 * HOUR_MS
+    usage = play(holds, now)
+    walk = Walk(usage, TREE)
+    for name in TENANTS:
+        walk.join(name)
+    walk.settle(now)
+    nodes = {node for name in TENANTS for node, _ in walk.path(name)}
+    tour, left = Tour(walk, nodes.__contains__), list(TENANTS)
+    for name, amount in starts:
+        anew = Walk(usage, TREE)
+        for other in left:
+            anew.join(other)
+        met = tour.find_first()
+        assert met == next(anew.in_order(left, now), None)
+        if met is None:
+            return
+        if name == met and len(left) > 1:
+            tour.drop()
+            left.remove(met)
+        else:
+            usage.step(met, "gpu", amount, now)
+            tour.serve(met)
