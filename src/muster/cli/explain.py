@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from muster.cli.printing import print_json, print_table, show_ago, show_ask, show_end
+from muster.model.reason import Code
 from muster.sdk.client import Client
 from muster.units import show_instant, show_resources
 from muster.wire.views import JobView, Story, WhyView
@@ -22,15 +23,16 @@ def why(job: int, output: str) -> None:
         view = client.why(job)
         if output == "json":
             print_json(view)
-        elif view.position:
-            _print_waiting(view)
-        else:
+        elif view.code == Code.NOT_WAITING:
             _print_other(client.show(job))
+        else:
+            _print_waiting(view)
 
 
 def _print_waiting(view: WhyView) -> None:
     click.echo(f"job {view.job} is {view.words} [{view.code}]")
-    click.echo(f"  place in the line: {view.position}")
+    if view.position:
+        click.echo(f"  place in the line: {view.position}")
     for other in view.ahead:
         tasks = f"{other.tasks} x {show_ask(other.ask)}"
         click.echo(f"  ahead: job {other.job} of {other.tenant}, {tasks}")

@@ -102,6 +102,8 @@ def complete_reason(places: World, found: tuple[Spec, WhyView] | None) -> WhyVie
     if found is None:
         return None
     spec, view = found
+    if view.code == Code.HELD:
+        return view  # nothing but its release would start it
     options, offer = view_options(places, spec)
     return msgspec.structs.replace(view, options=options, offer=offer)
 

@@ -74,7 +74,7 @@ class Opening(Record, frozen=True):
 
 def find_options(world: World, job: Job) -> list[Option]:
     """For each field the least change that starts a waiting job now; nothing if no single change does."""
-    return find_changes(world, job.spec) if is_waiting(world, job) else []
+    return find_changes(world, job.spec) if is_waiting(world, job) and not job.held else []
 
 
 def find_changes(world: World, spec: Spec) -> list[Option]:

@@ -113,7 +113,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "waiting for its guarantee: tenant {detail} spent {amount} of {limit} and may not borrow (budget {subject})",
         "wait for the tenant's other jobs or for the next period (`muster tenants`), or have the budget raised",
     ),
-    Code.HELD: Words("job {needed} is held", "let it start with `muster release {needed}`"),
+    Code.HELD: Words("held: it starts nothing until it is released", "let it start with `muster release {needed}`"),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
         "the {subject} was written by a newer Muster ({detail})", "upgrade this Muster; the file was not touched"

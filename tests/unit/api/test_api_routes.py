@@ -162,7 +162,8 @@ def test_cancel(scene: Scene) -> None:
 def test_a_job_is_held_released_and_requeued(scene: Scene) -> None:
     scene.follower.happen(Submit(Spec(("train",), held=True)))
     assert scene.call("GET", "/v1/jobs/1").json["held"]
-    assert scene.call("GET", "/v1/jobs/1/why").json["code"] == "M208"
+    why = scene.call("GET", "/v1/jobs/1/why").json
+    assert (why["code"], why.get("options", []), why["fix"]) == ("M208", [], "let it start with `muster release 1`")
     assert scene.call("POST", "/v1/jobs/1/release").status == 200
     assert scene.call("GET", "/v1/jobs/1").json["phase"] == "starting"
     assert scene.call("POST", "/v1/jobs/1/hold").status == 200

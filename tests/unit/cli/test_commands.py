@@ -166,6 +166,15 @@ def test_avail_of_no_fleet_says_so(serve: Serve, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == "no node has reported yet\n"
 
 
+def test_why_of_a_held_job_says_so(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    held = WhyView(7, "queued", "M208", "held: it starts nothing until it is released", "let it start")
+    serve({"GET /v1/jobs/7/why": held})
+    assert output_of(capsys, "why", "7").splitlines() == [
+        "job 7 is held: it starts nothing until it is released [M208]",
+        "help: let it start",
+    ]
+
+
 def test_why_of_a_running_job_says_where_and_since(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     serve({"GET /v1/jobs/7/why": WhyView(7, "running", "M203", "job 7 is not waiting"), "GET /v1/jobs/7": RUNNING})
     assert output_of(capsys, "why", "7").startswith("job 7 does not wait: it is running on n1, for ")

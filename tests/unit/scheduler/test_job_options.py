@@ -34,6 +34,12 @@ def test_fewer_tasks_or_fewer_gpus_each() -> None:
     assert options_of(rig, wide) == [Option("gang", 4, 3), Option("gpus", 4, 3)]
 
 
+def test_nothing_is_offered_to_a_job_that_is_held() -> None:
+    rig = Rig(nodes=1)
+    rig.submit(6)
+    assert options_of(rig, rig.submit(4, held=True)) == []
+
+
 def test_cpu_and_memory_are_lowered_alone_and_in_steps() -> None:
     """One node with 64 cores and 256 GiB; 10.05 cores and 100.5 GiB are taken."""
     rig = Rig(nodes=1)
