@@ -50,9 +50,10 @@ def job_of(key: LeafKey) -> int:
 
 class Line:
     """The waiting jobs of one tenant, tier and shape: the top of `heap` is the head, and never one who has left. Ids
-    rise with time, so of one priority the head is also the oldest, and due before the others are."""
+    rise with time, so of one priority the head is also the oldest, and due before the others are. A fork shares what
+    it has with the original until one of them changes."""
 
-    __slots__ = ("_accepted", "band", "heap", "shape", "tenant")
+    __slots__ = ("_accepted", "_is_shared", "band", "heap", "shape", "tenant")
 
     def __init__(self, tenant: str, band: BandKey, shape: Shape) -> None:
         self.tenant = tenant
@@ -60,17 +61,22 @@ class Line:
         self.shape = shape
         self.heap: list[int] = []
         self._accepted: dict[int, int] = {}
+        self._is_shared = False
 
     def __len__(self) -> int:
         return len(self._accepted)
 
     def add(self, job: Job) -> None:
         """Join, at the place that priority and id give."""
+        if self._is_shared:
+            self._unshare()
         self._accepted[job.id] = job.accepted_at
         heappush(self.heap, (PRIORITY_MAX - job.spec.priority) << _ID_BITS | job.id)
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
+        if self._is_shared:
+            self._unshare()
         accepted, heap = self._accepted, self.heap
         del accepted[job]
         while heap and heap[0] & _ID_MASK not in accepted:
@@ -101,9 +107,13 @@ class Line:
     def fork(self, shape: Shape) -> Line:
         """An independent copy inside `shape`."""
         twin = Line(self.tenant, self.band, shape)
-        twin.heap = self.heap.copy()
-        twin._accepted = self._accepted.copy()
+        twin.heap, twin._accepted = self.heap, self._accepted
+        twin._is_shared = self._is_shared = True
         return twin
+
+    def _unshare(self) -> None:
+        self.heap, self._accepted = self.heap.copy(), self._accepted.copy()
+        self._is_shared = False
 
     def _key(self, place: int, since: int) -> LeafKey:
         job = place & _ID_MASK
@@ -322,7 +332,7 @@ class Queue:
         for shape in twin.shapes.values():
             for line in shape.lines.values():
                 twin._line_of.update(dict.fromkeys(line.jobs(), line))
-                walk.join(line.tenant)
+        walk.follow(self._walk)
         return twin
 
     def _close(self, line: Line) -> None:

@@ -114,6 +114,11 @@ class Walk:
         """The way from the root to a tenant."""
         return self._paths.get(tenant) or self._find_path(tenant)
 
+    def follow(self, other: Walk) -> None:
+        """The same wait as in another walk."""
+        self._waiting = other._waiting.copy()
+        self.reset()
+
     def join(self, tenant: str) -> None:
         """A tenant has one line more."""
         lines = self._waiting.get(tenant, 0)
