@@ -57,7 +57,7 @@ def plot_of(
 
 class QuotaBooks:
     """`held` is what each tenant itself holds, `used` what it holds with all below it; `healthy` and `free` are what
-    there is on healthy nodes, and what nobody holds of it."""
+    there is on healthy nodes, and what nobody holds of it. What a tree says is looked up once per tree."""
 
     def __init__(self) -> None:
         self.tenants: dict[str, Tenant] = {}
@@ -69,6 +69,8 @@ class QuotaBooks:
         self._plots: dict[int, Plot] = {}
         self._healthy: dict[Key, int] = {}
         self._free: dict[Key, int] = {}
+        self._lines: dict[Account, Line] = {}
+        self._claims: dict[Account, int] = {}
 
     def set_tenant(self, name: str, tenant: Tenant | None) -> None:
         """A tenant changed, or is out of the tree: sum everything up again."""
@@ -77,6 +79,7 @@ class QuotaBooks:
         else:
             self.tenants[name] = tenant
         self._below = children_of(self.tenants)
+        self._lines, self._claims = {}, {}
         self.has_owners = any(line.guaranteed for each in self.tenants.values() for line in each.lines)
         self._touched.update(dict.fromkeys(self._used))
         self._used = {}
@@ -148,11 +151,17 @@ class QuotaBooks:
         require(not kept or free >= kept, _KEPT, f"{tenant} in {key}: {free} free, {kept} kept")
 
     def _line(self, name: str, key: Key) -> Line:
-        return find_line(self.tenants.get(name, OPEN), *key) or Line(*key)
+        known = self._lines.get((name, *key))
+        if known is None:
+            known = self._lines[(name, *key)] = find_line(self.tenants.get(name, OPEN), *key) or Line(*key)
+        return known
 
     def _claim(self, name: str, key: Key) -> int:
-        own = self._line(name, key).guaranteed
-        return own or sum(self._claim(child, key) for child in self._below.get(name, ()))
+        known = self._claims.get((name, *key))
+        if known is None:
+            below = sum(self._claim(child, key) for child in self._below.get(name, ()))
+            known = self._claims[(name, *key)] = self._line(name, key).guaranteed or below
+        return known
 
     def _share_out(self, key: Key) -> Tree:
         """What each tenant is guaranteed with the hardware that there is, and how much of that is no child's."""
