@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
+TESTS ?= not soak
 
 .PHONY: setup check lint types contracts fast test demo bench soak lock clean
 
@@ -31,7 +32,7 @@ fast: setup
 	$(BIN)/pytest -q -m "not slow and not soak"
 
 test: setup
-	$(BIN)/pytest -q -m "not soak"
+	$(BIN)/pytest -q -m "$(TESTS)"
 
 demo: setup
 	$(BIN)/python examples/demo.py
