@@ -140,6 +140,12 @@ def test_many_storms(seed: int) -> None:
 
 
 @pytest.mark.slow
+def test_a_week_of_a_thousand_nodes_keeps_every_law() -> None:
+    report = run_simulation(SimOptions(nodes=1000, days=7, seed=1, inspect_every=5000))
+    assert report.accepted == sum(report.outcomes.values()) > 20_000
+
+
+@pytest.mark.soak
 def test_a_month_of_a_thousand_nodes_keeps_every_law() -> None:
     """What it is like and what it costs stands in docs/reference/soak.md."""
     report = run_simulation(SimOptions(nodes=1000, days=30, seed=1, inspect_every=5000))
