@@ -6,6 +6,7 @@ from pathlib import Path
 
 from muster.model import fact
 from muster.testing.rig import Rig
+from muster.testing.worked_tables import read_table
 from muster.units import MINUTE_MS
 from muster.world.usage import WEIGHT_BITS
 
@@ -14,10 +15,7 @@ WAITING = (("vision", 3), ("speech", 2), ("maps", 1))
 
 
 def rows() -> list[list[str]]:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    start = lines.index("| starts | share of language | of vision | of maps | of speech |")
-    table = [line for line in lines[start + 2 :] if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    return read_table(PAGE, "starts | share of language")
 
 
 def start(gpus: int) -> tuple[list[str], list[int]]:

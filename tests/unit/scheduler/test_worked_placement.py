@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from muster.scheduler.fit import find_gang
+from muster.testing.worked_tables import read_table
 from muster.units import Resources
 from muster.world.fleet import Fleet
 
@@ -13,16 +14,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "placement.md"
 GIB = 2**30
 
 
-def rows(first: str) -> list[list[str]]:
-    """The rows of the table whose heading begins with a word."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {first} |"))
-    table: list[list[str]] = []
-    for line in lines[start + 2 :]:
-        if not line.startswith("|"):
-            return table
-        table.append([cell.strip() for cell in line.strip("|").split("|")])
-    return table
+def rows(heading: str) -> list[list[str]]:
+    return read_table(PAGE, heading)
 
 
 def make_fleet() -> Fleet:

@@ -13,22 +13,15 @@ from muster.model.reason import Code, Done
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount, show_amount
 from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig, spec
+from muster.testing.worked_tables import read_table
 from muster.units import HOUR_MS, MICRO, Resources
 from muster.world.quota import Standing
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "quota.md"
 
 
-def rows(first: str) -> list[list[str]]:
-    """The rows of the table whose heading begins with a word."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith(f"| {first} |"))
-    table: list[list[str]] = []
-    for line in lines[start + 2 :]:
-        if not line.startswith("|"):
-            return table
-        table.append([cell.strip() for cell in line.strip("|").split("|")])
-    return table
+def rows(heading: str) -> list[list[str]]:
+    return read_table(PAGE, heading)
 
 
 def make_rig() -> Rig:
