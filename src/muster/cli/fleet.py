@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from muster.cli.bars import show_bars
-from muster.cli.printing import print_fields, print_json, print_table
+from muster.cli.printing import print_fields, print_for_programs, print_json, print_table
 from muster.model.node import UNITS_ONE, Flavor
 from muster.sdk.client import Client
 from muster.units import parse_money, show_bytes, show_cpus, show_money, show_resources
@@ -27,11 +27,9 @@ def nodes(output: str, phase: str | None, **wanted: str) -> None:
     """List nodes and what is free on them."""
     with Client() as client:
         views = client.nodes(phase=phase or "", **wanted)
-    if output == "json":
-        print_json(views)
-    elif output == "name":
-        click.echo("".join(f"{view.name}\n" for view in views), nl=False)
-    elif not views:
+    if print_for_programs(output, views):
+        return
+    if not views:
         click.echo("no node is like that" if phase or any(wanted.values()) else "no node has reported yet", err=True)
     else:
         _print_columns(_HEADS, [_node_row(view) for view in views])
@@ -119,11 +117,9 @@ def flavors(context: click.Context, output: str) -> None:
         return
     with Client() as client:
         views = client.flavors()
-    if output == "json":
-        print_json(views)
-    elif output == "name":
-        click.echo("".join(f"{view.name}\n" for view in views), nl=False)
-    elif not views:
+    if print_for_programs(output, views):
+        return
+    if not views:
         click.echo("no flavor yet: one appears with its first node or with `muster flavors set`", err=True)
     else:
         heads = ("FLAVOR", "FAMILY", "UNITS", "PRICE", "NODES", "DEVICES", "FREE")

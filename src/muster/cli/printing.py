@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import click
 import msgspec
@@ -50,6 +50,24 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
 def print_json(value: object) -> None:
     """The API's JSON, on one line."""
     click.echo(msgspec.json.encode(value))
+
+
+class Named(Protocol):
+    """What has a name to be called by."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def print_for_programs(output: str, views: Sequence[Named]) -> bool:
+    """A listing as JSON or as bare names, if that is the format; False if a person reads it."""
+    if output == "json":
+        print_json(views)
+    elif output == "name":
+        click.echo("".join(f"{view.name}\n" for view in views), nl=False)
+    else:
+        return False
+    return True
 
 
 def show_ago(at_ms: int) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 import click
 import msgspec
 
-from muster.cli.printing import print_json, print_table
+from muster.cli.printing import print_for_programs, print_table
 from muster.model.budget import Budget, parse_budget, show_budget, show_spending
 from muster.model.tenant import CPU, GPU, Line, Tenant, name_line, parse_amount, show_amount
 from muster.sdk.client import Client
@@ -33,11 +33,9 @@ def tenants(output: str) -> None:
     """List tenants, their quotas and their use."""
     with Client() as client:
         views = client.tenants()
-    if output == "json":
-        print_json(views)
-    elif output == "name":
-        click.echo("".join(f"{view.name}\n" for view in views), nl=False)
-    elif not views:
+    if print_for_programs(output, views):
+        return
+    if not views:
         click.echo("no tenant yet: one appears with its first job or with `muster quota set`", err=True)
     else:
         _print_tenants(views)

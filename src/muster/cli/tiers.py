@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from muster.cli.printing import print_json, print_table
+from muster.cli.printing import print_for_programs, print_table
 from muster.sdk.client import Client
 from muster.units import parse_count, parse_duration, show_duration
 
@@ -15,11 +15,7 @@ def tiers(output: str) -> None:
     """List tiers, whoever goes first on top."""
     with Client() as client:
         views = client.tiers()
-    if output == "json":
-        print_json(views)
-    elif output == "name":
-        click.echo("".join(f"{view.name}\n" for view in views), nl=False)
-    else:
+    if not print_for_programs(output, views):
         rows = [(view.name, str(view.rank), show_duration(view.longest_wait_ms)) for view in views]
         print_table(("TIER", "RANK", "DUE AFTER"), rows)
 
