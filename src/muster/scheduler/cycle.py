@@ -3,7 +3,7 @@
     1  order     whose turn it is among the shapes that are worth a try: see `muster.scheduler.order`
     2  fit       a shape that does not fit sleeps; what could run behind it is not held up
     3  quota     a line that has no room where it stands as its band says moves to the next one, and somebody else's
-                 turn may come first; one that is over its quota wherever there is room is parked
+                 turn may come first; one that is over its quota wherever there is room stands outside
     4  place     on a draft, all of a gang or none of it
     5  commit    one fact for gangs in a row, one for each range of an array
 

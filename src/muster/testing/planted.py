@@ -299,7 +299,7 @@ def stale_wakeup() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quota_never_wakes() -> Iterator[None]:
-    """A tenant that gives something back stays parked."""
+    """A tenant that gives something back stays outside its quota."""
     with mock.patch.object(World, "wake_tenant", return_value=None):
         yield
 
