@@ -28,7 +28,6 @@ from muster.scheduler.options import (
     looser,
     relax,
 )
-from muster.scheduler.reasons import is_waiting
 from muster.units import Resources
 from muster.world.snapshot import digest
 from muster.world.world import World
@@ -91,7 +90,7 @@ def starts(world: World, spec: Spec) -> bool:
 
 
 def waiting_of(world: World) -> list[Job]:
-    return [job for job in world.jobs.values() if is_waiting(world, job)]
+    return [job for job in world.jobs.values() if world.is_waiting(job)]
 
 
 @LAWFUL

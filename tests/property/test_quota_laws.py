@@ -28,7 +28,7 @@ from muster.model.node import Flavor, Place, Traits
 from muster.model.phase import ACTIVE
 from muster.model.reason import Code
 from muster.model.tenant import CPU, FLEET, GPU, GPU_ONE, MEMORY, OPEN, ROOT, Line, Tenant
-from muster.scheduler.reasons import explain, is_waiting
+from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
 from muster.world.ledger import Account, Ledger
@@ -337,7 +337,7 @@ def test_an_accepted_job_could_start_if_it_were_alone(seed: int) -> None:
     would start, unless others keep what it would have to borrow, or a budget is of nothing."""
     rig = list(histories(seed, quiet=True))[-1]
     for job in rig.world.jobs.values():
-        if is_waiting(rig.world, job):
+        if rig.world.is_waiting(job):
             alone = idle_twin(rig.world)
             number = alone.submit(
                 ask=job.spec.ask, gang=job.spec.gang, tenant=job.spec.tenant, evictable=job.spec.evictable
@@ -372,5 +372,5 @@ def test_the_histories_are_worth_something() -> None:
             seen["keeps"] += any(fund.has_keepers for fund in funds)
             seen["impaired"] += any(fund.root.whole < fund.root.claim for fund in funds)
             seen["borrowing"] += any(fund.root.used() > fund.root.whole > 0 for fund in funds)
-            seen["waiting"] += any(is_waiting(world, job) for job in world.jobs.values())
+            seen["waiting"] += any(world.is_waiting(job) for job in world.jobs.values())
     assert all(count > 40 for count in seen.values()), seen

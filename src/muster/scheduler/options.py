@@ -24,7 +24,6 @@ from muster.model.reason import Code
 from muster.model.record import Record
 from muster.model.spec import ANYWHERE, GANG_MAX, Spec
 from muster.scheduler.fit import count_room, find_gang, widest_room
-from muster.scheduler.reasons import is_waiting
 from muster.scheduler.within import NOWHERE, places_of, pools_for
 from muster.units import Resources
 from muster.world.apply import apply
@@ -74,7 +73,7 @@ class Opening(Record, frozen=True):
 
 def find_options(world: World, job: Job) -> list[Option]:
     """For each field the least change that starts a waiting job now; nothing if no single change does."""
-    return find_changes(world, job.spec) if is_waiting(world, job) and not job.held else []
+    return find_changes(world, job.spec) if world.is_waiting(job) and not job.held else []
 
 
 def find_changes(world: World, spec: Spec) -> list[Option]:

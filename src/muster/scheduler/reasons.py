@@ -10,7 +10,6 @@ from typing import Final, cast
 import msgspec
 
 from muster.model.job import Job
-from muster.model.phase import Queued, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
@@ -39,19 +38,12 @@ class Waiting(msgspec.Struct, frozen=True):
 
 def explain(world: World, job: Job) -> Waiting | None:
     """Why a job, or part of an array, waits; None if nothing of it does."""
-    if job.held and is_waiting(world, job):
+    if job.held and world.is_waiting(job):
         return Waiting(Reason(Code.HELD, "job", needed=job.id), 0, [], Resources())
     position = find_position(world, job)
     if position is None:
         return None
     return Waiting(_dominant_reason(world, job), position.place, position.ahead, position.ahead_total)
-
-
-def is_waiting(world: World, job: Job) -> bool:
-    """Whether a job, or part of an array, waits."""
-    if job.spec.array:
-        return bool(world.arrays[job.id].counts[TaskPhase.QUEUED])
-    return isinstance(job.phase, Queued)
 
 
 def quota_room(world: World, job: Job, site: Site, *, borrows: bool) -> int:

@@ -175,12 +175,18 @@ class World:
 
     def set_held(self, job: Job, held: bool) -> None:
         """Keep a job out of its line, or let it back in."""
-        waits = bool(self.arrays[job.id].counts[TaskPhase.QUEUED]) if job.spec.array else isinstance(job.phase, Queued)
-        if waits:
+        is_waiting = self.is_waiting(job)
+        if is_waiting:
             self.dequeue(job)
         after = self.jobs[job.id] = replace(job, held=held)
-        if waits:
+        if is_waiting:
             self.enqueue(after)
+
+    def is_waiting(self, job: Job) -> bool:
+        """Whether a job, or part of an array, waits; in a line or held."""
+        if job.spec.array:
+            return bool(self.arrays[job.id].counts[TaskPhase.QUEUED])
+        return isinstance(job.phase, Queued)
 
     def set_tier(self, name: str, tier: Tier) -> None:
         """Say what a tier is; whoever waits in it stands where its rank says."""
