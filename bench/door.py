@@ -6,7 +6,6 @@ scheduling at all.
 
 from __future__ import annotations
 
-import gc
 from functools import partial
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 from bench.lag import lag_p99_ms
 from bench.load import NODE, Driver, make_kernel, make_submits, pass_through
 from bench.report import Metric, Result, cpu_seconds, median
+from muster.app.process import settle_memory
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.event import Event, Exited, Started, Submit
@@ -30,8 +30,7 @@ ROUNDS = 5
 
 def run(seed: int) -> Result:
     """Measure in interleaved rounds: the metrics are medians, the best rounds stand among the references."""
-    gc.freeze()
-    gc.set_threshold(50_000, 50, 1000)
+    settle_memory()
     rounds = [_round(seed + number) for number in range(ROUNDS)]
     middle = {name: median([figures[name] for figures in rounds]) for name in rounds[0]}
     metrics = {

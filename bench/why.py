@@ -2,7 +2,8 @@
 
 Timed is all that a follower does for it besides HTTP: the reason with its numbers, the place in the line and who is
 ahead, the copy that the question is put to, and the options, each proven. Some nodes have GPUs free and hardly a core,
-so that many a job has an option that must be proven. The reference is where the time goes.
+so that many a job has an option that must be proven. The garbage collector is set as in a server that has loaded its
+world. The reference is where the time goes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final
 from bench.cycle import fill, settle, waiting_of
 from bench.fleets import NODE, make_traits
 from bench.report import Metric, Result, median
+from muster.app.process import settle_memory
 from muster.control.views import complete_reason, find_reason
 from muster.kernel.kernel import Kernel
 from muster.model.event import NodeSeen
@@ -36,6 +38,7 @@ def run(seed: int) -> Result:
     kernel = Kernel(World())
     fill(kernel, dice)
     settle(kernel, [NodeSeen(f"starved-{number}", STARVED, traits=make_traits(0)) for number in range(32)])
+    settle_memory()
     world = kernel.world
     waiting = waiting_of(kernel)
     asked = [world.jobs[waiting[place * (len(waiting) - 1) // (ASKED - 1)]] for place in range(ASKED)]

@@ -4,16 +4,16 @@ In this walk nobody ends and nobody joins, everybody fits, and each start is cha
 is the order as it stands, and no promise: whoever fits goes, and ends and new jobs change the shares. It is not walked
 step by step. In a leaf the order is known; and of two children of a node, one goes before the other as long as its
 share, with all that went before from it, is the smaller one. So whoever is ahead in a child is the beginning of its
-list, and where that ends is found by its sums. It costs what waits, on read only.
+list, and where that ends is found by its sums. Jobs that only their numbers tell apart make one block, and none is
+looked into but the one in which a list ends. It costs what waits, on read only.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from heapq import nsmallest
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -22,13 +22,15 @@ from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.model.tenant import ROOT
 from muster.units import Resources
-from muster.world.queue import BandKey, Line, job_of
-from muster.world.usage import WEIGHT_BITS, amount_of, paid_until
+from muster.world.queue import BandKey, Line
+from muster.world.usage import WEIGHT_BITS, paid_until
 from muster.world.world import World
 
 AHEAD_SHOWN: Final = 5
 
 Leaves: TypeAlias = dict[str, list[Line]]
+Stretch: TypeAlias = tuple[Line, Collection[int]]
+"""Jobs of one line that only their numbers tell apart."""
 
 
 class Position(msgspec.Struct, frozen=True):
@@ -39,23 +41,29 @@ class Position(msgspec.Struct, frozen=True):
     ahead_total: Resources
 
 
+class Block(NamedTuple):
+    """Jobs of one tenant that go one after the other, by their numbers, and what their starts are charged in all."""
+
+    stretches: list[Stretch]
+    width: int
+    charge: int
+
+    def jobs(self) -> list[int]:
+        """All of them, in order."""
+        return sorted(chain(*(jobs for _, jobs in self.stretches)))
+
+
 class Turns(NamedTuple):
-    """The jobs below a child of some node, in order; `totals` are its charges before each of them, and after all."""
+    """The jobs below a child of some node, in order, as blocks; `totals` are its charges before each, and after all."""
 
     child: str
     weight: int
-    jobs: list[int]
+    blocks: list[Block]
     totals: list[int]
 
-    def count_before(self, share: int, child: str) -> int:
-        """How many of these come before a turn of another child, which comes at a share."""
-        bound = (share + (self.child < child)) * self.weight
-        return bisect_left(self.totals, bound, hi=len(self.jobs))
-
-    def first(self) -> Iterator[tuple[int, str, int, int]]:
-        """The first few turns: share, child, place, job."""
-        for place, job in enumerate(self.jobs[:AHEAD_SHOWN]):
-            yield self.totals[place] // self.weight, self.child, place, job
+    def share(self, total: int) -> int:
+        """The child's share when it was charged so much."""
+        return total // self.weight
 
 
 def find_position(world: World, job: Job) -> Position | None:
@@ -64,36 +72,108 @@ def find_position(world: World, job: Job) -> Position | None:
     if line is None:
         return None
     world.walk.settle(world.now)
-    mine, bands = _band_of(world, line), _leaves_by_band(world)
-    charged: dict[str, int] = {}
+    mine, bands = (world.standing_of(line), *line.band[1:]), _leaves_by_band(world)
+    desk = _Desk(world)
     first: list[int] = []
-    ahead: list[int] = []
+    ahead: list[Block] = []
     for band in sorted(band for band in bands if band <= mine):
-        turns = _Band(world, band, bands[band], charged).turns_at(ROOT)
+        turns = _Band(world, band, bands[band], desk).turns_at(ROOT)
         if band == mine:
-            turns = _cut(turns, job.id)
-        first += [turn[-1] for turn in nsmallest(AHEAD_SHOWN - len(first), chain(*(each.first() for each in turns)))]
-        ahead += chain(*(each.jobs for each in turns))
-    return Position(len(ahead) + 1, first, _sum_waiting(world, ahead))
+            turns = desk.cut(turns, job.id)
+        if len(first) < AHEAD_SHOWN:
+            few = nsmallest(AHEAD_SHOWN - len(first), chain(*(desk.first(each) for each in turns)))
+            first += [number for _, _, _, number in few]
+        ahead += chain(*(each.blocks for each in turns))
+    return Position(1 + sum(block.width for block in ahead), first, _sum_waiting(world, ahead))
 
 
-def _cut(turns: list[Turns], job: int) -> list[Turns]:
-    """What comes before a job's turn."""
-    own = next(each for each in turns if job in each.jobs)
-    place = own.jobs.index(job)
-    share = own.totals[place] // own.weight
-    counts = [place if each is own else each.count_before(share, own.child) for each in turns]
-    return [each._replace(jobs=each.jobs[:count]) for each, count in zip(turns, counts, strict=True)]
+class _Desk:
+    """Where blocks are charged and cut; `charged` is what the bands that went before were charged, by node. A job is
+    charged for all that waits of it as if it started now, on plain devices."""
+
+    def __init__(self, world: World) -> None:
+        self.charged: dict[str, int] = {}
+        self._world = world
+        self._least_ms = paid_until(world.now) - world.now
+
+    def make_block(self, stretches: list[Stretch]) -> Block:
+        """These jobs, charged: nearly all of a line alike."""
+        width = charge = 0
+        for line, jobs in stretches:
+            each = line.shape.size << WEIGHT_BITS
+            width += len(jobs)
+            charge += each * self._least_ms * len(jobs)
+            if line.uneven:
+                charge += sum(each * self._extra_ms(job) for job in line.uneven if job in jobs)
+        return Block(stretches, width, charge)
+
+    def single_out(self, block: Block) -> list[Block]:
+        """The jobs of a block one by one, in order."""
+        return [self._block_of([job]) for job in block.jobs()] if block.width > 1 else [block]
+
+    def first(self, turns: Turns) -> Iterator[tuple[int, str, int, int]]:
+        """The first few turns of a child: share, child, place, job."""
+        total = turns.totals[0]
+        for place, job in enumerate(islice(chain(*(block.jobs() for block in turns.blocks)), AHEAD_SHOWN)):
+            yield turns.share(total), turns.child, place, job
+            total += self._block_of([job]).charge
+
+    def cut(self, turns: list[Turns], job: int) -> list[Turns]:
+        """What comes before a job's turn."""
+        own, at = next(
+            (each, at)
+            for each in turns
+            for at, block in enumerate(each.blocks)
+            if any(job in jobs for _, jobs in block.stretches)
+        )
+        jobs = own.blocks[at].jobs()
+        before = self._block_of(jobs[: jobs.index(job)])
+        share = own.share(own.totals[at] + before.charge)
+        cut = [own._replace(blocks=[*own.blocks[:at], before])]
+        return cut + [self._cut_at(each, share, own.child) for each in turns if each is not own]
+
+    def _cut_at(self, turns: Turns, share: int, child: str) -> Turns:
+        """Those that come before a turn of another child, which comes at a share: of equal shares the name decides."""
+        bound = (share + (turns.child < child)) * turns.weight
+        count = bisect_left(turns.totals, bound, hi=len(turns.blocks))
+        if not count:
+            return turns._replace(blocks=[])
+        last, left = turns.blocks[count - 1], bound - turns.totals[count - 1]
+        return turns._replace(blocks=[*turns.blocks[: count - 1], self._cut_block(last, left)])
+
+    def _cut_block(self, block: Block, left: int) -> Block:
+        """Those that come before a block is charged so much: counted, if all of it are charged alike."""
+        if left > block.charge:
+            return block
+        sizes = {line.shape.size for line, _ in block.stretches}
+        if len(sizes) == 1 and not any(line.uneven for line, _ in block.stretches):
+            return self._block_of(block.jobs()[: -(-left * block.width // block.charge)])
+        singles = self.single_out(block)
+        totals = list(accumulate((single.charge for single in singles), initial=0))
+        return self._block_of(block.jobs()[: bisect_left(totals, left, hi=len(singles))])
+
+    def _block_of(self, jobs: list[int]) -> Block:
+        stretches: dict[Line, list[int]] = {}
+        for job in jobs:
+            stretches.setdefault(self._world.queue.line_of(job), []).append(job)
+        return self.make_block(list(stretches.items()))
+
+    def _extra_ms(self, number: int) -> int:
+        """For how much longer than others this one is charged."""
+        spec = self._world.jobs[number].spec
+        if spec.array:
+            return self._least_ms * (self._world.arrays[number].counts[TaskPhase.QUEUED] - 1)
+        return 0 if spec.limit_ms is None else max(0, spec.limit_ms - self._least_ms)
 
 
 class _Band:
-    """The turns of all who wait in one band; `charged` is what the bands before it were charged, by node."""
+    """The turns of all who wait in one band."""
 
-    def __init__(self, world: World, band: BandKey, leaves: Leaves, charged: dict[str, int]) -> None:
+    def __init__(self, world: World, band: BandKey, leaves: Leaves, desk: _Desk) -> None:
         self._world = world
         self._since = world.now - world.tiers[band[2]].longest_wait_ms
         self._leaves = leaves
-        self._charged = charged
+        self._desk = desk
         self._children: dict[str, dict[str, int]] = {}
         self._tenant_at: dict[str, str] = {}
         for tenant in leaves:
@@ -106,72 +186,54 @@ class _Band:
     def turns_at(self, node: str) -> list[Turns]:
         """The turns below each child of a node."""
         found: list[Turns] = []
+        charged = self._desk.charged
         for child, weight in self._children[node].items():
-            jobs, charges = self._jobs_at(child)
-            before = self._charged.get(child, 0)
-            totals = list(accumulate(charges, initial=self._world.walk.total(child) + before))
-            self._charged[child] = before + totals[-1] - totals[0]
-            found.append(Turns(child, weight, jobs, totals))
+            blocks, before = self._blocks_at(child), charged.get(child, 0)
+            start = self._world.walk.total(child) + before
+            totals = list(accumulate((block.charge for block in blocks), initial=start))
+            charged[child] = before + totals[-1] - start
+            found.append(Turns(child, weight, blocks, totals))
         return found
 
-    def _jobs_at(self, node: str) -> tuple[list[int], list[int]]:
-        """All below a node in order, and the charge of each."""
+    def _blocks_at(self, node: str) -> list[Block]:
+        """All below a node in order: those of several children take turns job by job."""
         tenant = self._tenant_at.get(node)
         if tenant is not None:
-            return self._jobs_of(tenant)
-        merged: list[tuple[int, str, int, int, int]] = []
+            return self._blocks_of(tenant)
+        merged: list[tuple[int, str, int, Block]] = []
         for each in self.turns_at(node):
-            shares = [total // each.weight for total in each.totals]
-            charges = [after - before for before, after in zip(each.totals, each.totals[1:], strict=False)]
-            names = [each.child] * len(charges)
-            merged += zip(shares, names, range(len(charges)), each.jobs, charges, strict=False)
-        merged.sort()
-        return [turn[3] for turn in merged], [turn[4] for turn in merged]
+            singles = list(chain(*(self._desk.single_out(block) for block in each.blocks)))
+            totals = accumulate((single.charge for single in singles), initial=each.totals[0])
+            for place, (single, total) in enumerate(zip(singles, totals, strict=False)):
+                merged.append((each.share(total), each.child, place, single))
+        return [single for _, _, _, single in sorted(merged)]
 
-    def _jobs_of(self, tenant: str) -> tuple[list[int], list[int]]:
-        lines, charges = self._leaves[tenant], dict[int, int]()
-        jobs = [job_of(key) for key in sorted(chain(*(line.keys(self._since) for line in lines)))]
-        for line in lines:
-            charges |= self._charges_of(line)
-        return jobs, list(map(charges.__getitem__, jobs))
-
-    def _charges_of(self, line: Line) -> dict[int, int]:
-        """What a start of all that waits of each job would be charged now, on plain devices."""
-        world, until = self._world, paid_until(self._world.now)
-        each = amount_of(line.shape.ask, line.shape.gang) << WEIGHT_BITS
-        charges = dict.fromkeys(line.ids(), each * (until - world.now))
-        for number in charges:
-            spec = world.jobs[number].spec
-            if spec.limit_ms is not None:
-                charges[number] = each * max(until - world.now, spec.limit_ms)
-            elif spec.array:
-                charges[number] *= world.arrays[number].counts[TaskPhase.QUEUED]
-        return charges
-
-
-def _band_of(world: World, line: Line) -> BandKey:
-    """Where a line stands now, not when it was last tried."""
-    return (world.standing_of(line), *line.band[1:])
+    def _blocks_of(self, tenant: str) -> list[Block]:
+        ranks: dict[int, list[Stretch]] = {}
+        for line in self._leaves[tenant]:
+            for rank, jobs in line.by_rank(self._since):
+                ranks.setdefault(rank, []).append((line, jobs))
+        return [self._desk.make_block(stretches) for _, stretches in sorted(ranks.items())]
 
 
 def _leaves_by_band(world: World) -> dict[BandKey, Leaves]:
+    """Everybody's lines, where they stand now and not when they were last tried."""
     bands: dict[BandKey, Leaves] = {}
     for shape in world.queue.shapes.values():
+        sites = world.sites.inhabited(shape.ask)
         for line in shape.lines.values():
-            bands.setdefault(_band_of(world, line), {}).setdefault(line.tenant, []).append(line)
+            band = (world.standing_among(sites, line), *line.band[1:])
+            bands.setdefault(band, {}).setdefault(line.tenant, []).append(line)
     return bands
 
 
-def _sum_waiting(world: World, jobs: list[int]) -> Resources:
+def _sum_waiting(world: World, blocks: list[Block]) -> Resources:
     """What all that waits of some jobs asks for. Not checked: nobody holds it, so it may be more than any amount."""
     gpus = cpu = memory = 0
-    counts = Counter(map(world.queue.line_of, jobs))
-    tasks = {line: line.shape.gang * count for line, count in counts.items()}
-    for number in jobs if world.arrays else ():
-        array = world.arrays.get(number)
-        if array is not None:
-            tasks[world.queue.line_of(number)] += array.counts[TaskPhase.QUEUED] - 1
-    for line, count in tasks.items():
-        ask = line.shape.ask
+    for line, jobs in chain(*(block.stretches for block in blocks)):
+        ask, count = line.shape.ask, line.shape.gang * len(jobs)
+        if line.uneven:
+            arrays = [world.arrays[job] for job in line.uneven if job in jobs and job in world.arrays]
+            count += sum(array.counts[TaskPhase.QUEUED] - 1 for array in arrays)
         gpus, cpu, memory = gpus + ask.gpus * count, cpu + ask.cpu_milli * count, memory + ask.memory_bytes * count
     return Resources(gpus, cpu, memory)

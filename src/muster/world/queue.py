@@ -22,6 +22,7 @@ from muster.model.tier import PRIORITY_MAX
 from muster.units import Resources
 from muster.world.fleet import FreeVector
 from muster.world.quota import Standing
+from muster.world.usage import amount_of
 from muster.world.walk import Walk
 
 ShapeKey: TypeAlias = tuple[Resources, int, Needs, bool]
@@ -51,9 +52,9 @@ def job_of(key: LeafKey) -> int:
 class Line:
     """The waiting jobs of one tenant, tier and shape: the top of `heap` is the head, and never one who has left. Ids
     rise with time, so of one priority the head is also the oldest, and due before the others are. A fork shares what
-    it has with the original until one of them changes."""
+    it has with the original until one of them changes. `uneven` are those who would be charged unlike the others."""
 
-    __slots__ = ("_accepted", "_is_shared", "band", "heap", "shape", "tenant")
+    __slots__ = ("_accepted", "_is_shared", "band", "heap", "shape", "tenant", "uneven")
 
     def __init__(self, tenant: str, band: BandKey, shape: Shape) -> None:
         self.tenant = tenant
@@ -61,6 +62,7 @@ class Line:
         self.shape = shape
         self.heap: list[int] = []
         self._accepted: dict[int, int] = {}
+        self.uneven: dict[int, None] = {}
         self._is_shared = False
 
     def __len__(self) -> int:
@@ -70,8 +72,11 @@ class Line:
         """Join, at the place that priority and id give."""
         if self._is_shared:
             self._unshare()
+        spec = job.spec
+        if spec.limit_ms is not None or spec.array:
+            self.uneven[job.id] = None
         self._accepted[job.id] = job.accepted_at
-        heappush(self.heap, (PRIORITY_MAX - job.spec.priority) << _ID_BITS | job.id)
+        heappush(self.heap, (PRIORITY_MAX - spec.priority) << _ID_BITS | job.id)
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
@@ -79,6 +84,8 @@ class Line:
             self._unshare()
         accepted, heap = self._accepted, self.heap
         del accepted[job]
+        if self.uneven:
+            self.uneven.pop(job, None)
         while heap and heap[0] & _ID_MASK not in accepted:
             heappop(heap)
         if len(heap) > 2 * len(accepted) + _SLACK:
@@ -92,9 +99,16 @@ class Line:
         """Where the head stands among its tenant's jobs: who was accepted by `since` is due."""
         return self._key(self.heap[0], since)
 
-    def keys(self, since: int) -> list[LeafKey]:
-        """Where everybody stands among its tenant's jobs, in order."""
-        return [self._key(place, since) for place in self._places()]
+    def by_rank(self, since: int) -> Iterable[tuple[int, Collection[int]]]:
+        """Everybody, by where they stand among their tenant's jobs; those of one rank go by their numbers."""
+        first, accepted = self.heap[0], self._accepted
+        if max(self.heap) >> _ID_BITS == first >> _ID_BITS and accepted[first & _ID_MASK] > since:
+            return ((self._key(first, since) >> _ID_BITS, accepted),)  # one priority, and the oldest is not due
+        ranks: dict[int, list[int]] = {}
+        for place in self._places():
+            key = self._key(place, since)
+            ranks.setdefault(key >> _ID_BITS, []).append(key & _ID_MASK)
+        return ranks.items()
 
     def jobs(self) -> Iterable[int]:
         """Everybody who waits, in no order."""
@@ -107,12 +121,12 @@ class Line:
     def fork(self, shape: Shape) -> Line:
         """An independent copy inside `shape`."""
         twin = Line(self.tenant, self.band, shape)
-        twin.heap, twin._accepted = self.heap, self._accepted
+        twin.heap, twin._accepted, twin.uneven = self.heap, self._accepted, self.uneven
         twin._is_shared = self._is_shared = True
         return twin
 
     def _unshare(self) -> None:
-        self.heap, self._accepted = self.heap.copy(), self._accepted.copy()
+        self.heap, self._accepted, self.uneven = self.heap.copy(), self._accepted.copy(), self.uneven.copy()
         self._is_shared = False
 
     def _key(self, place: int, since: int) -> LeafKey:
@@ -172,7 +186,7 @@ class Shape:
     def __init__(self, key: ShapeKey) -> None:
         self.key = key
         self.ask, self.gang, self.needs, self.evictable = key
-        self.size = self.gang * (self.ask.gpus * 1000 + self.ask.gpu_milli or self.ask.cpu_milli)
+        self.size = amount_of(self.ask, self.gang)
         self.did_not_fit = False
         self.freed: list[int] | None = None
         self.lines: dict[tuple[str, str], Line] = {}

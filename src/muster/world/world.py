@@ -319,7 +319,13 @@ class World:
 
     def standing_of(self, line: Line) -> Standing:
         """The best that a line would stand with one more gang, on whatever site."""
-        return min((self.standing_on(site, line) for site in self.sites.inhabited(line.shape.ask)), default=_INSIDE)
+        return self.standing_among(self.sites.inhabited(line.shape.ask), line)
+
+    def standing_among(self, sites: Sequence[Site], line: Line) -> Standing:
+        """The best that it would stand on one of these sites."""
+        if len(sites) == 1:
+            return self.standing_on(sites[0], line)
+        return min((self.standing_on(site, line) for site in sites), default=_INSIDE)
 
     def wake_outside(self) -> None:
         """Let everybody stand as well as they do now."""
