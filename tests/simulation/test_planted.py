@@ -38,6 +38,7 @@ FOUND_BY = {
     "spending_forgotten": {"spent is the sum over leases of rate times time"},
     "budget_never_turns": {"a budget's next period begins in time"},
     "partial_gang": {"a gang holds all its places or none"},
+    "box_with_a_hole": {"a gang with a shape holds a box of a torus"},
     "fold_differs": {"the world is the fold of its facts"},
     "index_with_history": {RESTORE},
     "stale_wakeup": {"nobody who could start is asleep", RESTORE},

@@ -90,6 +90,7 @@ def _fields(view: NodeView) -> list[tuple[str, str]]:
         ("phase", view.phase),
         ("flavor", view.flavor),
         *[(field, getattr(view, field)) for field in ("region", "cluster", "block", "rack")],
+        ("torus", f"{view.torus}: {view.spot}" if view.torus else ""),
         ("labels", _show_labels(view)),
         ("taints", _LABEL_GAP.join(view.taints)),
         ("free", show_resources(view.free) + more),

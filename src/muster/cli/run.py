@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from muster.cli.printing import show_end
 from muster.model.spec import Needs, Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
-from muster.units import Resources, parse_bytes, parse_count, parse_cpus, parse_duration, parse_gpus
+from muster.units import Resources, parse_bytes, parse_count, parse_cpus, parse_duration, parse_gpus, parse_sides
 from muster.wire.views import Submitted
 
 
@@ -23,13 +24,16 @@ from muster.wire.views import Submitted
 @click.option("--gpus", default="0", metavar="N", help="GPUs per task: 8, or 0.5 for a share of one.")
 @click.option("--cpus", default="1", metavar="N", help="CPUs per task: 2, 0.5 or 500m.  [default: 1]")
 @click.option("--memory", default="0", metavar="SIZE", help="Memory per task: 64Gi or 500M.")
-@click.option("--gang", default="1", metavar="N", help="So many tasks, all at once or not at all.")
+@click.option(
+    "--gang", metavar="N", help="So many tasks, all at once or not at all.  [default: 1, or what fills --shape]"
+)
 @click.option("--array", default="0", metavar="N", help="So many independent tasks.")
 @click.option(
     "--flavor", "flavors", multiple=True, metavar="NAME", help="On this kind of node; say it again for a second choice."
 )
 @click.option("--within", default="", metavar="LEVEL", help="The whole gang in one rack, block, cluster or region.")
 @click.option("--spread", default="", metavar="LEVEL", help="No two tasks of the gang in one node, rack or block.")
+@click.option("--shape", default="", metavar="AxBxC", help="The gang in a box of a torus, one task on each node.")
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="Only on nodes with this label: K=V, K!=V or K.")
 @click.option("--tolerate", "tolerates", multiple=True, metavar="TAINT", help="May use nodes with this taint.")
 @click.option("--name", default="", help="A name to find it by.")
@@ -68,7 +72,8 @@ def make_spec(
     gpus: str,
     cpus: str,
     memory: str,
-    gang: str,
+    gang: str | None,
+    shape: str,
     array: str,
     name: str,
     tenant: str,
@@ -84,18 +89,19 @@ def make_spec(
 ) -> Spec:
     """The options as a spec; an amount that cannot be read raises."""
     whole, share = parse_gpus(gpus)
+    sides: tuple[int, ...] = parse_sides(shape) if shape else ()
     return Spec(
         command=command,
         name=name,
         tenant=tenant,
-        gang=parse_count(gang, "gang"),
+        gang=prod(sides) if gang is None else parse_count(gang, "gang"),
         array=parse_count(array, "array"),
         ask=Resources(whole, parse_cpus(cpus), parse_bytes(memory), share),
         env=dict(_parse_variable(text) for text in env),
         workdir=str((workdir or Path.cwd()).absolute()),
         limit_ms=None if limit is None else parse_duration(limit),
         retries=parse_count(retries, "retries"),
-        needs=Needs(**needs),
+        needs=Needs(shape=sides, **needs),
         evictable=not no_evict,
         tier=tier,
         priority=priority,

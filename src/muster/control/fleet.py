@@ -11,6 +11,7 @@ from muster.model.errors import RejectedError
 from muster.model.job import Bar, NodePhase
 from muster.model.node import NO_LACK, Flavor
 from muster.model.reason import Reason
+from muster.units import show_sides
 from muster.wire.views import BarView, DeviceView, FlavorView, NodeView
 from muster.world.world import World
 
@@ -81,6 +82,8 @@ def _view(world: World, slot: int) -> NodeView:
         labels=dict(traits.labels),
         taints=list(traits.taints),
         lacks=None if lack is None else lack.amount,
+        torus="" if traits.spot is None else traits.spot.torus,
+        spot="" if traits.spot is None else f"{show_sides(traits.spot.at)} of {show_sides(traits.spot.size)}",
     )
 
 

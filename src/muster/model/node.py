@@ -31,7 +31,11 @@ CAPACITY_MAX: Final = {
 """The most that a node may say it has: a million cores, a pebibyte of memory. More is a mistake, and sums of it over a
 large fleet would not fit into a word. A share of a device is what an ask has, never a node."""
 
+TORUS_SPOTS_MAX: Final = 2**15
+
 Labels: TypeAlias = tuple[tuple[str, str], ...]
+Sides: TypeAlias = tuple[int, int, int]
+"""What a box or a torus measures along its three axes, or where a spot is, counted in nodes."""
 
 
 class Level(enum.IntEnum):
@@ -62,6 +66,14 @@ class Place(Record, frozen=True):
         return (self.region, self.cluster, self.block, self.rack)[: Level.FLEET - level]
 
 
+class Spot(Record, frozen=True):
+    """Where a node is in a torus: in which of its cluster, how large that is, and in which of its spots."""
+
+    torus: str
+    size: Sides
+    at: Sides
+
+
 class Traits(Record, frozen=True):
     """All that makes one node different from another of the same amounts. Labels are sorted by key."""
 
@@ -69,6 +81,7 @@ class Traits(Record, frozen=True):
     place: Place = Place()
     labels: Labels = ()
     taints: tuple[str, ...] = ()
+    spot: Spot | None = None
 
 
 PLAIN: Final = Traits()

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import prod
 from typing import Final
 
 import msgspec
 
-from muster.model.node import LEVELS
+from muster.model.node import LEVELS, TORUS_SPOTS_MAX
 from muster.model.reason import Code, Reason
 from muster.model.tier import PRIORITY_MAX, STANDARD
-from muster.units import AMOUNT_MAX, SECOND_MS, Limit, Resources
+from muster.units import AMOUNT_MAX, SECOND_MS, Limit, Resources, show_sides
 
 GANG_MAX: Final = 100_000
 ARRAY_MAX: Final = 1_000_000
@@ -25,6 +26,7 @@ PATH_BYTES_MAX: Final = 4096
 RETRIES_MAX: Final = 100  # an array counts failures in one byte per task
 KEY_CHARS_MAX: Final = 128
 WISHES_MAX: Final = 16
+AXES: Final = 3
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}")
 _WISH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}(!?=[A-Za-z0-9._@/-]{0,128})?")
@@ -38,7 +40,8 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     `flavors` are tried in their order, or as equals with `any_flavor`; none named is any. The whole gang must fit in
     one domain of the level `within` (one cluster, unless said otherwise); it gets the tightest, from `near` up. No
     domain of the level `spread` gets more than `spread_most` tasks; every `slice_tasks` tasks stay together in one
-    domain of the level `slice`. `labels` are wishes such as `zone=a`, `zone!=b` or `zone`.
+    domain of the level `slice`. `labels` are wishes such as `zone=a`, `zone!=b` or `zone`. A gang with a `shape` gets a
+    box of a torus with these sides, in nodes, turned as it fits, and each of its nodes for one task.
     """
 
     flavors: tuple[str, ...] = ()
@@ -51,6 +54,7 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     slice_tasks: int = 1
     labels: tuple[str, ...] = ()
     tolerates: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
 
 
 ANYWHERE: Final = Needs()
@@ -186,10 +190,23 @@ def _find_need_fault(gang: int, array: int, needs: Needs) -> Reason | None:
         for name in names:
             if not (_WISH if field == "labels" else _NAME).fullmatch(name):
                 return Reason(Code.BAD_NAME, f"needs.{field}", needed=len(name), available=128, detail=name[:40])
-    return _find_shape_fault(gang, array, needs)
+    return _find_level_fault(gang, array, needs) or (_find_box_fault(gang, needs) if needs.shape else None)
 
 
-def _find_shape_fault(gang: int, array: int, needs: Needs) -> Reason | None:
+def _find_box_fault(gang: int, needs: Needs) -> Reason | None:
+    """A box has as many spots as the gang has tasks, and lies where it lies: levels have no say in it."""
+    shown = show_sides(needs.shape)
+    if len(needs.shape) != AXES or min(needs.shape) < 1 or prod(needs.shape) > TORUS_SPOTS_MAX:
+        detail = f"{shown[:40]} is no box such as 4x4x2"
+        return Reason(Code.BAD_AMOUNT, "needs.shape", prod(needs.shape), TORUS_SPOTS_MAX, detail)
+    if prod(needs.shape) != gang:
+        return Reason(Code.BAD_SPEC, "gang", detail=f"{gang} tasks do not fill a box of {shown}, one on each node")
+    if needs.within or needs.near or needs.spread or needs.slice:
+        return Reason(Code.BAD_SPEC, "needs.shape", detail="a box of a torus has no levels; leave them out")
+    return None
+
+
+def _find_level_fault(gang: int, array: int, needs: Needs) -> Reason | None:
     """Levels that contradict each other, or the size of the gang."""
     within = LEVELS[needs.within or "cluster"]
     if needs.near and LEVELS[needs.near] > within:
@@ -202,9 +219,11 @@ def _find_shape_fault(gang: int, array: int, needs: Needs) -> Reason | None:
     if needs.slice and (needs.slice_tasks < 1 or gang % needs.slice_tasks):
         detail = f"a gang of {gang} cannot be cut into slices of {needs.slice_tasks}"
         return Reason(Code.BAD_SPEC, "needs.slice_tasks", detail=detail)
-    if array and (needs.within or needs.near or needs.spread or needs.slice):
+    if array and (needs.within or needs.near or needs.spread or needs.slice or needs.shape):
         return Reason(
-            Code.BAD_SPEC, "needs", detail="the tasks of an array are placed one by one; levels are for gangs"
+            Code.BAD_SPEC,
+            "needs",
+            detail="the tasks of an array are placed one by one; levels and shapes are for gangs",
         )
     return None
 

@@ -11,11 +11,12 @@ from typing import Final, TypeAlias, cast
 
 from msgspec.structs import astuple
 
-from muster.model.node import LEVELS
+from muster.model.node import LEVELS, Level, Spot
 from muster.model.phase import Lease
 from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler import gang as gangs
 from muster.scheduler import many
+from muster.scheduler import torus as boxes
 from muster.scheduler.masks import find_rows, keys_of
 from muster.scheduler.profile import DEFAULT
 from muster.scheduler.query import NO_LEVEL, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
@@ -31,12 +32,15 @@ Pools: TypeAlias = tuple[int, ...] | None
 TASKS_MAX: Final = 1 << 40
 _DESK: Final = "desk"
 _BLANK: Final = "blank"
+_TORI: Final = "tori"
 
 
 def find_gang(
     fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None
 ) -> list[Lease] | None:
     """Leases for all of a gang's tasks, or None if they do not all fit now."""
+    if needs.shape:
+        return _find_box(fleet, ask, gang, needs, pools)
     if gang == 1:
         return _find_one(fleet, ask, needs, pools)
     words, desk = fleet.words, desk_of(fleet)
@@ -62,7 +66,10 @@ def count_room(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Poo
 
 
 def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:
-    """How many of a gang's tasks could start together now, where the ask lets them: the gang fits if all could."""
+    """How many of a gang's tasks could start together now, where the ask lets them: the gang fits if all could.
+    A box of a torus is there as a whole or not at all."""
+    if needs.shape:
+        return gang if _find_box(fleet, ask, gang, needs, pools) else 0
     return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs, pools), desk_of(fleet))
 
 
@@ -92,6 +99,47 @@ def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools) -> list[
     words = fleet.words
     slot = find_single(words, query_of(fleet, ask, 1, needs, pools))
     return None if slot < 0 else [_lease(words, slot, ask)]
+
+
+def _find_box(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> list[Lease] | None:
+    """Leases for a box of the torus in which it leaves the fewest free spots around it; of several, of the first."""
+    words, query = fleet.words, query_of(fleet, ask, gang, needs, pools)
+    for group in range(boxes.count_groups(query)):
+        found: list[tuple[int, int, int]] = []
+        for number, (torus, desk) in enumerate(tori_of(fleet)):
+            box = boxes.find_box(words, query, torus, desk, group, *needs.shape)
+            if box >= 0:
+                found.append((boxes.around_of(torus, box), number, box))
+        if found:
+            _, number, box = min(found)
+            torus, desk = tori_of(fleet)[number]
+            leases = desk_of(fleet)
+            count = boxes.write_box(words, query, torus, desk, leases, box, *needs.shape)
+            return _leases(words, leases, count)
+    return None
+
+
+def tori_of(fleet: Fleet) -> list[tuple[Words, Words]]:
+    """The tori of a fleet, by name, each with a desk to search it. Nodes that do not agree on its size are in others
+    of the same name."""
+    found = fleet.recall(_TORI)
+    if found is None:
+        members: dict[tuple[str, ...], dict[int, Spot]] = {}
+        for slot, traits in enumerate(fleet.traits):
+            if traits.spot is not None:
+                names = (*traits.place.path(Level.CLUSTER), traits.spot.torus, str(traits.spot.size))
+                members.setdefault(names, {})[slot] = traits.spot
+        found = fleet.asked[_TORI] = [_lay_torus(spots) for _, spots in sorted(members.items())]
+    return cast("list[tuple[Words, Words]]", found)
+
+
+def _lay_torus(spots: dict[int, Spot]) -> tuple[Words, Words]:
+    size = next(iter(spots.values())).size
+    torus = array("q", (*size, len(spots)))
+    for slot, spot in spots.items():
+        torus.extend((slot, (spot.at[0] * size[1] + spot.at[1]) * size[2] + spot.at[2]))
+    words = words_of(torus)
+    return words, words_of(array("q", bytes(8 * boxes.desk_size(words))))
 
 
 def query_of(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools = None) -> Words:

@@ -121,7 +121,7 @@ def looser(world: World, spec: Spec, field: str) -> list[str]:
     over, another flavor, the cheapest first."""
     needs, levels = spec.needs, list(LEVELS)
     if field == "within":
-        return levels[LEVELS[needs.within or DEFAULT_WITHIN] + 1 :] if spec.gang > 1 else []
+        return levels[LEVELS[needs.within or DEFAULT_WITHIN] + 1 :] if spec.gang > 1 and not needs.shape else []
     if field == "spread":
         return [*reversed(levels[: LEVELS[needs.spread]]), ""] if needs.spread else []
     prices = {pool.flavor: world.fleet.prices.get(pool.flavor, 0) for pool in world.fleet.pools}
@@ -140,7 +140,7 @@ def relax(spec: Spec, field: str, to: Value) -> Spec:
 
 def _find_most(world: World, spec: Spec, field: str, step: int) -> int:
     """The most of a field, below what was asked, that starts now; 0 if nothing does. Whoever asks for less fits too."""
-    if field == "gang" and spec.needs.slice:
+    if field == "gang" and (spec.needs.slice or spec.needs.shape):
         return 0
     asked = amount_of(spec, field)
     while asked // step >= STEPS_MAX:

@@ -100,7 +100,7 @@ def _ruling_out(fleet: Fleet, spec: Spec) -> str:
 
 
 def _shown(value: object) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _dominant_reason(world: World, job: Job) -> Reason:

@@ -1,4 +1,5 @@
-"""What this machine says of itself as a node: its flavor, place, labels and taints, in a file of the home.
+"""What this machine says of itself as a node: its flavor, place, labels and taints and its spot of a torus,
+in a file of the home.
 
 Whoever starts the server may write it, or edit it by hand; the leader reads it when it starts. What the machine has is
 not in it: that is observed.
@@ -11,9 +12,10 @@ from pathlib import Path
 import msgspec
 
 from muster.model.errors import RejectedError
-from muster.model.node import Place, Traits
+from muster.model.node import Place, Spot, Traits
 from muster.model.reason import Code, Reason
 from muster.model.traits import find_trait_fault
+from muster.units import AmountError, parse_sides
 
 
 class NodeFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -26,15 +28,27 @@ class NodeFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     rack: str = ""
     labels: dict[str, str] = {}
     taints: list[str] = []
+    torus: str = ""
+    torus_size: str = ""
+    spot: str = ""
 
     def traits(self) -> Traits:
         """What the node will report; RejectedError if it cannot be that."""
         place = Place(self.region, self.cluster, self.block, self.rack)
-        traits = Traits(self.flavor, place, tuple(sorted(self.labels.items())), tuple(sorted(set(self.taints))))
+        labels, taints = tuple(sorted(self.labels.items())), tuple(sorted(set(self.taints)))
+        traits = Traits(self.flavor, place, labels, taints, self._spot())
         fault = find_trait_fault(traits)
         if fault is not None:
             raise RejectedError(fault)
         return traits
+
+    def _spot(self) -> Spot | None:
+        if not (self.torus or self.torus_size or self.spot):
+            return None
+        try:
+            return Spot(self.torus, parse_sides(self.torus_size, "torus_size"), parse_sides(self.spot, "spot"))
+        except AmountError as error:
+            raise RejectedError(Reason(Code.BAD_SPEC, "torus", detail=str(error))) from error
 
 
 def read_node_file(path: Path) -> NodeFile:

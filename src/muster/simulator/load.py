@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, SetTier, Submit
 from muster.model.instruction import Start
-from muster.model.node import Flavor, Place, Traits
+from muster.model.node import Flavor, Place, Sides, Spot, Traits
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
@@ -24,6 +24,10 @@ from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
 CPU_PER_GPU: Final = 12_000
 MEMORY_PER_GPU: Final = 120 * 2**30
 RACK: Final = 8
+TORUS: Final[Sides] = (2, 2, 2)
+"""The nodes of a rack, as a torus."""
+SHAPES: Final[dict[int, Sides]] = {2: (1, 1, 2), 4: (2, 1, 2), 8: (2, 2, 2)}
+"""The box that a gang of so many wants, if it wants one."""
 LAB: Final = "lab"
 VISITOR: Final = "visitor"
 PRICE_MICROS: Final = 2_000_000
@@ -83,10 +87,12 @@ class Load:
         return Resources(gpus, (gpus + 2) * CPU_PER_GPU, (gpus + 1) * MEMORY_PER_GPU)
 
     def node_traits(self, number: int) -> Traits:
-        """Racks of 8 in blocks of 32, all in one cluster; every fourth rack is in the other zone."""
+        """Racks of 8 in blocks of 32, all in one cluster; every fourth rack is in the other zone. A rack is a torus."""
         rack = number // RACK
         place = Place("eu", "alpha", f"block-{rack // 4:03d}", f"rack-{rack:04d}")
-        return Traits("", place, (("zone", "b" if rack % 4 == 3 else "a"),))
+        at = number % RACK
+        spot = Spot(place.rack, TORUS, (at // 4, at // 2 % 2, at % 2))
+        return Traits("", place, (("zone", "b" if rack % 4 == 3 else "a"),), spot=spot)
 
     def opening(self) -> Iterator[Event]:
         """What an admin says before anybody comes: what a GPU costs; and every team but the first has a limit, which
@@ -167,13 +173,15 @@ class Load:
         )
 
     def _needs(self, kind: Kind) -> Needs:
-        """Some gangs must stay close, some are spread, and some jobs want a zone; never what no fleet could give."""
+        """Some gangs must stay close, some are spread or want a box, some jobs want a zone; never what no fleet has."""
         roll = self._dice.randrange(100)
         if 1 < kind.gang <= RACK and self._options.nodes >= 4 * RACK:
             if roll < 10:
                 return Needs(within="rack")
             if roll < 20:
                 return Needs(spread="node", spread_most=2)
+        if kind.gang in SHAPES and self._options.nodes >= RACK and roll >= 85:
+            return Needs(shape=SHAPES[kind.gang])
         if kind.gang == 1 and roll < 8:
             return Needs(labels=("zone=a",))
         return ANYWHERE

@@ -262,6 +262,17 @@ def partial_gang() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def box_with_a_hole() -> Iterator[None]:
+    """A gang with a shape gets nodes that are free, wherever they are."""
+
+    def anywhere(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: fit.Pools) -> list[Lease] | None:
+        return fit.find_gang(fleet, ask, gang, _replace(needs, shape=(), spread="node"), pools)
+
+    with mock.patch.object(fit, "_find_box", anywhere):
+        yield
+
+
+@contextlib.contextmanager
 def fold_differs() -> Iterator[None]:
     """The fold of a `Placed` gives the gang another start time than the draft that made it."""
     honest = apply.APPLY[fact.Placed]
@@ -551,6 +562,7 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         spending_forgotten,
         budget_never_turns,
         partial_gang,
+        box_with_a_hole,
         fold_differs,
         index_with_history,
         stale_wakeup,

@@ -14,7 +14,7 @@ import msgspec
 from muster.model import event
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.job import BarKind
-from muster.model.node import PLAIN, Flavor, Place, Traits, address_of
+from muster.model.node import PLAIN, Flavor, Place, Spot, Traits, address_of
 from muster.model.spec import ANYWHERE, Needs
 from muster.model.tenant import CPU, GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
@@ -31,6 +31,7 @@ _NEEDS: Final = (
     Needs(spread="node"),
     Needs(within="fleet", labels=("zone!=z0",)),
     Needs(near="rack", within="region", flavors=("gpu",)),
+    Needs(shape=(1, 2, 1)),
 )
 NODES: Final = ("node-0", "node-1", "node-2", "node-3", "node-4")
 _GAPS_MS: Final = (0, 1, 1000, 60_000, 20 * MINUTE_MS)
@@ -58,6 +59,8 @@ def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - on
     ask = Resources(x % 9, 1000 * (y % 9), 2**30 * (x % 5), share)
     shape: dict[str, Any] = {"array": y % 13} if x % 3 == 0 else {"gang": 1 if share else 1 + y % 5}
     shape["needs"] = _NEEDS[(x // 3 + y) % len(_NEEDS)] if shape.get("gang", 1) > 1 else ANYWHERE
+    if shape["needs"].shape:
+        shape["gang"] = 2
     limit = 30_000 if x % 3 and y % 4 == 0 else None
     shape |= {"tier": TIER_NAMES[y // 3 % 5], "priority": (0, 0, 7, -7)[x // 5 % 4]}
     asked = spec(ask=ask, tenant=TENANTS[x // 2 % 3], retries=y % 3, limit_ms=limit, evictable=y % 11 != 5, **shape)
@@ -111,7 +114,8 @@ def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:
     capacity = Resources((8, 8, 8, 7, 4)[y % 5], 32_000 if y % 7 else 12_000, 2**36)
     held = tuple(_held(rig, x + index, y + index) for index in range(y % 3))
     flavor = "h100" if (x + y) % 4 == 0 else ""
-    traits = Traits(flavor, place, (("zone", f"z{x % 2}"),)) if x % len(NODES) else PLAIN
+    spot = Spot("torus", (2, 3, 1), (x % 2, x % 3, 0))
+    traits = Traits(flavor, place, (("zone", f"z{x % 2}"),), spot=spot) if x % len(NODES) else PLAIN
     first = 8 * (x % 10) - (y % 11 == 0)
     devices = tuple(f"d{first + at}" for at in range(8) if at != y % 8 or capacity.gpus == 8)[: capacity.gpus]
     return [event.NodeSeen(name, capacity, held, traits=traits, devices=devices if x % 3 else ())]

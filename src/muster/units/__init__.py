@@ -15,11 +15,13 @@ from muster.units.amounts import (
     parse_gpus,
     parse_millionths,
     parse_money,
+    parse_sides,
     show_bytes,
     show_cpus,
     show_millionths,
     show_money,
     show_resources,
+    show_sides,
     spell_bytes,
 )
 from muster.units.times import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, parse_duration, show_duration, show_instant
@@ -44,6 +46,7 @@ __all__ = [
     "parse_gpus",
     "parse_millionths",
     "parse_money",
+    "parse_sides",
     "show_bytes",
     "show_cpus",
     "show_duration",
@@ -51,5 +54,6 @@ __all__ = [
     "show_millionths",
     "show_money",
     "show_resources",
+    "show_sides",
     "spell_bytes",
 ]

@@ -8,7 +8,7 @@ UNLIMITED is a limit, never an amount: it cannot be added to anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -67,6 +67,7 @@ def _checked(amounts: Iterable[int]) -> Resources:
 ZERO: Final = Resources()
 
 _COUNT: Final = re.compile(r"\d{1,19}")
+_SIDES: Final = re.compile(r"(\d{1,5})x(\d{1,5})x(\d{1,5})")
 _SHARE: Final = re.compile(r"0\.(?P<part>\d{1,3})")
 _CPUS: Final = re.compile(r"(?P<whole>\d{1,16})(?:\.(?P<part>\d{1,3}))?|(?P<milli>\d{1,19})m")
 _MILLIONTHS: Final = re.compile(r"(?P<whole>\d{1,12})(?:\.(?P<part>\d{1,6}))?")
@@ -91,6 +92,19 @@ def parse_count(text: str, what: str = "count") -> int:
     if not _COUNT.fullmatch(text):
         raise AmountError(f"{what} {text!r} is not a whole number such as 8")
     return check_amount(int(text), what)
+
+
+def parse_sides(text: str, what: str = "shape") -> tuple[int, int, int]:
+    """`4x4x2` -> (4, 4, 2)."""
+    match = _SIDES.fullmatch(text)
+    if match is None:
+        raise AmountError(f"{what} {text!r} is not three sides such as 4x4x2")
+    return int(match[1]), int(match[2]), int(match[3])
+
+
+def show_sides(sides: Sequence[int]) -> str:
+    """(4, 4, 2) -> `4x4x2`."""
+    return "x".join(map(str, sides))
 
 
 def parse_cpus(text: str) -> int:

@@ -191,6 +191,8 @@ class NodeView(View, frozen=True):
     lacks: Resources | None = None
     devices: list[DeviceView] = []
     job_ids: list[int] = []
+    torus: str = ""
+    spot: str = ""
 
 
 class FlavorView(View, frozen=True):

@@ -8,13 +8,14 @@ InvariantError that names the law and shows the evidence.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations, product
 from typing import Final, TypeVar
 
 from muster.model.budget import GPU_HOURS, MONEY
 from muster.model.errors import InvariantError
 from muster.model.job import Job
-from muster.model.node import NO_LACK, Lack, address_of
+from muster.model.node import NO_LACK, Lack, Spot, address_of
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Queued, Running, Spread, TaskPhase
 from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
 from muster.units import Resources
@@ -130,6 +131,28 @@ def _check_places(world: World) -> None:
     require(fleet.holders == holders, "holders are those of the leases", _first_change(fleet.holders, holders))
     for slot, name in enumerate(fleet.names):
         _check_slot(world, slot, name, held.get(slot, Holding()))
+
+
+def _check_boxes(world: World) -> None:
+    law = "a gang with a shape holds a box of a torus"
+    for job in world.jobs.values():
+        shape = job.spec.needs.shape
+        if shape and isinstance(job.phase, ACTIVE):
+            spots = [world.fleet.traits[lease.slot].spot for lease in job.phase.run.leases]
+            require(is_box([spot for spot in spots if spot is not None], shape), law, f"job {job.id}: {spots[:8]}")
+
+
+def is_box(spots: Sequence[Spot], shape: Sequence[int]) -> bool:
+    """Whether spots are, each once, those of a box with these sides in some order, across the seam or not."""
+    if len({(spot.torus, spot.size) for spot in spots}) != 1:
+        return False
+    size, here = spots[0].size, {spot.at for spot in spots}
+    return any(
+        {tuple((at + step) % side for at, step, side in zip(first, steps, size, strict=True)) for steps in box} == here
+        for sides in sorted(set(permutations(shape)))
+        for box in [list(product(*map(range, sides)))]
+        for first in sorted(here)
+    )
 
 
 def _check_slot(world: World, slot: int, name: str, held: Holding) -> None:
@@ -439,6 +462,7 @@ LAWS: Final = (
     _check_arrays,
     _check_devices,
     _check_places,
+    _check_boxes,
     _check_ledger,
     _check_sites,
     _check_budgets,

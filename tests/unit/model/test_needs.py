@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from muster.model.event import NodeSeen, Submit
-from muster.model.node import Place, Traits
+from muster.model.event import NodeGone, NodeSeen, Submit
+from muster.model.node import Place, Spot, Traits
+from muster.model.phase import Queued, Starting
 from muster.model.reason import Code, Refused
 from muster.model.spec import Needs, find_fault
 from muster.testing.rig import Rig, spec
@@ -22,6 +23,11 @@ from muster.units import Resources
         (5, Needs(slice="rack", slice_tasks=2), Code.BAD_SPEC, "needs.slice_tasks"),
         (4, Needs(slice="rack", slice_tasks=0), Code.BAD_SPEC, "needs.slice_tasks"),
         (1, Needs(flavors=("a b",)), Code.BAD_NAME, "needs.flavors"),
+        (4, Needs(shape=(2, 2)), Code.BAD_AMOUNT, "needs.shape"),
+        (1, Needs(shape=(0, 2, 2)), Code.BAD_AMOUNT, "needs.shape"),
+        (8, Needs(shape=(99, 99, 99)), Code.BAD_AMOUNT, "needs.shape"),
+        (8, Needs(shape=(2, 2, 1)), Code.BAD_SPEC, "gang"),
+        (4, Needs(shape=(2, 2, 1), within="rack"), Code.BAD_SPEC, "needs.shape"),
         (1, Needs(labels=("zone=a=b",)), Code.BAD_NAME, "needs.labels"),
         (1, Needs(tolerates=tuple(f"t{number}" for number in range(17))), Code.TOO_LARGE, "needs.tolerates"),
     ],
@@ -115,3 +121,45 @@ def test_shares_of_a_device_run_side_by_side_and_give_back() -> None:
     for job in (second, third):
         rig.exit(job)
     assert list(rig.world.arrays[sweep].slot).count(0) == 4
+
+
+@pytest.mark.parametrize(
+    ("spot", "code", "subject"),
+    [
+        (Spot("a b", (2, 2, 2), (0, 0, 0)), Code.BAD_NAME, "torus"),
+        (Spot("t", (2, 0, 2), (0, 0, 0)), Code.BAD_AMOUNT, "torus size"),
+        (Spot("t", (64, 64, 64), (0, 0, 0)), Code.BAD_AMOUNT, "torus size"),
+        (Spot("t", (2, 2, 2), (0, 2, 0)), Code.BAD_AMOUNT, "spot"),
+    ],
+)
+def test_a_spot_that_no_torus_has_is_refused(spot: Spot, code: Code, subject: str) -> None:
+    rig = Rig()
+    (answer,) = rig.feed(NodeSeen("node-0", Resources(8, 64_000, 2**38), traits=Traits(spot=spot))).answers
+    assert isinstance(answer, Refused)
+    assert (answer.reason.code, answer.reason.subject) == (code, subject)
+
+
+def test_a_box_that_no_torus_holds_is_refused_with_its_shape() -> None:
+    rig = Rig()
+    for number in range(8):
+        spot = Spot("t", (2, 2, 2), (number // 4, number // 2 % 2, number % 2))
+        rig.feed(NodeSeen(f"node-{number}", Resources(8, 64_000, 2**38), traits=Traits(spot=spot)))
+    (answer,) = rig.feed(Submit(spec(8, gang=4, needs=Needs(shape=(4, 1, 1))))).answers
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.NEVER_FITS
+    assert answer.reason.detail == "ruled out by shape = 4, 1, 1"
+
+
+def test_a_node_that_takes_the_spot_of_one_that_is_gone_completes_the_torus() -> None:
+    rig = Rig()
+    for number in range(2):
+        rig.feed(NodeSeen(f"node-{number}", Resources(8, 64_000, 2**38), traits=_in_a_row(number)))
+    rig.feed(NodeGone("node-1"))
+    job = rig.submit(8, gang=2, needs=Needs(shape=(2, 1, 1)))
+    assert isinstance(rig.job(job).phase, Queued)
+    rig.feed(NodeSeen("node-9", Resources(8, 64_000, 2**38), traits=_in_a_row(1)))
+    assert isinstance(rig.job(job).phase, Starting)
+
+
+def _in_a_row(at: int) -> Traits:
+    return Traits(spot=Spot("t", (2, 1, 1), (at, 0, 0)))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from math import prod
 from pathlib import Path
 
+from muster.model.node import Spot, Traits
+from muster.model.spec import Needs
 from muster.scheduler.fit import find_gang
 from muster.testing.worked_tables import read_table
-from muster.units import Resources
+from muster.units import Resources, parse_sides
 from muster.world.fleet import Fleet
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "placement.md"
@@ -46,6 +49,21 @@ def test_the_worked_example_is_true() -> None:
         assert leases is not None, words
         assert fleet.names[leases[0].slot] == node, words
         fleet.occupy(leases[0].slot, number, ask_of(words), 1, leases[0].devices)
+
+
+def test_the_worked_boxes_are_true() -> None:
+    fleet, ask = Fleet(), Resources(8, 8000, GIB)
+    for slot in range(4):
+        spot = Spot("t", (4, 1, 1), (slot, 0, 0))
+        fleet.join(slot, f"node-{slot}", Resources(8, 64_000, 256 * GIB), Traits(spot=spot))
+    fleet.occupy(1, 1, ask, 1, 255)
+    for number, (shape, gets, _) in enumerate(rows("shape"), 2):
+        sides = parse_sides(shape)
+        leases = find_gang(fleet, ask, prod(sides), Needs(shape=sides))
+        assert leases is not None, shape
+        assert ", ".join(str(lease.slot) for lease in leases) == gets
+        for lease in leases:
+            fleet.occupy(lease.slot, number, ask, 1, lease.devices)
 
 
 def test_the_weights_on_the_page_are_those_of_the_profile() -> None:

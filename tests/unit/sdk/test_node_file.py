@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from muster.model.errors import RejectedError
-from muster.model.node import PLAIN, Place, Traits
+from muster.model.node import PLAIN, Place, Spot, Traits
 from muster.sdk.node_file import NodeFile, read_node_file, write_node_file
 
 WHOLE = NodeFile("h100", "eu", "alpha", "b1", "r1", {"zone": "a", "disk": "nvme"}, ["spot", "spot", "old"])
@@ -20,6 +20,18 @@ def test_what_is_written_is_read_and_becomes_traits(tmp_path: Path) -> None:
     assert read_node_file(path) == WHOLE
     labels = (("disk", "nvme"), ("zone", "a"))
     assert WHOLE.traits() == Traits("h100", Place("eu", "alpha", "b1", "r1"), labels, ("old", "spot"))
+
+
+def test_a_spot_of_a_torus_is_written_as_people_write_it() -> None:
+    assert NodeFile(torus="pod-1", torus_size="4x4x2", spot="0x3x1").traits().spot == Spot(
+        "pod-1", (4, 4, 2), (0, 3, 1)
+    )
+
+
+@pytest.mark.parametrize("content", [NodeFile(torus="pod-1"), NodeFile(torus="pod-1", torus_size="4x4", spot="0x0x0")])
+def test_half_a_spot_is_refused(content: NodeFile) -> None:
+    with pytest.raises(RejectedError, match="three sides such as 4x4x2"):
+        content.traits()
 
 
 @pytest.mark.parametrize("text", ["{", '{"flavour": "x"}', '{"labels": ["a"]}', "\xff"])
