@@ -23,7 +23,7 @@ from muster.world.invariants import fold
 from muster.world.snapshot import digest
 
 HERE = Path(__file__).parent
-JOURNAL = HERE / "journals" / "v4.journal"
+JOURNAL = HERE / "journals" / "v5.journal"
 
 
 def pack(entries: Iterable[bytes]) -> bytes:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from muster.model.job import NodePhase
 from muster.model.node import LEVELS, Level, Place, Traits
 from muster.model.phase import Lease
+from muster.model.profile import DEFAULT
 from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
-from muster.scheduler.profile import DEFAULT
 from muster.units import Resources
 from muster.world.fleet import Fleet
 

@@ -14,6 +14,7 @@ from muster.model.event import Held
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import Flavor, Lack, Place, Traits
 from muster.model.phase import TaskPhase, Why
+from muster.model.profile import Profile
 from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant
 from muster.model.tier import Tier
@@ -60,6 +61,7 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     Tenant: TENANTS,
     Flavor: st.builds(Flavor, st.text(), INTS, INTS),
     Tier: st.builds(Tier, INTS, INTS),
+    Profile: st.builds(Profile, *[INTS] * len(Profile.__struct_fields__)),
     Traits: TRAITS,
     Lack: st.builds(Lack, INTS, RESOURCES),
     BarKind: KINDS,

@@ -41,6 +41,7 @@ FOUND_BY = {
     "box_with_a_hole": {"a gang with a shape holds a box of a torus"},
     "fold_differs": {"the world is the fold of its facts"},
     "index_with_history": {RESTORE},
+    "scores_remembered": {RESTORE},
     "stale_wakeup": {"nobody who could start is asleep", RESTORE},
     "quota_never_wakes": {"a line stands no worse than its quota says", RESTORE},
     "quota_ignored": {

@@ -15,6 +15,7 @@ from muster.api.fleet import Fleet
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
+from muster.api.profiles import Profiles
 from muster.api.tenants import Tenants
 from muster.api.tiers import Tiers
 from muster.control.follower import Follower
@@ -32,6 +33,7 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
             *Bars(follower).routes,
             *Avail(follower).routes,
             *Tiers(follower).routes,
+            *Profiles(follower).routes,
         ],
         exception_handlers={
             MusterError: on_muster_error,

@@ -38,6 +38,8 @@ STATUS: Final[dict[Code, int]] = {
     Code.BAD_BUDGET: 422,
     Code.NEVER_INSIDE: 422,
     Code.UNKNOWN_TIER: 422,
+    Code.UNKNOWN_PROFILE: 404,
+    Code.PROFILE_CHANGED: 409,
     Code.UNKNOWN_JOB: 404,
     Code.UNKNOWN_NODE: 404,
     Code.AMBIGUOUS_NODE: 409,

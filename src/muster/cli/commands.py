@@ -53,6 +53,7 @@ COMMANDS: Final = {
     "quota": Entry("tenants", "Set what a tenant may hold at once."),
     "tiers": Entry("tiers", "List tiers, whoever goes first on top."),
     "tier": Entry("tiers", "Set what a tier is."),
+    "profile": Entry("profiles", "List profiles, the weights of the score terms; or show, compare, set or use one."),
     "sim": Entry("lab", "Simulate a fleet under load and faults."),
     "bundle": Entry("lab", "Record the live server's decisions to a file."),
     "replay": Entry("lab", "Decide a recorded bundle again and compare."),

@@ -14,7 +14,7 @@ from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succe
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.scheduler.reasons import explain
-from muster.wire.views import Ahead, JobPage, JobView, Place, TaskCounts, TierView, WhyView
+from muster.wire.views import Ahead, JobPage, JobView, Place, ProfileView, TaskCounts, TierView, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
 from muster.world.world import World
@@ -141,6 +141,14 @@ def view_tiers(world: World) -> list[TierView]:
     """Every tier, in order."""
     found = [TierView(name, tier.rank, tier.longest_wait_ms) for name, tier in world.tiers.items()]
     return sorted(found, key=lambda view: (view.rank, view.name))
+
+
+def view_profiles(world: World) -> list[ProfileView]:
+    """Every profile, by name."""
+    return [
+        ProfileView(name, edition.version, name == world.profile_used, msgspec.structs.asdict(edition.profile))
+        for name, edition in sorted(world.profiles.items())
+    ]
 
 
 def _ahead(job: Job) -> Ahead:

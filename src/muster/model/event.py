@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Traits
+from muster.model.profile import Profile
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
@@ -81,6 +82,22 @@ class SetTier(Record, frozen=True, tag="set_tier"):
 
     name: str
     tier: Tier
+    cause: str = ""
+
+
+class SetProfile(Record, frozen=True, tag="set_profile"):
+    """An admin stores a profile. With `of_version`, only if that is the version it has now; 0 is one that is new."""
+
+    name: str
+    profile: Profile
+    of_version: Limit = None
+    cause: str = ""
+
+
+class UseProfile(Record, frozen=True, tag="use_profile"):
+    """An admin has the fleet scored by a profile that is stored."""
+
+    name: str
     cause: str = ""
 
 
@@ -177,6 +194,8 @@ Event: TypeAlias = (
     | DropTenant
     | SetFlavor
     | SetTier
+    | SetProfile
+    | UseProfile
     | BarNode
     | UnbarNode
     | NodeSeen

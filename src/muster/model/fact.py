@@ -11,6 +11,7 @@ from typing import TypeAlias
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import TaskPhase, Why
+from muster.model.profile import Profile
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
@@ -63,6 +64,22 @@ class TierSet(Record, frozen=True, tag="tier_set.1"):
 
     name: str
     tier: Tier
+    cause: str = ""
+
+
+class ProfileSet(Record, frozen=True, tag="profile_set.1"):
+    """A profile is stored under this name, in this version of it."""
+
+    name: str
+    profile: Profile
+    version: int
+    cause: str = ""
+
+
+class ProfileUsed(Record, frozen=True, tag="profile_used.1"):
+    """From here on the fleet is scored by this profile."""
+
+    name: str
     cause: str = ""
 
 
@@ -245,6 +262,8 @@ Fact: TypeAlias = (
     | FlavorSet
     | LabelsMentioned
     | TierSet
+    | ProfileSet
+    | ProfileUsed
     | NodeJoined
     | NodeLacks
     | NodePhased

@@ -42,6 +42,8 @@ class Code(enum.StrEnum):
     UNKNOWN_TIER = "M129"
     TIME_WENT_BACK = "M130"
     KEY_REUSED = "M131"
+    UNKNOWN_PROFILE = "M149"
+    PROFILE_CHANGED = "M150"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"

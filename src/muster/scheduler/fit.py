@@ -18,7 +18,6 @@ from muster.scheduler import gang as gangs
 from muster.scheduler import many
 from muster.scheduler import torus as boxes
 from muster.scheduler.masks import find_rows, keys_of
-from muster.scheduler.profile import DEFAULT
 from muster.scheduler.query import NO_LEVEL, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
 from muster.scheduler.single import find_single, lowest_devices, tightest_device
 from muster.scheduler.terms import table_size, write_table
@@ -171,7 +170,7 @@ def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: P
     spread = (LEVELS[needs.spread], needs.spread_most) if needs.spread else (NO_LEVEL, 0)
     slices = (LEVELS[needs.slice], needs.slice_tasks) if needs.slice else (NO_LEVEL, 0)
     words.extend((gang, LEVELS[needs.near or "node"], LEVELS[needs.within or "cluster"], *spread, *slices))
-    words.extend(astuple(DEFAULT))
+    words.extend(astuple(fleet.profile))
     words.append(len(rows))
     words.extend(value for row in rows for value in (*row, 0))
     return words

@@ -5,7 +5,7 @@ and memory. So nodes of one cell score alike, and the search compares cells inst
 alone, at devices and CPU, or at CPU and memory; so the score of a cell is a sum of three numbers, which are written
 down once per class and pool. The weights come with the query, from the Profile; a weight of 0 switches a term off.
 
-Adding a term: a function here, its line in one of the three sums, its weight in `query` and `profile`.
+Adding a term: a function here, its line in one of the three sums, its weight in `query` and in `muster.model.profile`.
 """
 
 from __future__ import annotations

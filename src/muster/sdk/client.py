@@ -15,7 +15,7 @@ One client serves one thread.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -35,6 +35,7 @@ from muster.wire.views import (
     JobPage,
     JobView,
     NodeView,
+    ProfileView,
     Story,
     Submitted,
     TenantView,
@@ -146,6 +147,16 @@ class Client:
         body = {"rank": rank, "longest_wait_ms": longest_wait_ms}
         self._send(Request("PUT", f"/v1/tiers/{quote(name)}", body=msgspec.json.encode(body)))
 
+    def set_profile(self, name: str, weights: Mapping[str, int], of_version: int | None = None) -> None:
+        """Store a profile; a term that is not named has its usual weight. With `of_version`, only if that is the
+        version it has now (0: it is new)."""
+        body = {"weights": dict(weights), "of_version": of_version}
+        self._send(Request("PUT", f"/v1/profiles/{quote(name)}", body=msgspec.json.encode(body)))
+
+    def use_profile(self, name: str) -> None:
+        """Have the fleet scored by a profile."""
+        self._send(Request("POST", f"/v1/profiles/{quote(name)}/use"))
+
     def bar(
         self, node: str, kind: BarKind, *, reason: str = "", until_ms: int | None = None, lets_finish: bool = True
     ) -> None:
@@ -216,6 +227,10 @@ class Client:
     def tiers(self) -> tuple[TierView, ...]:
         """Every tier, whoever goes first on top."""
         return self._get(tuple[TierView, ...], "/v1/tiers")
+
+    def profiles(self) -> tuple[ProfileView, ...]:
+        """Every profile that is stored, and which one is in use."""
+        return self._get(tuple[ProfileView, ...], "/v1/profiles")
 
     def read_log(self, job: int, task: int = 0, *, epoch: int = 0, offset: int = 0, wait_ms: int = 0) -> LogPart:
         """A piece of the output of one try of a task; `epoch` 0 is the latest try."""

@@ -1,8 +1,9 @@
-"""Faults and maintenance: which node fails or is barred when, how, and for how long, without a look at what runs there.
+"""Faults, maintenance and trials: which node fails or is barred when, how, and for how long, whatever runs there.
 
 Three ways to fail: cut off (what runs goes on; back in minutes, or fenced), crashed (back soon, with nothing held) and
 dead (fenced, repaired after hours). Maintenance cordons or drains a node for hours; some bars end by themselves. Both
-are seeded, by dice of their own, so that one changes nothing about when the other comes.
+are seeded, by dice of their own, so that one changes nothing about when the other comes. So are trials, in which an
+admin weighs places by another profile for an hour.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from muster.model.event import BarNode, Event, UnbarNode
+from muster.model.event import BarNode, Event, SetProfile, UnbarNode, UseProfile
 from muster.model.job import BarKind
+from muster.model.profile import DEFAULT_NAME, TERMS, Profile
 from muster.simulator.agenda import Agenda
 from muster.simulator.engine import SimulatedEngine
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
 CREWS: Final = ("day-crew", "night-crew")
+TRIAL: Final = "trial"
 
 
 class Troubles(abc.ABC):
@@ -68,6 +71,23 @@ class Maintenance(Troubles):
         self._take(BarNode(name, kind, owner, "maintenance", until, lets_finish, cause=owner))
         if until is None:
             self._agenda.after(span, self._take, UnbarNode(name, kind, owner, cause=owner))
+        self.count += 1
+
+
+class Trials(Troubles):
+    """An admin who tries other weights for a while, and goes back to the usual ones."""
+
+    def __init__(self, agenda: Agenda, take: Callable[[Event], None], dice: random.Random) -> None:
+        super().__init__(agenda, [TRIAL], dice)
+        self._take = take
+
+    def _strike(self, name: str) -> None:
+        weights = {term: self._dice.choice((0, 10, 1000, 3000)) for term in TERMS}
+        self._take(SetProfile(name, Profile(**weights), cause="admin"))
+        self._take(UseProfile(name, cause="admin"))
+        self._agenda.after(
+            self._dice.randrange(MINUTE_MS, HOUR_MS), self._take, UseProfile(DEFAULT_NAME, cause="admin")
+        )
         self.count += 1
 
 

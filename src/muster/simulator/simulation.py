@@ -23,7 +23,7 @@ from muster.simulator.agenda import Agenda
 from muster.simulator.body import Body
 from muster.simulator.devices import DeviceFaults
 from muster.simulator.engine import Network, SimulatedEngine
-from muster.simulator.faults import Faults, Maintenance
+from muster.simulator.faults import Faults, Maintenance, Trials
 from muster.simulator.load import Load
 from muster.simulator.options import SimOptions
 from muster.simulator.report import Report, Sample, percentiles
@@ -34,6 +34,8 @@ from muster.world.snapshot import digest
 
 START_MS: Final = 1_767_225_600_000  # 2026-01-01, so that instants look like instants
 DRAIN_DAYS_MAX: Final = 60
+TRIALS: Final = 4
+"""Other weights are tried four times as often as one node is barred: seldom, but in a storm."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -70,6 +72,7 @@ class Simulation:
         self.body = Body(agenda, engine, inspect_every=options.inspect_every, record=options.record)
         self._faults = Faults(agenda, engine, names, self._dice("faults"))
         self._maintenance = Maintenance(agenda, self.body.take, names, self._dice("maintenance"))
+        self._trials = Trials(agenda, self.body.take, self._dice("trials"))
         self._device_faults = DeviceFaults(agenda, engine, names, self._dice("devices"))
         self._figures = _Figures(self.body)
 
@@ -80,6 +83,7 @@ class Simulation:
         self.body.run_until(START_MS + SECOND_MS)
         self._faults.begin(self.options.faults, self._end)
         self._maintenance.begin(self.options.maintenance, self._end)
+        self._trials.begin(TRIALS * self.options.maintenance, self._end)
         self._device_faults.begin(self.options.device_faults, self._end)
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
         while self._agenda.now < self._end:

@@ -22,6 +22,7 @@ from muster.model.event import Exited, NodeGone, NodeSilent
 from muster.model.job import BarKind, Job, NodePhase
 from muster.model.node import NO_LACK
 from muster.model.phase import Failed, Lease, Run, Succeeded, TaskPhase, Why
+from muster.model.profile import Profile
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import CPU, FLEET, ROOT
 from muster.scheduler import cycle, fit
@@ -302,6 +303,17 @@ def index_with_history() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def scores_remembered() -> Iterator[None]:
+    """Scores that another profile gave are still believed."""
+
+    def weigh(fleet: Fleet, profile: Profile) -> None:
+        fleet.profile = profile
+
+    with mock.patch.object(Fleet, "weigh", weigh):
+        yield
+
+
+@contextlib.contextmanager
 def stale_wakeup() -> Iterator[None]:
     """What comes free wakes nobody."""
     with mock.patch.object(Queue, "wake_for_room", return_value=None):
@@ -565,6 +577,7 @@ PLANTED: Final[dict[str, Callable[[], contextlib.AbstractContextManager[None]]]]
         box_with_a_hole,
         fold_differs,
         index_with_history,
+        scores_remembered,
         stale_wakeup,
         quota_never_wakes,
         quota_ignored,

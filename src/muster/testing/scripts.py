@@ -15,6 +15,7 @@ from muster.model import event
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Place, Spot, Traits, address_of
+from muster.model.profile import Profile
 from muster.model.spec import ANYWHERE, Needs
 from muster.model.tenant import CPU, GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
@@ -108,6 +109,15 @@ def _tier(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one 
     return [event.SetTier(TIER_NAMES[x % 5], Tier(100 * (y % 4), (1, MINUTE_MS, DAY_MS)[y % 3]))]
 
 
+def _profile(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+    """Some weights are out of range, some versions are not the newest, and some names are nobody's."""
+    name = ("default", "dense", "loose")[x % 3]
+    if y % 3 == 0:
+        return [event.UseProfile(name)]
+    profile = Profile(packing=1000 * (y % 5) - (y % 13 == 7), sparing=1500 * (x % 4), filling=700 * (y % 2))
+    return [event.SetProfile(name, profile, (None, None, 0, 1)[x % 4])]
+
+
 def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:
     """Two clusters with nodes of the same names; some have fewer devices than last time, some claim each other's."""
     name, place = NODES[x % len(NODES)], msgspec.structs.replace(_place(x), rack=f"r{y % 3}")
@@ -193,4 +203,5 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _bars,
     _flavor,
     _tier,
+    _profile,
 )

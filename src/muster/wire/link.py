@@ -19,10 +19,12 @@ from muster.model.event import (
     ReleaseJob,
     RequeueJob,
     SetFlavor,
+    SetProfile,
     SetTenant,
     SetTier,
     Submit,
     UnbarNode,
+    UseProfile,
 )
 from muster.model.reason import Done, Refused
 from muster.model.record import Record
@@ -31,7 +33,8 @@ FRAME_MAX: Final = 32 * 1024 * 1024
 HEADER_BYTES: Final = 4
 
 OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob
-Request: TypeAlias = Submit | OfJob | SetTenant | DropTenant | SetFlavor | SetTier | BarNode | UnbarNode
+OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile
+Request: TypeAlias = Submit | OfJob | OfAdmin | BarNode | UnbarNode
 
 
 class Ask(Record, frozen=True, tag="ask"):

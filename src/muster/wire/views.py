@@ -255,6 +255,15 @@ class TierView(View, frozen=True):
     longest_wait_ms: int
 
 
+class ProfileView(View, frozen=True):
+    """A stored profile: the weight of each score term, its version, and whether the fleet is scored by it."""
+
+    name: str
+    version: int
+    is_used: bool
+    weights: dict[str, int]
+
+
 class Health(View, frozen=True):
     """Whether the server is fit to answer: `leader` is whether writes get through."""
 

@@ -69,6 +69,11 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.BAD_QUOTA: Words("line {subject}: {detail}", "give one line for it, and a limit that covers its guarantee"),
     Code.UNKNOWN_TIER: Words("there is no tier {detail!r}", "choose one that `muster tiers` lists"),
+    Code.UNKNOWN_PROFILE: Words("there is no profile {detail!r}", "choose one that `muster profile` lists"),
+    Code.PROFILE_CHANGED: Words(
+        "profile {detail} is at version {available}, not {needed}: somebody else changed it",
+        "look at it with `muster profile show {detail}`, and set it again",
+    ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),

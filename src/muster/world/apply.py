@@ -29,6 +29,7 @@ from muster.model.phase import (
     TaskPhase,
     Why,
 )
+from muster.model.profile import Edition
 from muster.world.budgets import AccountKey
 from muster.world.tasks import Tasks
 from muster.world.world import World
@@ -85,6 +86,14 @@ def _labels_mentioned(world: World, item: fact.LabelsMentioned, at: int) -> None
 
 def _tier_set(world: World, item: fact.TierSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
     world.set_tier(item.name, item.tier)
+
+
+def _profile_set(world: World, item: fact.ProfileSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.set_profile(item.name, Edition(item.profile, item.version))
+
+
+def _profile_used(world: World, item: fact.ProfileUsed, at: int) -> None:  # noqa: ARG001 - one signature
+    world.use_profile(item.name)
 
 
 def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -226,6 +235,8 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.FlavorSet: _flavor_set,
     fact.LabelsMentioned: _labels_mentioned,
     fact.TierSet: _tier_set,
+    fact.ProfileSet: _profile_set,
+    fact.ProfileUsed: _profile_used,
     fact.NodeJoined: _node_joined,
     fact.NodeLacks: _node_lacks,
     fact.NodePhased: _node_phased,

@@ -16,6 +16,7 @@ from muster.model.errors import InvariantError
 from muster.model.job import MUSTER, Bar, BarKind, Job, NodePhase
 from muster.model.node import NO_LACK, Flavor, Traits, flavor_of
 from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
+from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
 from muster.model.tier import TIERS, Tier
@@ -98,6 +99,8 @@ class Auditor:
         self._flavors: dict[str, Flavor] = {}
         self._mentioned: frozenset[str] = frozenset()
         self._tiers: dict[str, Tier] = TIERS.copy()
+        self._profiles: dict[str, Edition] = PROFILES.copy()
+        self._profile_used = DEFAULT_NAME
         self._newest = 0
         self.accepted = 0
         self.retired = 0
@@ -139,6 +142,16 @@ class Auditor:
 
     def _tier_set(self, item: fact.TierSet) -> None:
         self._tiers[item.name] = item.tier
+
+    def _profile_set(self, item: fact.ProfileSet) -> None:
+        before = self._profiles.get(item.name)
+        follows = item.version == (1 if before is None else before.version + 1)
+        require(follows, "versions of a profile follow each other", f"{item.name}: {item.version} after {before}")
+        self._profiles[item.name] = Edition(item.profile, item.version)
+
+    def _profile_was_used(self, item: fact.ProfileUsed) -> None:
+        require(item.name in self._profiles, "a profile in use is one that is stored", item.name)
+        self._profile_used = item.name
 
     def _node_joined(self, item: fact.NodeJoined) -> None:
         if item.slot == len(self._nodes):
@@ -407,6 +420,10 @@ class Auditor:
         mentioned = world.fleet.mentioned
         require(mentioned == self._mentioned, "labels are what the facts mention", str(sorted(mentioned)))
         require(world.tiers == self._tiers, "tiers are what the facts say", str(world.tiers))
+        require(world.profiles == self._profiles, "profiles are what the facts say", str(world.profiles))
+        used = (world.profile_used, world.fleet.profile)
+        wanted = (self._profile_used, self._profiles[self._profile_used].profile)
+        require(used == wanted, "the fleet is scored by the profile in use", f"kept {used}, booked {wanted}")
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require(here == booked, "accepted jobs are queued, active, over or retired", f"kept {here}, booked {booked}")
@@ -491,6 +508,8 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.FlavorSet: Auditor._flavor_set,
     fact.LabelsMentioned: Auditor._labels_mentioned,
     fact.TierSet: Auditor._tier_set,
+    fact.ProfileSet: Auditor._profile_set,
+    fact.ProfileUsed: Auditor._profile_was_used,
     fact.NodeJoined: Auditor._node_joined,
     fact.NodeLacks: Auditor._node_lacks,
     fact.NodePhased: Auditor._node_phased,

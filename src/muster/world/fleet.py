@@ -16,6 +16,7 @@ from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import NO_LACK, PLAIN, Lack, Traits, address_of, flavor_of
 from muster.model.phase import Lease
+from muster.model.profile import DEFAULT, Profile
 from muster.model.reason import Code, Reason
 from muster.units import Resources
 from muster.world import arena as at
@@ -36,7 +37,8 @@ class Fleet:
     """Lists by slot. `holders[slot]` counts the tasks that each job has there (replaced, never changed: forks share);
     `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with, and
     `lacks` what of it is not there now. `device_ids` are of the nodes that name their devices. `mentioned` are the
-    labels that tell pools apart, `prices` what a flavor costs. `addresses` follow from names and places.
+    labels that tell pools apart, `prices` what a flavor costs, `profile` how places are weighed. `addresses` follow
+    from names and places.
 
     `asked` is a memory of answers about the present lay-out, for whoever reads the arena; it is dropped with it.
     """
@@ -60,6 +62,7 @@ class Fleet:
         "phase",
         "pools",
         "prices",
+        "profile",
         "slot_of",
         "traits",
     )
@@ -77,6 +80,7 @@ class Fleet:
         self.holders: dict[int, dict[int, int]] = {}
         self.mentioned: frozenset[str] = frozenset()
         self.prices: dict[str, int] = {}
+        self.profile = DEFAULT
         self.pools: list[Pool] = []
         self.asked = Memory(ASKED_MAX)
         self._arena = array("q")
@@ -263,6 +267,11 @@ class Fleet:
         self.prices[flavor] = price_micros
         self._is_stale = True
 
+    def weigh(self, profile: Profile) -> None:
+        """Weigh places by this profile; scores that were written down by another are forgotten."""
+        self.profile = profile
+        self.asked = Memory(ASKED_MAX)
+
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
         if devices.bit_count() != _devices_for(ask, tasks) or not self._take(slot, ask, tasks, devices):
@@ -292,7 +301,8 @@ class Fleet:
             setattr(twin, name, getattr(self, name).copy())
         twin._claimants, twin._shown = None, self._shown
         twin.phase = self.phase[:]
-        twin.mentioned, twin.pools, twin.asked = self.mentioned, self.pools, Memory(ASKED_MAX, self.asked)
+        twin.mentioned, twin.profile = self.mentioned, self.profile
+        twin.pools, twin.asked = self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]
         twin._words = words_of(twin._arena)
         twin._is_stale = self._is_stale

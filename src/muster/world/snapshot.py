@@ -18,6 +18,7 @@ from muster.model.errors import InvariantError, StoreError
 from muster.model.job import Bar, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, Lease, Queued, TaskPhase
+from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.reason import Code, Reason
 from muster.model.tenant import Tenant
 from muster.model.tier import TIERS, Tier
@@ -98,6 +99,8 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     prices: list[tuple[int, dict[str, int]]] = []
     tiers: dict[str, Tier] = {}
     uses: list[UseColumns] = []
+    profiles: dict[str, Edition] = {}
+    profile_used: str | None = None
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -144,6 +147,8 @@ def snapshot(world: World) -> bytes:
             spending=_spending(world),
             prices=sorted(world.budgets.prices.items()),
             tiers={name: tier for name, tier in world.tiers.items() if TIERS.get(name) != tier},
+            profiles={name: each for name, each in world.profiles.items() if PROFILES.get(name) != each},
+            profile_used=None if world.profile_used == DEFAULT_NAME else world.profile_used,
             uses=[_use_columns(*book) for book in world.usage.books(world.now)],
         )
     )
@@ -175,6 +180,8 @@ def _rebuild(content: Snapshot) -> World:
         world.set_tenant(name, content.tenants[name])
     world.fleet.mention(frozenset(content.mentioned))
     world.tiers |= content.tiers
+    world.profiles |= content.profiles
+    world.use_profile(content.profile_used or DEFAULT_NAME)
     _restore_uses(world, content.uses)
     _restore_nodes(world, content.nodes)
     arrays, ranks = dict(content.arrays), dict(content.ranks)

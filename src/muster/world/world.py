@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, TaskPhase
+from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier
@@ -49,6 +50,8 @@ class World:
         "ledger",
         "next_job",
         "now",
+        "profile_used",
+        "profiles",
         "queue",
         "quotas",
         "ranks",
@@ -80,6 +83,8 @@ class World:
         self.ranks: dict[int, bytearray] = {}
         self.keys: dict[tuple[str, str], int] = {}
         self.tiers: dict[str, Tier] = TIERS.copy()
+        self.profiles: dict[str, Edition] = PROFILES.copy()
+        self.profile_used = DEFAULT_NAME
         self.usage = Usage()
         self.walk = Walk(self.usage, self.tenants)
         self.queue = Queue(self.walk)
@@ -192,6 +197,17 @@ class World:
         """Say what a tier is; whoever waits in it stands where its rank says."""
         self.tiers[name] = tier
         self.queue.rerank(name, tier.rank)
+
+    def set_profile(self, name: str, edition: Edition) -> None:
+        """Store a profile; the fleet is scored anew if it is the one in use."""
+        self.profiles[name] = edition
+        if name == self.profile_used:
+            self.fleet.weigh(edition.profile)
+
+    def use_profile(self, name: str) -> None:
+        """Score the fleet by this profile from now on."""
+        self.profile_used = name
+        self.fleet.weigh(self.profiles[name].profile)
 
     def join(
         self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN, devices: tuple[str, ...] = ()
@@ -356,6 +372,7 @@ class World:
         twin = World()
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
+        twin.profiles, twin.profile_used = self.profiles.copy(), self.profile_used
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
         twin.budgets = self.budgets.fork(twin.ledger)
         twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites, twin.budgets)

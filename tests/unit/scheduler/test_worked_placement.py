@@ -67,7 +67,7 @@ def test_the_worked_boxes_are_true() -> None:
 
 
 def test_the_weights_on_the_page_are_those_of_the_profile() -> None:
-    from muster.scheduler.profile import DEFAULT
+    from muster.model.profile import DEFAULT
 
     assert {term: int(weight) for term, _, weight in rows("term")} == {
         field: getattr(DEFAULT, field) for field in DEFAULT.__struct_fields__

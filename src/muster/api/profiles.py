@@ -1,0 +1,68 @@
+"""Profiles over HTTP: which are stored, how each weighs the score terms, and which one is in use."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.jobs import CAUSE, answer_response, read_response, read_world
+from muster.api.params import read_body
+from muster.api.problems import JsonResponse, bad_field
+from muster.control.follower import Follower
+from muster.control.views import view_profiles
+from muster.model.event import SetProfile, UseProfile
+from muster.model.profile import TERM_WEIGHT_MAX, TERMS, Profile
+from muster.model.reason import Refused
+from muster.units import AMOUNT_MAX
+from muster.wire.link import Answer
+from muster.wire.views import Changed
+
+
+class ProfileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A profile as a client sends it: a term that is not named has its usual weight."""
+
+    weights: dict[str, Annotated[int, msgspec.Meta(ge=0, le=TERM_WEIGHT_MAX)]]
+    of_version: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)] | None = None
+
+
+_profile_decoder: Final = msgspec.json.Decoder(ProfileBody)
+
+
+class Profiles:
+    """The routes below /v1/profiles."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self.routes = [
+            Route("/v1/profiles", self.profiles, methods=["GET"]),
+            Route("/v1/profiles/{name:path}/use", self.use_profile, methods=["POST"]),
+            Route("/v1/profiles/{name:path}", self.set_profile, methods=["PUT"]),
+        ]
+
+    async def profiles(self, request: Request) -> Response:
+        """Every profile."""
+        world = await read_world(request, self._follower)
+        return read_response(world, view_profiles(world))
+
+    async def set_profile(self, request: Request) -> Response:
+        """Store a profile under a name, as its next version."""
+        body = await read_body(request, _profile_decoder, "profile")
+        for term in body.weights:
+            if term not in TERMS:
+                raise bad_field("weights", f"{term[:40]!r} is not one of {', '.join(TERMS)}")
+        profile, name = Profile(**body.weights), request.path_params["name"]
+        return _respond(await self._follower.ask(SetProfile(name, profile, body.of_version, CAUSE)))
+
+    async def use_profile(self, request: Request) -> Response:
+        """Have the fleet scored by a profile."""
+        return _respond(await self._follower.ask(UseProfile(request.path_params["name"], CAUSE)))
+
+
+def _respond(answer: Answer) -> Response:
+    if isinstance(answer.reply, Refused):
+        return answer_response(answer, 200)
+    return JsonResponse(Changed(answer.seq), headers={"Muster-Seq": str(answer.seq)})
