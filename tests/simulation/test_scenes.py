@@ -6,7 +6,7 @@ import pytest
 
 from muster.model.reason import Code
 from muster.simulator.engine import Network
-from muster.testing.planted import over_ranks_restarted
+from muster.testing.planted.jobs import over_ranks_restarted
 from muster.testing.scene import Scene
 from muster.units import Resources
 

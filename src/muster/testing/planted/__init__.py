@@ -1,0 +1,16 @@
+"""Planted bugs: each breaks one guard of the core for the length of a `with`, to prove that the harness finds it.
+
+A harness that never failed has proven nothing. Nothing here is ever used outside tests, and every plant is taken out
+again on the way out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from muster.testing.planted import fleet, jobs, places, shares
+from muster.testing.planted.plant import Plant
+
+PLANTED: Final[dict[str, Plant]] = {
+    plant.__name__: plant for room in (jobs, places, shares, fleet) for plant in room.PLANTS
+}

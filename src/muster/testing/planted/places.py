@@ -1,0 +1,136 @@
+"""Bugs planted in where things go: devices given twice, gangs in parts, indexes and scores that remember."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+from unittest import mock
+
+import msgspec
+
+from muster.model.errors import InvariantError
+from muster.model.phase import Lease
+from muster.model.profile import Profile
+from muster.model.spec import ANYWHERE, Needs
+from muster.scheduler import cycle, fit
+from muster.testing.planted.plant import Plant
+from muster.units import Resources
+from muster.world.compiled import Words
+from muster.world.fleet import Fleet
+from muster.world.queue import Queue
+
+_replace = msgspec.structs.replace
+
+
+@contextlib.contextmanager
+def device_given_twice() -> Iterator[None]:
+    """Placement takes the node's first devices, whether they are free or not, and the node does not look."""
+
+    def lease(words: Words, slot: int, ask: Resources) -> Lease:  # noqa: ARG001 - not looking at what is free is the bug
+        return Lease(slot, 1, (1 << ask.gpus) - 1)
+
+    with mock.patch.object(fit, "_lease", lease), unguarded_nodes():
+        yield
+
+
+@contextlib.contextmanager
+def capacity_overrun() -> Iterator[None]:
+    """CPU is not looked at: neither where a task goes, nor by the node it goes to."""
+    honest = fit._find_one
+
+    def careless(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools) -> list[Lease] | None:
+        return honest(fleet, _replace(ask, cpu_milli=0, memory_bytes=0), needs, pools)
+
+    with mock.patch.object(fit, "_find_one", careless), unguarded_nodes():
+        yield
+
+
+@contextlib.contextmanager
+def unguarded_nodes() -> Iterator[None]:
+    """A node gives away what it does not have."""
+    occupy, vacate = Fleet.occupy, Fleet.vacate
+
+    def take(fleet: Fleet, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
+        with contextlib.suppress(InvariantError):
+            occupy(fleet, slot, job, ask, tasks, devices)
+
+    def give(fleet: Fleet, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
+        with contextlib.suppress(InvariantError):
+            vacate(fleet, slot, job, ask, tasks, devices)
+
+    with mock.patch.object(Fleet, "occupy", take), mock.patch.object(Fleet, "vacate", give):
+        yield
+
+
+@contextlib.contextmanager
+def partial_gang() -> Iterator[None]:
+    """A gang that does not fit starts with as much of it as does."""
+    honest = fit.find_gang
+
+    def find(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: fit.Pools = None) -> list[Lease] | None:
+        found = honest(fleet, ask, gang, needs, pools)
+        while found is None and gang > 1:
+            gang -= 1
+            found = honest(fleet, ask, gang, needs, pools)
+        return found
+
+    with mock.patch.object(cycle, "find_gang", find):
+        yield
+
+
+@contextlib.contextmanager
+def box_with_a_hole() -> Iterator[None]:
+    """A gang with a shape gets nodes that are free, wherever they are."""
+
+    def anywhere(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: fit.Pools) -> list[Lease] | None:
+        return fit.find_gang(fleet, ask, gang, _replace(needs, shape=(), spread="node"), pools)
+
+    with mock.patch.object(fit, "_find_box", anywhere):
+        yield
+
+
+@contextlib.contextmanager
+def index_with_history() -> Iterator[None]:
+    """A task goes to the node that was used last, if it fits there, and not to the best."""
+    honest = fit._find_one
+
+    def last_used(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools) -> list[Lease] | None:
+        is_plain = not ask.gpu_milli and needs == ANYWHERE and pools is None
+        for slot in reversed(fleet.holders) if is_plain else ():
+            free = fleet.find_free(slot)
+            if free is not None and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
+                return [fit._lease(fleet.words, slot, ask)]
+        return honest(fleet, ask, needs, pools)
+
+    with mock.patch.object(fit, "_find_one", last_used):
+        yield
+
+
+@contextlib.contextmanager
+def scores_remembered() -> Iterator[None]:
+    """Scores that another profile gave are still believed."""
+
+    def weigh(fleet: Fleet, profile: Profile) -> None:
+        fleet.profile = profile
+
+    with mock.patch.object(Fleet, "weigh", weigh):
+        yield
+
+
+@contextlib.contextmanager
+def stale_wakeup() -> Iterator[None]:
+    """What comes free wakes nobody."""
+    with mock.patch.object(Queue, "wake_for_room", return_value=None):
+        yield
+
+
+PLANTS: Final[tuple[Plant, ...]] = (
+    device_given_twice,
+    capacity_overrun,
+    partial_gang,
+    box_with_a_hole,
+    index_with_history,
+    scores_remembered,
+    stale_wakeup,
+)
