@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.model import event, fact
+from muster.model.after import After, When
 from muster.model.budget import Budget
 from muster.model.event import Held
 from muster.model.job import Bar, BarKind, NodePhase
@@ -41,6 +42,7 @@ SPECS = st.builds(
     retries=AMOUNTS,
     tier=st.text(),
     priority=INTS,
+    after=st.lists(st.builds(After, INTS, st.sampled_from(When))).map(tuple),
 )
 KINDS = st.sampled_from(BarKind)
 PLACES = st.builds(Place, st.text(), st.text(), st.text(), st.text())
@@ -54,6 +56,8 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     str: st.text(),
     bool: st.booleans(),
     tuple[str, ...]: st.lists(st.text()).map(tuple),
+    tuple[int, ...]: st.lists(INTS).map(tuple),
+    dict[int, TaskPhase]: st.dictionaries(INTS, st.sampled_from(TaskPhase)),
     Limit: LIMITS,
     list[int]: st.lists(INTS),
     Spec: SPECS,

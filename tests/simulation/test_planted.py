@@ -27,6 +27,14 @@ FOUND_BY = {
     "job_lost": {"the queue is everybody who waits", RESTORE},
     "job_forgotten": {"no job vanishes"},
     "hold_forgotten": {"what is held starts nothing", "the queue is everybody who waits", RESTORE},
+    "dependency_ignored": {
+        "what waits for others starts nothing",
+        "the queue is everybody who waits",
+        "who waits for others is found by them",
+        RESTORE,
+    },
+    "dependency_forgotten": {"nobody waits for a job that is over"},
+    "any_end_is_a_success": {"a job waits until its conditions are met"},
     "epoch_not_raised": {"epochs strictly rise"},
     "terminal_overwritten": {"terminal is final"},
     "ledger_leak": {"the ledger is the sum of the leases"},
@@ -45,6 +53,7 @@ FOUND_BY = {
     "stale_wakeup": {"nobody who could start is asleep", RESTORE},
     "quota_never_wakes": {"a line stands no worse than its quota says", RESTORE},
     "quota_ignored": {
+        "nothing starts on a budget that is spent",
         "a start stays within its tenant's quota",
         "what others keep stays free",
         "what may not be evicted does not borrow",

@@ -4,7 +4,7 @@ server said."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -18,6 +18,7 @@ from muster.cli.printing import (
     show_end,
     show_progress,
 )
+from muster.model.after import After
 from muster.sdk.client import LONG_PATIENCE_S, Client
 from muster.units import show_duration, show_instant, show_resources
 from muster.wire.views import JobPage, JobView
@@ -66,6 +67,8 @@ def _row(job: JobView) -> tuple[str, ...]:
         detail = ",".join(place.node for place in job.places[:3]) + (",…" if len(job.places) > 3 else "")
     if job.held:
         detail = f"held, {detail}" if detail else "held"
+    if job.waits:
+        detail = f"after {','.join(map(str, job.waits[:3]))}" + (",…" if len(job.waits) > 3 else "")
     name, each = job.name or "-", show_ask(job.ask)
     return str(job.id), name, job.tenant, job.phase, str(job.tasks), each, show_ago(job.since_ms), detail or "-"
 
@@ -110,8 +113,15 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
             ("directory", spec.workdir),
             ("limit", "" if spec.limit_ms is None else show_duration(spec.limit_ms)),
             ("retries", str(spec.retries) if spec.retries else ""),
+            ("after", _show_after(spec.after, view.waits)),
         ]
     return fields
+
+
+def _show_after(after: Sequence[After], waits: Sequence[int]) -> str:
+    """Its conditions, and of which jobs they are not met yet."""
+    named = ", ".join(map(str, after))
+    return f"{named}; waits for {', '.join(map(str, waits))}" if waits else named
 
 
 def _show_place(node: str, tasks: int, devices: list[int]) -> str:

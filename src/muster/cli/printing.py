@@ -102,6 +102,8 @@ def show_progress(view: JobView) -> str:
 
 def show_end(view: JobView) -> str:
     """How a job ended, in words: `failed: exit code 3`."""
+    if view.why == "dependency":
+        return "cancelled: what it was to run after cannot come about"
     if view.phase != "failed":
         return view.phase
     if view.counts is not None:

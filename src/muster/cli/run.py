@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from muster.cli.failing import INTERRUPTED
 from muster.cli.following import follow_output, follow_progress
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
+from muster.model.after import After, When
 from muster.model.spec import Needs, Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
@@ -43,6 +45,10 @@ from muster.wire.views import Submitted
 @click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
 @click.option("--retries", default="0", metavar="N", help="Try again so often if it fails.")
 @click.option("--no-evict", is_flag=True, help="Never evict it: it starts only inside its tenant's guarantee.")
+@click.option("--after", "after", multiple=True, metavar="JOBS", help="After these jobs got a place: 12 or 12,13.")
+@click.option("--afterok", multiple=True, metavar="JOBS", help="After these jobs succeeded; if one does not, it ends.")
+@click.option("--afterany", multiple=True, metavar="JOBS", help="After these jobs are over.")
+@click.option("--afternotok", multiple=True, metavar="JOBS", help="After these jobs failed or were cancelled.")
 @click.option("--hold", is_flag=True, help="Do not start it before `muster release`.")
 @click.option("--env", multiple=True, metavar="K=V", help="Set a variable; K alone hands yours on.")
 @click.option("--workdir", type=click.Path(path_type=Path), help="Where it runs.  [default: here]")
@@ -85,6 +91,10 @@ def make_spec(
     hold: bool,
     env: tuple[str, ...],
     workdir: Path | None,
+    after: tuple[str, ...],
+    afterok: tuple[str, ...],
+    afterany: tuple[str, ...],
+    afternotok: tuple[str, ...],
     **needs: Any,
 ) -> Spec:
     """The options as a spec; an amount that cannot be read raises."""
@@ -106,7 +116,18 @@ def make_spec(
         tier=tier,
         priority=priority,
         held=hold,
+        after=(
+            *_parse_jobs(after, When.STARTED),
+            *_parse_jobs(afterok, When.SUCCEEDED),
+            *_parse_jobs(afterany, When.OVER),
+            *_parse_jobs(afternotok, When.NOT_SUCCEEDED),
+        ),
     )
+
+
+def _parse_jobs(texts: tuple[str, ...], when: When) -> Iterator[After]:
+    for number in ",".join(texts).split(",") if texts else ():
+        yield After(parse_count(number, when.value), when)
 
 
 def _parse_variable(text: str) -> tuple[str, str]:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
 from muster.control.line import Line
-from muster.control.story import get_beginning
+from muster.control.story import find_end, get_beginning
+from muster.lifecycle.gang import PHASE_OF
+from muster.model.after import After
 from muster.model.errors import InvariantError, RejectedError
 from muster.model.event import Submit
+from muster.model.phase import TERMINAL, TaskPhase
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import Spec
 from muster.ports import Clock, Journal
@@ -75,7 +78,10 @@ class Follower:
     async def submit(self, spec: Spec, key: str, cause: str) -> Answer:
         """Ask for a job. A key whose job is in the journal is answered from there, however long ago it ended."""
         known = await self._find_known(spec, key) if key else None
-        return known or await self.ask(Submit(spec, key, cause))
+        if known is not None:
+            return known
+        past = await self._find_past(spec.after) if spec.after else {}
+        return await self.ask(Submit(spec, key, cause, past))
 
     async def ask_of_job(self, request: OfJob) -> Answer:
         """Ask for something about a job. The leader has forgotten one that retired; its number says there was one."""
@@ -146,6 +152,19 @@ class Follower:
         if known != spec:
             return Answer(0, seq, Refused(Reason(Code.KEY_REUSED, "key", needed=number, detail=key)))
         return Answer(0, seq, Done(number))
+
+    async def _find_past(self, after: Sequence[After]) -> dict[int, TaskPhase]:
+        """How the jobs ended that a new one is to run after: the leader forgets who retired, the journal does not."""
+        past: dict[int, TaskPhase] = {}
+        for number in [each.job for each in after if 0 < each.job < self.world.next_job]:
+            job = self.world.jobs.get(number)
+            if job is None:
+                end = find_end(await self.read_story(number), number)
+            else:
+                end = PHASE_OF[type(job.phase)] if isinstance(job.phase, TERMINAL) else None
+            if end is not None:
+                past[number] = end
+        return past
 
     def _note_committed(self, seq: int) -> None:
         self._committed_seq = max(self._committed_seq, seq)

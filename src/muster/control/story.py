@@ -48,6 +48,12 @@ def find_tries(entries: Sequence[Entry], job: int, task: int) -> int:
     return epoch
 
 
+def find_end(entries: Sequence[Entry], job: int) -> TaskPhase | None:
+    """How a job ended, as its story tells it; None if it does not tell of an end."""
+    ends = (item.phase for _, item in _own_facts(entries, job) if isinstance(item, fact.Ended))
+    return next(ends, None)
+
+
 def view_from_story(entries: Sequence[Entry], job: int) -> JobView | None:
     """A job that is over, as its own facts left it; None if they do not tell of an end."""
     first, spec = get_beginning(entries, job)
@@ -72,7 +78,7 @@ def view_from_story(entries: Sequence[Entry], job: int) -> JobView | None:
                 since_ms=entry.at,
                 epoch=epoch,
                 failures=failures,
-                why=item.why.value if item.phase == TaskPhase.FAILED else "",
+                why=item.why.value if item.phase == TaskPhase.FAILED or item.why == Why.DEPENDENCY else "",
                 exit_code=None if spec.array or item.phase == TaskPhase.CANCELLED else item.code,
                 counts=_final_counts(spec, counts) if spec.array else None,
                 spec=spec,
@@ -109,7 +115,12 @@ class _Teller:
 
     def accepted(self, item: fact.Accepted) -> str:
         ask = show_resources(item.spec.ask)
-        return f"accepted: {ask if self._tasks == 1 else f'{self._tasks} tasks of {ask}'}, tenant {item.spec.tenant}"
+        what = ask if self._tasks == 1 else f"{self._tasks} tasks of {ask}"
+        after = "".join(f", {each}" for each in item.spec.after)
+        return f"accepted: {what}, tenant {item.spec.tenant}{after}"
+
+    def after_met(self, item: fact.AfterMet) -> str:
+        return f"waits for job {item.other} no longer"
 
     def placed(self, item: fact.Placed) -> str:
         run = next(run for number, run in unroll(item, 0) if number == self._job)
@@ -128,7 +139,7 @@ class _Teller:
         word = item.phase.name.lower()
         if self._is_array:
             return f"ended: {word}" + (f", {item.code} of {self._tasks} tasks" if item.code else "")
-        why = f", {_WHY[item.why]}" if item.why == Why.LIMIT else ""
+        why = f", {_WHY[item.why]}" if item.why in (Why.LIMIT, Why.DEPENDENCY) else ""
         return f"ended: {word}{why}{_exit(item.code)}"
 
     def requeued(self, item: fact.Requeued) -> str:
@@ -174,6 +185,7 @@ class _Teller:
 
 _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.Accepted: _Teller.accepted,
+    fact.AfterMet: _Teller.after_met,
     fact.Placed: _Teller.placed,
     fact.Began: _Teller.began,
     fact.RanksOver: _Teller.ranks_over,
@@ -196,6 +208,7 @@ _WHY: Final = {
     Why.LOST: "lost",
     Why.DRAIN: "node drained",
     Why.REQUEUE: "sent back to the queue",
+    Why.DEPENDENCY: "what it was to run after cannot come about",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeGuard
 
 import msgspec
 
@@ -10,7 +10,18 @@ from muster.control.offers import view_options
 from muster.control.story import device_list
 from muster.lifecycle.gang import PHASE_OF
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, TERMINAL, Failed, Spread, Stopping, Succeeded, TaskPhase
+from muster.model.phase import (
+    ACTIVE,
+    TERMINAL,
+    Cancelled,
+    Failed,
+    Phase,
+    Spread,
+    Stopping,
+    Succeeded,
+    TaskPhase,
+    Why,
+)
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.scheduler.reasons import explain
@@ -37,19 +48,25 @@ def view_job(world: World, job: Job, *, whole: bool = True) -> JobView:
         since_ms=phase.since,
         epoch=job.epoch,
         failures=job.failures,
-        why=phase.why.value if isinstance(phase, Failed | Stopping) else "",
+        why=phase.why.value if isinstance(phase, Failed | Stopping) or _gave_up(phase) else "",
         exit_code=_exit_code(job),
         places=_places(world, job, whole=whole),
         counts=TaskCounts(*world.arrays[job.id].counts) if spec.array else None,
         spec=spec if whole else None,
         is_over=is_over(job),
         held=job.held,
+        waits=list(job.waits),
     )
 
 
 def is_over(job: Job) -> bool:
     """Whether nothing will ever happen to a job again."""
     return isinstance(job.phase, TERMINAL)
+
+
+def _gave_up(phase: Phase) -> TypeGuard[Cancelled]:
+    """Whether a job is over because it could never start any more."""
+    return isinstance(phase, Cancelled) and phase.why == Why.DEPENDENCY
 
 
 def phase_word(world: World, job: Job) -> str:
@@ -102,8 +119,8 @@ def complete_reason(places: World, found: tuple[Spec, WhyView] | None) -> WhyVie
     if found is None:
         return None
     spec, view = found
-    if view.code == Code.HELD:
-        return view  # nothing but its release would start it
+    if view.code in (Code.HELD, Code.WAITS_FOR_OTHERS):
+        return view  # nothing but its release, or the others, would start it
     options, offer = view_options(places, spec)
     return msgspec.structs.replace(view, options=options, offer=offer)
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from muster.kernel.afters import settle
 from muster.kernel.reactors import REACTORS
 from muster.kernel.timers import find_wake, fire_timers
 from muster.kernel.turn import Turn
@@ -46,7 +47,7 @@ class Kernel:
         self._timer = find_wake(world)
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
-        """Take a batch: timers first, then each event in order, then at most one cycle."""
+        """Take a batch: timers first, then each event in order, who waited for others, then at most one cycle."""
         if now < self._latest:
             raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
         self._latest = now
@@ -57,6 +58,8 @@ class Kernel:
         answers: list[Done | Refused] = []
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
+        if world.successors:
+            settle(turn, 0)
         if world.queue.awake:
             self._cycle(turn)
         if turn.facts:
@@ -68,13 +71,15 @@ class Kernel:
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
     def _cycle(self, turn: Turn) -> None:
-        world = turn.world
+        world, decided = turn.world, len(turn.facts)
         for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}"):
             turn.facts.append(item)
             if isinstance(item, fact.Placed):
                 self._start_gangs(turn, item.jobs)
             elif isinstance(item, fact.TasksPlaced):
                 turn.start_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
+        if world.successors:
+            settle(turn, decided)
 
     def _start_gangs(self, turn: Turn, jobs: list[int]) -> None:
         for number in jobs:

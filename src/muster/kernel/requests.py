@@ -3,6 +3,7 @@ accepted."""
 
 from __future__ import annotations
 
+from muster.kernel.afters import find_open
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.job import Job
@@ -29,10 +30,13 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
     if reason is not None:
         return Refused(reason)
+    waits = find_open(turn.world, item) if spec.after else ()
+    if isinstance(waits, Refused):
+        return waits
     if spec.needs.labels:
         _mention(turn, spec, item.cause)
     job = turn.world.next_job
-    turn.emit(fact.Accepted(job, spec, item.key, item.cause))
+    turn.emit(fact.Accepted(job, spec, item.key, item.cause, waits))
     return Done(job)
 
 

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Traits
+from muster.model.phase import TaskPhase
 from muster.model.profile import Profile
 from muster.model.record import Record
 from muster.model.spec import Spec
@@ -19,11 +20,15 @@ from muster.units import Limit, Resources
 
 
 class Submit(Record, frozen=True, tag="submit"):
-    """Somebody wants a job run. `key` makes a repeat harmless: one job per (tenant, key)."""
+    """Somebody wants a job run. `key` makes a repeat harmless: one job per (tenant, key).
+
+    `past` is how jobs ended that it is to run after, for those that are known from the journal alone.
+    """
 
     spec: Spec
     key: str = ""
     cause: str = ""
+    past: dict[int, TaskPhase] = {}
 
 
 class Cancel(Record, frozen=True, tag="cancel"):

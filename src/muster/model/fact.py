@@ -128,11 +128,20 @@ class NodeUnbarred(Record, frozen=True, tag="node_unbarred.1"):
 
 
 class Accepted(Record, frozen=True, tag="accepted.1"):
-    """A job is ours to run: from here on it is never lost."""
+    """A job is ours to run: from here on it is never lost. It `waits` for these jobs, of those that it names."""
 
     job: int
     spec: Spec
     key: str = ""
+    cause: str = ""
+    waits: tuple[int, ...] = ()
+
+
+class AfterMet(Record, frozen=True, tag="after_met.1"):
+    """Another job is as far as these jobs wanted it: they do not wait for it any more."""
+
+    other: int
+    jobs: list[int]
     cause: str = ""
 
 
@@ -270,6 +279,7 @@ Fact: TypeAlias = (
     | NodeBarred
     | NodeUnbarred
     | Accepted
+    | AfterMet
     | Placed
     | Began
     | RanksOver
@@ -288,7 +298,7 @@ Fact: TypeAlias = (
 
 def jobs_of(fact: Fact) -> list[int]:
     """The jobs whose story this fact belongs to."""
-    if isinstance(fact, (Placed, Retired)):
+    if isinstance(fact, (Placed, AfterMet, Retired)):
         return fact.jobs
     job = getattr(fact, "job", None)
     return [] if job is None else [job]

@@ -15,7 +15,8 @@ class Job(Record, frozen=True):
     """A job: replaced on every change, never mutated, so that a fork is a dict copy.
 
     `epoch` is that of its latest run (0 before the first) and `failures` counts the runs that ended badly. One that is
-    `held` starts nothing, and is in no line.
+    `held` starts nothing, and is in no line; nor is one that `waits` for other jobs, which are named here as long as
+    they are not as far as it wants them.
     """
 
     id: int
@@ -26,6 +27,7 @@ class Job(Record, frozen=True):
     failures: int = 0
     key: str = ""
     held: bool = False
+    waits: tuple[int, ...] = ()
 
 
 class NodePhase(enum.IntEnum):

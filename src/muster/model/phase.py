@@ -45,6 +45,7 @@ class Why(enum.StrEnum):
     LOST = "lost"
     DRAIN = "drain"
     REQUEUE = "requeue"
+    DEPENDENCY = "dependency"
 
 
 class Queued(Record, frozen=True, tag="queued"):
@@ -98,9 +99,10 @@ class Failed(Record, frozen=True, tag="failed"):
 
 
 class Cancelled(Record, frozen=True, tag="cancelled"):
-    """Over: somebody asked for it."""
+    """Over: somebody asked for it, or what it was to run after can never come about."""
 
     since: int
+    why: Why = Why.CANCEL
 
 
 Phase: TypeAlias = Queued | Starting | Running | Stopping | Spread | Succeeded | Failed | Cancelled

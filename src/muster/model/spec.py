@@ -13,6 +13,7 @@ from typing import Final
 
 import msgspec
 
+from muster.model.after import After, find_after_fault
 from muster.model.node import LEVELS, TORUS_SPOTS_MAX
 from muster.model.reason import Code, Reason
 from muster.model.tier import PRIORITY_MAX, STANDARD
@@ -63,8 +64,9 @@ ANYWHERE: Final = Needs()
 class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A job as its owner describes it; journaled as a map, so that fields may come and go by name.
 
-    One that is submitted `held` waits until it is released. What is not `evictable` is never stopped for somebody
-    else's sake, so it starts only inside its tenant's guarantee.
+    One that is submitted `held` waits until it is released, and one that is to run `after` others until each of them
+    is as far as it says. What is not `evictable` is never stopped for somebody else's sake, so it starts only inside
+    its tenant's guarantee.
     """
 
     command: tuple[str, ...]
@@ -83,6 +85,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     tier: str = STANDARD
     priority: int = 0
     held: bool = False
+    after: tuple[After, ...] = ()
 
     @property
     def tasks(self) -> int:
@@ -102,6 +105,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or _find_tier_fault(spec.tier, spec.priority)
         or _find_name_fault(spec)
         or _find_size_fault(spec)
+        or (find_after_fault(spec.after) if spec.after else None)
     )
 
 

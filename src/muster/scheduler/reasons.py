@@ -26,9 +26,13 @@ from muster.world.world import World
 LABEL_VALUES_MAX: Final = 64
 """How many values a label may have on the fleet's nodes for an ask to mention it."""
 
+OTHERS_SHOWN: Final = 8
+"""How many of the jobs that one waits for are named."""
+
 
 class Waiting(msgspec.Struct, frozen=True):
-    """Why a job waits: the dominant reason, its place in the order, and the first few who are ahead."""
+    """Why a job waits: the dominant reason, its place in the order (0 if it is in no line), and the first few who are
+    ahead."""
 
     reason: Reason
     position: int
@@ -40,6 +44,8 @@ def explain(world: World, job: Job) -> Waiting | None:
     """Why a job, or part of an array, waits; None if nothing of it does."""
     if job.held and world.is_waiting(job):
         return Waiting(Reason(Code.HELD, "job", needed=job.id), 0, [], Resources())
+    if job.waits:
+        return Waiting(_others_reason(job), 0, [], Resources())
     position = find_position(world, job)
     if position is None:
         return None
@@ -101,6 +107,13 @@ def _ruling_out(fleet: Fleet, spec: Spec) -> str:
 
 def _shown(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _others_reason(job: Job) -> Reason:
+    """Which jobs are not as far as this one wants them."""
+    open_ones = [each for each in job.spec.after if each.job in job.waits]
+    detail = ", ".join(map(str, open_ones[:OTHERS_SHOWN])) + (", …" if len(open_ones) > OTHERS_SHOWN else "")
+    return Reason(Code.WAITS_FOR_OTHERS, "jobs", open_ones[0].job, len(open_ones), detail)
 
 
 def _dominant_reason(world: World, job: Job) -> Reason:

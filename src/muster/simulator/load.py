@@ -10,6 +10,9 @@ import random
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+import msgspec
+
+from muster.model.after import After, When
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, SetTier, Submit
 from muster.model.instruction import Start
@@ -38,6 +41,10 @@ FIRM_SHARE: Final = 0.2
 
 HELD_SHARE: Final = 0.01
 """How many of the jobs their owners hold for a while."""
+AFTER_SHARE: Final = 0.04
+"""How many of the jobs are to run after others, of the last few."""
+AFTER_REACH: Final = 12
+AFTER_MIX: Final = (When.SUCCEEDED, When.SUCCEEDED, When.OVER, When.STARTED, When.NOT_SUCCEEDED)
 TIER_MIX: Final = (("standard", "critical", "urgent", "opportunistic"), (80, 3, 5, 12))
 
 
@@ -80,6 +87,7 @@ class Load:
         self._weights = [kind.weight for kind in self._kinds]
         self._tenants = [f"team-{number}" for number in range(options.tenants)]
         self._submitted = 0
+        self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
 
     def node_capacity(self) -> Resources:
         """What each node has."""
@@ -120,13 +128,14 @@ class Load:
         """How long until the next submit."""
         return 1 + int(self._dice.expovariate(1 / self._mean_gap_ms()))
 
-    def next_submit(self) -> Submit:
-        """The next job; some carry a key."""
+    def next_submit(self, newest: int = 0) -> Submit:
+        """The next job; some carry a key, some are to run after others of those up to the newest."""
         kind = self._dice.choices(self._kinds, self._weights)[0]
         self._submitted += 1
         tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
-        return Submit(self._spec(kind, tenant), key, cause=f"user of {tenant}")
+        spec = msgspec.structs.replace(self._spec(kind, tenant), after=self._after(newest))
+        return Submit(spec, key, cause=f"user of {tenant}")
 
     def is_sent_twice(self) -> bool:
         """Whether the client repeats its submit because it did not hear the answer."""
@@ -171,6 +180,14 @@ class Load:
             needs=needs,
             evictable=dice.random() >= FIRM_SHARE,
         )
+
+    def _after(self, newest: int) -> tuple[After, ...]:
+        dice = self._after_dice
+        if dice.random() >= AFTER_SHARE:
+            return ()
+        jobs = range(max(1, newest - AFTER_REACH), newest + 1)
+        chosen = dice.sample(jobs, min(len(jobs), dice.choice((1, 1, 2))))
+        return tuple(After(job, dice.choice(AFTER_MIX)) for job in chosen)
 
     def _needs(self, kind: Kind) -> Needs:
         """Some gangs must stay close, some are spread or want a box, some jobs want a zone; never what no fleet has."""

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from muster.model import event
+from muster.model.after import After, When
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Place, Spot, Traits, address_of
@@ -34,6 +35,7 @@ _NEEDS: Final = (
     Needs(near="rack", within="region", flavors=("gpu",)),
     Needs(shape=(1, 2, 1)),
 )
+_WHENS: Final = (When.SUCCEEDED, When.STARTED, When.OVER, When.NOT_SUCCEEDED)
 NODES: Final = ("node-0", "node-1", "node-2", "node-3", "node-4")
 _GAPS_MS: Final = (0, 1, 1000, 60_000, 20 * MINUTE_MS)
 
@@ -55,7 +57,7 @@ def events_of(rig: Rig, step: Step) -> list[event.Event]:
     return _KINDS[kind % len(_KINDS)](rig, x, y)
 
 
-def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:
     share = 100 * (y % 10) if x % 9 == 0 else 0
     ask = Resources(x % 9, 1000 * (y % 9), 2**30 * (x % 5), share)
     shape: dict[str, Any] = {"array": y % 13} if x % 3 == 0 else {"gang": 1 if share else 1 + y % 5}
@@ -64,6 +66,8 @@ def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - on
         shape["gang"] = 2
     limit = 30_000 if x % 3 and y % 4 == 0 else None
     shape |= {"tier": TIER_NAMES[y // 3 % 5], "priority": (0, 0, 7, -7)[x // 5 % 4]}
+    if x % 4 == 1:
+        shape["after"] = (After(_job(rig, y), _WHENS[y % 4]), *((After(_job(rig, y + 3)),) if y % 3 == 0 else ()))
     asked = spec(ask=ask, tenant=TENANTS[x // 2 % 3], retries=y % 3, limit_ms=limit, evictable=y % 11 != 5, **shape)
     return [event.Submit(asked, key=f"k{y % 7}" if x % 5 == 0 else "")]
 

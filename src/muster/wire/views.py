@@ -36,7 +36,8 @@ class TaskCounts(View, frozen=True):
 
 
 class JobView(View, frozen=True):
-    """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled)."""
+    """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
+    `waits` for those jobs."""
 
     id: int
     name: str
@@ -55,6 +56,7 @@ class JobView(View, frozen=True):
     spec: Spec | None = None
     is_over: bool = False
     held: bool = False
+    waits: list[int] = []
 
 
 class JobPage(View, frozen=True):

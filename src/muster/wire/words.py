@@ -119,6 +119,19 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait for the tenant's other jobs or for the next period (`muster tenants`), or have the budget raised",
     ),
     Code.HELD: Words("held: it starts nothing until it is released", "let it start with `muster release {needed}`"),
+    Code.UNKNOWN_PREDECESSOR: Words("{subject}: there is no job {needed}", "check the number with `muster ls --all`"),
+    Code.PREDECESSOR_RETIRED: Words(
+        "{subject}: job {needed} ended a while ago and how is not known here",
+        "look with `muster show {needed}`, and leave the condition out if it is met",
+    ),
+    Code.NEVER_AFTER: Words(
+        "{subject}: job {needed} is over ({detail}), so it would never start",
+        "leave the condition out, or run job {needed} again and name the new one",
+    ),
+    Code.WAITS_FOR_OTHERS: Words(
+        "waiting for {available} other jobs: {detail}",
+        "wait, or see why the first of them does: `muster why {needed}`",
+    ),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
         "the {subject} was written by a newer Muster ({detail})", "upgrade this Muster; the file was not touched"

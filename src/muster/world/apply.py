@@ -119,7 +119,7 @@ def _node_unbarred(world: World, item: fact.NodeUnbarred, at: int) -> None:  # n
 def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     spec = item.spec
     phase: Phase = Spread(at) if spec.array else Queued(at)
-    job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key, spec.held)
+    job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key, spec.held, item.waits)
     if spec.array:
         world.arrays[item.job] = Tasks(spec.array)
     if item.key:
@@ -127,6 +127,11 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     world.next_job = item.job + 1
     world.accepted += 1
     world.enqueue(job)
+
+
+def _after_met(world: World, item: fact.AfterMet, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    for number in item.jobs:
+        world.stop_waiting(world.jobs[number], item.other)
 
 
 def _placed(world: World, item: fact.Placed, at: int) -> None:
@@ -224,7 +229,7 @@ def _terminal_phase(item: fact.Ended, at: int) -> Phase:
     if item.phase == TaskPhase.SUCCEEDED:
         return Succeeded(at)
     if item.phase == TaskPhase.CANCELLED:
-        return Cancelled(at)
+        return Cancelled(at, item.why)
     return Failed(at, item.why, item.code)
 
 
@@ -243,6 +248,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.NodeBarred: _node_barred,
     fact.NodeUnbarred: _node_unbarred,
     fact.Accepted: _accepted,
+    fact.AfterMet: _after_met,
     fact.Placed: _placed,
     fact.Began: _began,
     fact.RanksOver: _ranks_over,

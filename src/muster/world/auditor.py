@@ -21,6 +21,7 @@ from muster.model.spec import Spec
 from muster.model.tenant import OPEN
 from muster.model.tier import TIERS, Tier
 from muster.units import Resources
+from muster.world.after_books import AfterBooks
 from muster.world.arena import DEVICE
 from muster.world.budget_books import SpendBooks
 from muster.world.invariants import Holding, plain, require
@@ -96,6 +97,7 @@ class Auditor:
         self._spending = SpendBooks(self._quota.chain)
         self._at = 0
         self._use = UseBooks()
+        self._after = AfterBooks(self._find_stage)
         self._flavors: dict[str, Flavor] = {}
         self._mentioned: frozenset[str] = frozenset()
         self._tiers: dict[str, Tier] = TIERS.copy()
@@ -186,8 +188,13 @@ class Auditor:
         require(item.job > self._newest, "job ids rise", f"job {item.job} after {self._newest}")
         self._newest = item.job
         self._jobs[item.job] = JobBook(item.spec)
+        self._after.accept(item.job, item.spec, item.waits)
         self._jobs_touched[item.job] = None
         self.accepted += 1
+
+    def _after_met(self, item: fact.AfterMet) -> None:
+        self._after.meet(item)
+        self._jobs_touched.update(dict.fromkeys(item.jobs))
 
     def _placed(self, item: fact.Placed) -> None:
         begin = 0
@@ -200,6 +207,7 @@ class Auditor:
         book = self._move(number, TaskPhase.STARTING)
         require(epoch > book.epoch, "epochs strictly rise", f"job {number}: {epoch} after {book.epoch}")
         require(not book.held, _HELD, f"job {number}")
+        self._after.start(number)
         width = sum(tasks for _, tasks, _ in leases)
         require(width == book.spec.gang, _ALL_OR_NONE, f"job {number}: {width} of {book.spec.gang}")
         book.epoch = epoch
@@ -234,6 +242,7 @@ class Auditor:
     def _ended(self, item: fact.Ended) -> None:
         book = self._book_of(item.job)
         require(item.phase in _OVER, _FINAL, f"job {item.job} ended as {item.phase.name}")
+        self._after.end(item.job, item.why)
         if book.spec.array:
             live = [task for task, phase in enumerate(book.phases) if phase in LIVE]
             require(not live, "an array ends with its last task", f"job {item.job}: tasks {live[:5]}")
@@ -260,6 +269,7 @@ class Auditor:
     def _tasks_placed(self, item: fact.TasksPlaced) -> None:
         book = self._book_of(item.job)
         require(not book.held, _HELD, f"job {item.job}, tasks from {item.first}")
+        self._after.start(item.job)
         gpus, task = book.spec.ask.gpus, item.first
         self._move_tasks(item.job, item.first, sum(item.counts), TaskPhase.STARTING)
         for slot, count, devices in zip(item.slots, item.counts, item.devices, strict=True):
@@ -318,6 +328,16 @@ class Auditor:
             raise InvariantError("no job vanishes", f"a fact speaks of job {number}, which is not here")
         require(book.phase not in _OVER, _FINAL, f"a fact speaks of job {number}, which is over")
         return book
+
+    def _find_stage(self, number: int) -> TaskPhase | None:
+        """How far a job is, as far as others care who wait for it."""
+        book = self._jobs.get(number)
+        if book is None:
+            return None
+        if book.phase in _OVER:
+            return TaskPhase(book.phase)
+        had_a_place = any(book.epochs) or any(book.phases) or book.epoch
+        return TaskPhase.RUNNING if had_a_place else TaskPhase.QUEUED
 
     def _move(self, number: int, to: TaskPhase) -> JobBook:
         book = self._book_of(number)
@@ -406,6 +426,7 @@ class Auditor:
 
     def _compare(self, world: World) -> None:
         self._settle_devices()
+        self._after.settle()
         for slot in self._slots_touched:
             self._compare_slot(world, slot)
         self._quota.compare(world.ledger)
@@ -466,7 +487,8 @@ class Auditor:
             require(book is None and job is None, "no job vanishes", f"job {number}: kept {job}, booked {book}")
             return
         held = book.held and book.phase not in _OVER
-        kept, wanted = (_PHASE_OF[type(job.phase)], job.epoch, job.held), (book.phase, book.epoch, held)
+        kept = (_PHASE_OF[type(job.phase)], job.epoch, job.held, job.waits)
+        wanted = (book.phase, book.epoch, held, self._after.waits_of(number))
         law = _FINAL if book.phase in _OVER else "a job is what the facts say"
         require(kept == wanted, law, f"job {number}: kept {kept}, booked {wanted}")
         if book.leases:
@@ -516,6 +538,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.NodeBarred: Auditor._node_barred,
     fact.NodeUnbarred: Auditor._node_unbarred,
     fact.Accepted: Auditor._accepted,
+    fact.AfterMet: Auditor._after_met,
     fact.Placed: Auditor._placed,
     fact.Began: Auditor._began,
     fact.RanksOver: Auditor._ranks_over,

@@ -363,11 +363,26 @@ def _check_lines(world: World, shape: Shape) -> None:
 
 def _waits(world: World, job: Job) -> bool:
     """Whether a job has a place in the queue."""
-    if job.held:
+    if job.held or job.waits:
         return False
     if job.spec.array:
         return bool(world.arrays[job.id].counts[TaskPhase.QUEUED])
     return isinstance(job.phase, Queued)
+
+
+def _check_successors(world: World) -> None:
+    """Who waits for others is found by them, and none of them is over."""
+    wanted: dict[int, list[int]] = {}
+    for number, job in sorted(world.jobs.items()):
+        named = [each.job for each in job.spec.after]
+        waits = not job.waits or (world.is_waiting(job) and set(job.waits) <= set(named))
+        require(waits, "a job waits for those that it names", f"job {number}: {job.waits} of {named}")
+        for other in job.waits:
+            wanted.setdefault(other, []).append(number)
+    kept = {number: sorted(jobs) for number, jobs in world.successors.items()}
+    require(kept == wanted, "who waits for others is found by them", _first_change(kept, wanted))
+    over = [number for number in wanted if number not in world.jobs or isinstance(world.jobs[number].phase, TERMINAL)]
+    require(not over, "nobody waits for a job that is over", f"jobs {over[:5]}: {[wanted[n] for n in over[:5]]}")
 
 
 def _check_timers(world: World) -> None:
@@ -469,6 +484,7 @@ LAWS: Final = (
     _check_index,
     _check_bars,
     _check_queue,
+    _check_successors,
     _check_timers,
     _check_bar_ends,
     _check_keys,

@@ -1,9 +1,9 @@
 """The world: all that Muster knows, in memory, and the few primitives that change it.
 
 Jobs, tenants and tiers are frozen records in dicts; nodes and array tasks are columns; use is kept by the hour. Queue,
-walk, timers, sites, ledger and quotas are indexes over them and can always be rebuilt. The primitives come in pairs
-with exact inverses (`hold` and `release`, `hold_tasks` and `release_tasks`) and keep every index in step; `apply` and
-`Draft` are the only callers.
+successors, walk, timers, sites, ledger and quotas are indexes over them and can always be rebuilt. The primitives come
+in pairs with exact inverses (`hold` and `release`, `hold_tasks` and `release_tasks`) and keep every index in step;
+`apply` and `Draft` are the only callers.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ class World:
         "retired",
         "seq",
         "sites",
+        "successors",
         "tenants",
         "tiers",
         "timers",
@@ -88,6 +89,7 @@ class World:
         self.usage = Usage()
         self.walk = Walk(self.usage, self.tenants)
         self.queue = Queue(self.walk)
+        self.successors: dict[int, dict[int, None]] = {}
         self.timers = Timers()
 
     def hold(self, job: Job, run: Run, at: int) -> None:
@@ -169,13 +171,19 @@ class World:
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
-        """A job waits, or some tasks of an array do: in its line, unless it is held."""
-        if not job.held:
+        """A job waits, or some tasks of an array do: for others to get as far as it wants them, or in its line unless
+        it is held."""
+        if job.waits:
+            for other in job.waits:
+                self.successors.setdefault(other, {})[job.id] = None
+        elif not job.held:
             self.queue.add(job, self.tiers[job.spec.tier].rank)
 
     def dequeue(self, job: Job) -> None:
         """Nothing of a job waits any longer."""
-        if not job.held:
+        if job.waits:
+            self._leave_others(job)
+        elif not job.held:
             self.queue.remove(job)
 
     def set_held(self, job: Job, held: bool) -> None:
@@ -187,8 +195,15 @@ class World:
         if is_waiting:
             self.enqueue(after)
 
+    def stop_waiting(self, job: Job, other: int) -> None:
+        """Another job is as far as this one wants it; whoever waits for nobody any more joins its line."""
+        self.dequeue(job)
+        waits = tuple(number for number in job.waits if number != other)
+        after = self.jobs[job.id] = replace(job, waits=waits)
+        self.enqueue(after)
+
     def is_waiting(self, job: Job) -> bool:
-        """Whether a job, or part of an array, waits; in a line or held."""
+        """Whether a job, or part of an array, waits; in a line, for others, or held."""
         if job.spec.array:
             return bool(self.arrays[job.id].counts[TaskPhase.QUEUED])
         return isinstance(job.phase, Queued)
@@ -363,6 +378,7 @@ class World:
         twin.jobs, twin.keys = self.jobs.copy(), self.keys.copy()
         twin.queue, twin.timers = self.queue.fork(twin.walk), self.timers.fork()
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
+        twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
         return twin
 
@@ -380,6 +396,13 @@ class World:
         twin.walk = Walk(twin.usage, twin.tenants)
         twin.queue = Queue(twin.walk)
         return twin
+
+    def _leave_others(self, job: Job) -> None:
+        for other in job.waits:
+            jobs = self.successors[other]
+            del jobs[job.id]
+            if not jobs:
+                del self.successors[other]
 
     def _vacate(self, slot: int, job: Job, tasks: int, devices: int) -> None:
         """Tasks leave a node: whoever could use what they had is worth a try, unless no new work may go there."""

@@ -173,6 +173,18 @@ def test_a_job_is_held_released_and_requeued(scene: Scene) -> None:
     assert scene.call("POST", "/v1/jobs/9/hold").status == 404
 
 
+def test_a_job_waits_for_another(scene: Scene) -> None:
+    spec = {"command": ["x"], "after": [{"job": 1, "when": "afterok"}]}
+    refused = scene.call("POST", "/v1/jobs", spec)
+    assert (refused.status, refused.json["code"]) == (422, "M143")
+    scene.follower.happen(Submit(Spec(("train",))))
+    assert scene.call("POST", "/v1/jobs", spec).status == 201
+    assert scene.call("GET", "/v1/jobs/2").json["waits"] == [1]
+    why = scene.call("GET", "/v1/jobs/2/why").json
+    assert (why["code"], why["fix"]) == ("M215", "wait, or see why the first of them does: `muster why 1`")
+    assert scene.call("POST", "/v1/jobs", spec | {"after": [{"job": 1, "when": "soon"}]}).status == 422
+
+
 def test_nodes_and_tenants(scene: Scene) -> None:
     line = {"family": "gpu", "limit": 2_000_000}
     assert scene.call("PUT", "/v1/tenants/lab/vision", {"lines": [line]}).status == 200

@@ -43,6 +43,7 @@ OUR_MODULES = {
     *(
         "muster.cli.printing",
         "muster.model",
+        "muster.model.after",
         "muster.model.errors",
         "muster.model.node",
         "muster.model.reason",

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from muster.cli.main import run_command
+from muster.model.after import After, When
 from muster.model.spec import Spec
 from muster.sdk.transport import Reply, Request, Transport
 from muster.units import Resources
@@ -213,6 +214,20 @@ def test_run_sends_the_whole_spec_and_prints_the_output(
         limit_ms=90_000,
         retries=1,
     )
+
+
+def test_run_sends_what_it_waits_for_and_show_tells_it(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    after = (After(12, When.STARTED), After(13), After(14), After(15, When.OVER), After(16, When.NOT_SUCCEEDED))
+    spec = Spec(("true",), after=after)
+    view = msgspec.structs.replace(QUEUED, spec=spec, waits=[13, 15])
+    seen = serve({"POST /v1/jobs": Submitted(9, 1), "GET /v1/jobs/9": view, "GET /v1/jobs": JobPage([view])})
+    words = "run -d --after 12 --afterok 13,14 --afterany 15 --afternotok 16 -- true"
+    assert run_command(words.split()) == 0
+    assert msgspec.json.decode(seen[0].body, type=Spec).after == after
+    told = output_of(capsys, "show", "9")
+    assert "after:    after:12, afterok:13, afterok:14, afterany:15, afternotok:16; waits for 13, 15" in told
+    assert "after 13,15" in output_of(capsys, "ls")
+    assert run_command(["run", "-d", "--afterok", "12,x", "--", "true"]) == 2
 
 
 def test_run_follows_a_second_try(serve: Serve, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

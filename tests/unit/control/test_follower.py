@@ -7,6 +7,7 @@ import threading
 from collections.abc import Awaitable
 from pathlib import Path
 
+import msgspec
 import pytest
 from control_kit import DEADLINE_S, GateStore, Stage, eventually, followed, led, spec
 
@@ -14,6 +15,7 @@ from muster.control.batches import Item, make_batch
 from muster.control.frames import short_path
 from muster.kernel.kernel import Kernel
 from muster.lifecycle.gang import RETAIN_MS
+from muster.model.after import After, When
 from muster.model.errors import InvariantError, MusterError
 from muster.model.event import Cancel, Event, Exited, NodeSeen, SetTenant, Started, Submit
 from muster.model.reason import Code, Done, Refused
@@ -174,6 +176,21 @@ def test_a_retired_job_is_over_and_not_unknown(tmp_path: Path) -> None:
                 assert isinstance(reply, Refused)
                 codes.append(reply.reason.code)
             assert codes == [Code.ALREADY_OVER, Code.UNKNOWN_JOB]
+
+    run(scenes(Stage(tmp_path)))
+
+
+def test_how_a_retired_job_ended_is_looked_up_for_whoever_is_to_run_after_it(tmp_path: Path) -> None:
+    async def scenes(stage: Stage) -> None:
+        write_retired_job(stage.store)
+        async with led(stage), followed(stage) as follower:
+            await eventually(lambda: follower.is_led)
+            fine = msgspec.structs.replace(spec(), after=(After(1),))
+            assert (await follower.submit(fine, "", "test")).reply == Done(2)
+            never = msgspec.structs.replace(spec(), after=(After(1, When.NOT_SUCCEEDED),))
+            refused = (await follower.submit(never, "", "test")).reply
+            assert isinstance(refused, Refused)
+            assert refused.reason.code == Code.NEVER_AFTER
 
     run(scenes(Stage(tmp_path)))
 

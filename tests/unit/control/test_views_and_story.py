@@ -11,6 +11,7 @@ from muster.control.tenants import view_tenants
 from muster.control.views import find_try, page_jobs, view_job, view_why
 from muster.kernel.kernel import Kernel
 from muster.model import fact
+from muster.model.after import After, When
 from muster.model.event import BarNode, Cancel, Event, Exited, NodeGone, NodeSeen, SetTenant, Started, Submit
 from muster.model.job import BarKind
 from muster.model.reason import Done
@@ -65,6 +66,25 @@ def test_a_life_without_trouble() -> None:
         "began",
         "ended: succeeded",
     ]
+
+
+def test_a_job_that_waits_for_others_in_vain() -> None:
+    tale = Tale()
+    first, second = tale.submit(), tale.submit()
+    third = tale.submit(after=(After(first), After(second, When.SUCCEEDED)))
+    assert view_job(tale.world, tale.world.jobs[third]).waits == [first, second]
+    why = view_why(tale.world, tale.world.jobs[third])
+    assert (why.code, why.words) == ("M215", "waiting for 2 other jobs: afterok:1, afterok:2")
+    tale.tell(Exited(first, 1, 0))
+    tale.tell(Exited(second, 1, 3))
+    assert tale.story(third) == [
+        "accepted: 1 CPU, tenant default, afterok:1, afterok:2",
+        "waits for job 1 no longer",
+        "ended: cancelled, what it was to run after cannot come about",
+    ]
+    for view in (view_job(tale.world, tale.world.jobs[third]), view_from_story(tale.entries, third)):
+        assert view is not None
+        assert (view.phase, view.why, view.waits) == ("cancelled", "dependency", [])
 
 
 def test_a_gang_that_loses_a_node_and_fails() -> None:

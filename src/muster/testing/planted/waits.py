@@ -1,0 +1,59 @@
+"""Bugs planted in waiting: for other jobs to start or end, and for one's turn."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+from unittest import mock
+
+from muster.kernel import afters
+from muster.lifecycle import after
+from muster.lifecycle.after import Verdict
+from muster.model import fact
+from muster.model.after import When
+from muster.model.job import Job
+from muster.model.phase import TaskPhase
+from muster.testing.planted.plant import Plant
+from muster.world.world import World
+
+
+@contextlib.contextmanager
+def dependency_ignored() -> Iterator[None]:
+    """A job that waits for others stands in its line."""
+
+    def enqueue(world: World, job: Job) -> None:
+        world.queue.add(job, world.tiers[job.spec.tier].rank)
+
+    def dequeue(world: World, job: Job) -> None:
+        if world.queue.find_line(job.id) is not None:
+            world.queue.remove(job)
+
+    with mock.patch.object(World, "enqueue", enqueue), mock.patch.object(World, "dequeue", dequeue):
+        yield
+
+
+@contextlib.contextmanager
+def dependency_forgotten() -> Iterator[None]:
+    """Whoever waits for a job that fails is not told."""
+    honest = afters._moved
+
+    def moved(item: fact.Fact) -> Sequence[int]:
+        return () if isinstance(item, fact.Ended) and item.phase == TaskPhase.FAILED else honest(item)
+
+    with mock.patch.object(afters, "_moved", moved):
+        yield
+
+
+@contextlib.contextmanager
+def any_end_is_a_success() -> Iterator[None]:
+    """Whoever waits for a success starts after any end."""
+
+    def judge(when: When, stage: TaskPhase) -> Verdict:
+        return Verdict.MET if after.judge(when, stage) is Verdict.NEVER else after.judge(when, stage)
+
+    with mock.patch.object(afters, "judge", judge):
+        yield
+
+
+PLANTS: Final[tuple[Plant, ...]] = (dependency_ignored, dependency_forgotten, any_end_is_a_success)
