@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypeAlias
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.model.phase import ACTIVE
 from muster.model.tenant import Tenant
-from muster.units import HOUR_MS, MINUTE_MS
+from muster.testing.rig import Rig
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.world.tour import Tour
 from muster.world.usage import BUCKET_MS, BUCKETS_KEPT, WEIGHT_BITS, WEIGHTS, Usage
 from muster.world.walk import Walk
@@ -104,3 +107,43 @@ def test_a_tour_meets_whom_a_new_walk_would_meet(holds: list[Hold], starts: list
         else:
             usage.step(met, "gpu", amount, now)
             tour.serve(met)
+
+
+LEAVES = st.lists(
+    st.tuples(
+        st.sampled_from((-3, 0, 0, 4)),
+        st.sampled_from((None, None, 5 * HOUR_MS, 5 * HOUR_MS, 6 * HOUR_MS, 30 * HOUR_MS)),
+        st.integers(1, 3),
+        st.sampled_from((1, MINUTE_MS, HOUR_MS, 10 * HOUR_MS)),
+    ),
+    min_size=2,
+    max_size=12,
+)
+"""Jobs of one tenant: priority, how long after its submit each is due, GPUs, and how long after the last it comes."""
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(LEAVES)
+def test_a_leaf_is_served_by_the_table(leaves: list[tuple[int, int | None, int, int]]) -> None:
+    """The order page's table, as a sort: priority, due, due time, size, number. The node fits one job at a time."""
+    rig = Rig(nodes=1, gpus=3)
+    blocker = rig.submit(3, tenant="blocker")
+    keys: dict[int, tuple[int, int | None, int, int]] = {}
+    for priority, due_ms, gpus, gap_ms in leaves:
+        due_at = None if due_ms is None else rig.now + gap_ms + due_ms
+        rig.feed(after_ms=gap_ms - 1)
+        ask = Resources(gpus, 64_000, 2**30)
+        keys[rig.submit(tenant="a", priority=priority, due_at=due_at, ask=ask)] = (priority, due_at, gpus, rig.now)
+    served, running = list[int](), blocker
+    while len(served) < len(keys):
+        rig.exit(running)
+        running = next(number for number, job in rig.world.jobs.items() if isinstance(job.phase, ACTIVE))
+        assert running == min((_leaf(rig.now, keys[number]), number) for number in keys if number not in served)[1]
+        served.append(running)
+
+
+def _leaf(now: int, key: tuple[int, int | None, int, int]) -> tuple[int, bool, float, int]:
+    priority, due_at, gpus, accepted_at = key
+    if accepted_at <= now - DAY_MS:
+        return -priority, False, 0, 0
+    return -priority, True, math.inf if due_at is None else due_at, gpus

@@ -42,6 +42,7 @@ SPECS = st.builds(
     retries=AMOUNTS,
     tier=st.text(),
     priority=INTS,
+    due_at=LIMITS,
     after=st.lists(st.builds(After, INTS, st.sampled_from(When))).map(tuple),
 )
 KINDS = st.sampled_from(BarKind)

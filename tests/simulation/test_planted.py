@@ -34,6 +34,8 @@ FOUND_BY = {
         RESTORE,
     },
     "dependency_forgotten": {"nobody waits for a job that is over"},
+    "due_time_ignored": {"the leaf goes by its table"},
+    "size_before_due_time": {"the leaf goes by its table"},
     "any_end_is_a_success": {"a job waits until its conditions are met"},
     "epoch_not_raised": {"epochs strictly rise"},
     "terminal_overwritten": {"terminal is final"},

@@ -18,8 +18,9 @@ from muster.api.params import read_body, read_choice
 from muster.api.problems import JsonResponse, ProblemResponse
 from muster.control.follower import Follower
 from muster.model.event import BarNode, UnbarNode
-from muster.model.job import INSTANT_MAX, BarKind
+from muster.model.job import BarKind
 from muster.model.reason import Refused
+from muster.units import INSTANT_MAX
 from muster.wire.link import Answer
 from muster.wire.views import Changed
 

@@ -111,7 +111,9 @@ class Jobs:
         """Why a job waits."""
         number = read_job(request)
         await read_world(request, self._follower)
-        world, view = await self._follower.study(partial(find_reason, number=number), complete_reason)
+        world, view = await self._follower.study(
+            partial(find_reason, number=number, now=self._follower.now_ms()), complete_reason
+        )
         return read_response(world, view or why_not_waiting(number, (await self._view(number)).phase))
 
     async def story(self, request: Request) -> Response:
@@ -166,7 +168,7 @@ class Jobs:
     async def _view(self, number: int) -> JobView:
         job = self._follower.world.jobs.get(number)
         if job is not None:
-            return view_job(self._follower.world, job)
+            return view_job(self._follower.world, job, now=self._follower.now_ms())
         entries = await self._follower.read_story(number)
         view = view_from_story(entries, number) if entries else None
         if view is None:

@@ -41,6 +41,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.UNKNOWN_PREDECESSOR: 422,
     Code.PREDECESSOR_RETIRED: 422,
     Code.NEVER_AFTER: 422,
+    Code.DUE_ALREADY: 422,
     Code.UNKNOWN_PROFILE: 404,
     Code.PROFILE_CHANGED: 409,
     Code.UNKNOWN_JOB: 404,

@@ -43,6 +43,8 @@ def _print_waiting(view: WhyView) -> None:
         click.echo(f"  all ahead ask for {show_resources(view.ahead_total)}")
     if view.offer:
         click.echo(f"  {view.offer}")
+    if view.late:
+        click.echo(f"  {view.late}")
     click.echo(f"help: {view.fix}")
 
 

@@ -112,6 +112,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
             ("command", shlex.join(spec.command)),
             ("directory", spec.workdir),
             ("limit", "" if spec.limit_ms is None else show_duration(spec.limit_ms)),
+            ("due", view.late or ("" if spec.due_at is None else f"at {show_instant(spec.due_at)}")),
             ("retries", str(spec.retries) if spec.retries else ""),
             ("after", _show_after(spec.after, view.waits)),
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path
@@ -18,7 +19,16 @@ from muster.model.after import After, When
 from muster.model.spec import Needs, Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
-from muster.units import Resources, parse_bytes, parse_count, parse_cpus, parse_duration, parse_gpus, parse_sides
+from muster.units import (
+    Resources,
+    parse_bytes,
+    parse_count,
+    parse_cpus,
+    parse_duration,
+    parse_gpus,
+    parse_instant,
+    parse_sides,
+)
 from muster.wire.views import Submitted
 
 
@@ -43,6 +53,7 @@ from muster.wire.views import Submitted
 @click.option("--tier", default=STANDARD, show_default=True, help="Its class of service: see `muster tiers`.")
 @click.option("--priority", default=0, metavar="N", help="Before the tenant's other jobs: -1000 to 1000.")
 @click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
+@click.option("--due", metavar="TIME", help="Be over by then: 2h (from now), or 2026-11-15 14:05 (UTC unless it says).")
 @click.option("--retries", default="0", metavar="N", help="Try again so often if it fails.")
 @click.option("--no-evict", is_flag=True, help="Never evict it: it starts only inside its tenant's guarantee.")
 @click.option("--after", "after", multiple=True, metavar="JOBS", help="After these jobs got a place: 12 or 12,13.")
@@ -86,6 +97,7 @@ def make_spec(
     tier: str,
     priority: int,
     limit: str | None,
+    due: str | None,
     retries: str,
     no_evict: bool,
     hold: bool,
@@ -110,6 +122,7 @@ def make_spec(
         env=dict(_parse_variable(text) for text in env),
         workdir=str((workdir or Path.cwd()).absolute()),
         limit_ms=None if limit is None else parse_duration(limit),
+        due_at=None if due is None else parse_instant(due, int(time.time() * 1000)),
         retries=parse_count(retries, "retries"),
         needs=Needs(shape=sides, **needs),
         evictable=not no_evict,

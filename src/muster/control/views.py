@@ -24,7 +24,7 @@ from muster.model.phase import (
 )
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
-from muster.scheduler.reasons import explain
+from muster.scheduler.reasons import explain, find_lateness
 from muster.wire.views import Ahead, JobPage, JobView, Place, ProfileView, TaskCounts, TierView, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
@@ -34,8 +34,9 @@ STATES: Final = ("live", "over", "all")
 PHASES: Final = tuple(phase.name.lower() for phase in TaskPhase)
 
 
-def view_job(world: World, job: Job, *, whole: bool = True) -> JobView:
-    """A job; a row of a listing is not `whole` and carries no spec."""
+def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> JobView:
+    """A job, now if that is later than the last that was heard; a row of a listing is not `whole` and carries no
+    spec."""
     phase, spec = job.phase, job.spec
     return JobView(
         id=job.id,
@@ -56,6 +57,7 @@ def view_job(world: World, job: Job, *, whole: bool = True) -> JobView:
         is_over=is_over(job),
         held=job.held,
         waits=list(job.waits),
+        late=_late(job, max(world.now, now)) if whole else "",
     )
 
 
@@ -125,7 +127,12 @@ def complete_reason(places: World, found: tuple[Spec, WhyView] | None) -> WhyVie
     return msgspec.structs.replace(view, options=options, offer=offer)
 
 
-def find_reason(world: World, number: int) -> tuple[Spec, WhyView] | None:
+def _late(job: Job, now: int) -> str:
+    reason = find_lateness(job, now)
+    return "" if reason is None else put_in_words(reason).what
+
+
+def find_reason(world: World, number: int, now: int = 0) -> tuple[Spec, WhyView] | None:
     """Why a job waits, without its options, and its spec, by which they are found; None if nothing of it waits."""
     job = world.jobs.get(number)
     waiting = None if job is None else explain(world, job)
@@ -144,6 +151,7 @@ def find_reason(world: World, number: int) -> tuple[Spec, WhyView] | None:
         position=waiting.position,
         ahead=[_ahead(world.jobs[number]) for number in waiting.ahead],
         ahead_total=waiting.ahead_total,
+        late=_late(job, max(world.now, now)),
     )
     return job.spec, view
 

@@ -12,10 +12,11 @@ import msgspec
 
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
-from muster.model.job import BAR_REASON_CHARS_MAX, BARS_MAX, INSTANT_MAX, Bar, BarKind
+from muster.model.job import BAR_REASON_CHARS_MAX, BARS_MAX, Bar, BarKind
 from muster.model.phase import Stopping, TaskPhase, Why
 from muster.model.reason import DONE, Code, Done, Reason, Refused
 from muster.model.spec import is_name
+from muster.units import INSTANT_MAX
 from muster.world.seats import Seat, seats_on
 
 

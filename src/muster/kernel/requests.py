@@ -30,6 +30,8 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
     if reason is not None:
         return Refused(reason)
+    if spec.due_at is not None and spec.due_at <= turn.now:
+        return refuse(Code.DUE_ALREADY, "due_at", spec.due_at, turn.now)
     waits = find_open(turn.world, item) if spec.after else ()
     if isinstance(waits, Refused):
         return waits

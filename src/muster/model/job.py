@@ -40,7 +40,6 @@ class NodePhase(enum.IntEnum):
 
 BARS_MAX: Final = 64
 BAR_REASON_CHARS_MAX: Final = 256
-INSTANT_MAX: Final = 253_402_300_799_999  # the last millisecond of the year 9999: what can be shown as a date
 
 
 class BarKind(enum.StrEnum):

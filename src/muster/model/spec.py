@@ -17,7 +17,7 @@ from muster.model.after import After, find_after_fault
 from muster.model.node import LEVELS, TORUS_SPOTS_MAX
 from muster.model.reason import Code, Reason
 from muster.model.tier import PRIORITY_MAX, STANDARD
-from muster.units import AMOUNT_MAX, SECOND_MS, Limit, Resources, show_sides
+from muster.units import AMOUNT_MAX, INSTANT_MAX, SECOND_MS, Limit, Resources, show_sides
 
 GANG_MAX: Final = 100_000
 ARRAY_MAX: Final = 1_000_000
@@ -65,7 +65,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     """A job as its owner describes it; journaled as a map, so that fields may come and go by name.
 
     One that is submitted `held` waits until it is released, and one that is to run `after` others until each of them
-    is as far as it says. What is not `evictable` is never stopped for somebody else's sake, so it starts only inside
+    is as far as it says. One that should be over by the instant `due_at` goes before the tenant's others that need not
+    be. What is not `evictable` is never stopped for somebody else's sake, so it starts only inside
     its tenant's guarantee.
     """
 
@@ -86,6 +87,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     priority: int = 0
     held: bool = False
     after: tuple[After, ...] = ()
+    due_at: Limit = None
 
     @property
     def tasks(self) -> int:
@@ -103,6 +105,7 @@ def find_fault(spec: Spec) -> Reason | None:
     return (
         _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
         or _find_tier_fault(spec.tier, spec.priority)
+        or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
         or _find_size_fault(spec)
         or (find_after_fault(spec.after) if spec.after else None)
@@ -169,6 +172,13 @@ def _find_tier_fault(tier: str, priority: int) -> Reason | None:
         detail = f"between {-PRIORITY_MAX} and {PRIORITY_MAX}"
         return Reason(Code.BAD_AMOUNT, "priority", needed=priority, available=PRIORITY_MAX, detail=detail)
     return None
+
+
+def _find_due_fault(due_at: int) -> Reason | None:
+    """What is wrong with an instant; whether it is past already is not known here."""
+    if 0 < due_at <= INSTANT_MAX:
+        return None
+    return Reason(Code.BAD_AMOUNT, "due_at", needed=due_at, available=INSTANT_MAX, detail=f"from 1 to {INSTANT_MAX}")
 
 
 def _find_name_fault(spec: Spec) -> Reason | None:

@@ -2,7 +2,7 @@
 
     1  band      work inside its guarantee, then borrowing work; of those, the lowest rank of tier
     2  tenant    down the tree, at each node the child with the smallest weighted share: see `muster.world.tour`
-    3  leaf      by priority, then whoever is due, the oldest first, then who asks for less, then by id
+    3  leaf      by priority, whoever is due (the oldest first), due time, who asks for less, id
 
 Priority never compares tenants, and being due never crosses a tier. Shares, lines and bands are kept by the world; here
 they are only read. In a cycle nothing is given back: shares grow, lines move to later bands and shapes fall asleep, so

@@ -10,6 +10,7 @@ from typing import Final, cast
 import msgspec
 
 from muster.model.job import Job
+from muster.model.phase import TERMINAL, Running, Stopping
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
@@ -17,7 +18,7 @@ from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
 from muster.scheduler.masks import keys_of
 from muster.scheduler.position import find_position
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
-from muster.units import Resources
+from muster.units import INSTANT_MAX, Resources
 from muster.world.fleet import Fleet
 from muster.world.quota import Bound
 from muster.world.sites import Site
@@ -50,6 +51,19 @@ def explain(world: World, job: Job) -> Waiting | None:
     if position is None:
         return None
     return Waiting(_dominant_reason(world, job), position.place, position.ahead, position.ahead_total)
+
+
+def find_lateness(job: Job, now: int) -> Reason | None:
+    """Whether a job is past its due time, or will be if it takes as long as its limit lets it, from now or from when
+    it began; None if it is in time as far as anybody knows, or need not be."""
+    due_at, limit_ms, phase = job.spec.due_at, job.spec.limit_ms, job.phase
+    if due_at is None or isinstance(phase, TERMINAL):
+        return None
+    if now > due_at:
+        return Reason(Code.IS_LATE, "due_at", needed=due_at, available=now)
+    began = phase.since if isinstance(phase, Running) else now
+    end = min(now if isinstance(phase, Stopping) else began + (limit_ms or 0), INSTANT_MAX)
+    return Reason(Code.MAY_BE_LATE, "due_at", needed=due_at, available=end) if end > due_at else None
 
 
 def quota_room(world: World, job: Job, site: Site, *, borrows: bool) -> int:

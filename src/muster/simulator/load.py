@@ -45,6 +45,8 @@ AFTER_SHARE: Final = 0.04
 """How many of the jobs are to run after others, of the last few."""
 AFTER_REACH: Final = 12
 AFTER_MIX: Final = (When.SUCCEEDED, When.SUCCEEDED, When.OVER, When.STARTED, When.NOT_SUCCEEDED)
+DUE_SHARE: Final = 0.1
+"""How many of the jobs have a due time."""
 TIER_MIX: Final = (("standard", "critical", "urgent", "opportunistic"), (80, 3, 5, 12))
 
 
@@ -87,6 +89,7 @@ class Load:
         self._weights = [kind.weight for kind in self._kinds]
         self._tenants = [f"team-{number}" for number in range(options.tenants)]
         self._submitted = 0
+        self._due_dice = random.Random(f"{options.seed}/due")  # noqa: S311 - a simulation wants seeded dice
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
 
     def node_capacity(self) -> Resources:
@@ -128,13 +131,14 @@ class Load:
         """How long until the next submit."""
         return 1 + int(self._dice.expovariate(1 / self._mean_gap_ms()))
 
-    def next_submit(self, newest: int = 0) -> Submit:
-        """The next job; some carry a key, some are to run after others of those up to the newest."""
+    def next_submit(self, newest: int = 0, now: int = 0) -> Submit:
+        """The next job; some carry a key, some are to run after others of those up to the newest, some are due."""
         kind = self._dice.choices(self._kinds, self._weights)[0]
         self._submitted += 1
         tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
-        spec = msgspec.structs.replace(self._spec(kind, tenant), after=self._after(newest))
+        spec = self._spec(kind, tenant)
+        spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
         return Submit(spec, key, cause=f"user of {tenant}")
 
     def is_sent_twice(self) -> bool:
@@ -188,6 +192,11 @@ class Load:
         jobs = range(max(1, newest - AFTER_REACH), newest + 1)
         chosen = dice.sample(jobs, min(len(jobs), dice.choice((1, 1, 2))))
         return tuple(After(job, dice.choice(AFTER_MIX)) for job in chosen)
+
+    def _due_at(self, least: int) -> int | None:
+        """Some are due on one of the next full hours, so that many are due together."""
+        dice = self._due_dice
+        return None if dice.random() >= DUE_SHARE else (least // HOUR_MS + dice.randrange(1, 9)) * HOUR_MS
 
     def _needs(self, kind: Kind) -> Needs:
         """Some gangs must stay close, some are spread or want a box, some jobs want a zone; never what no fleet has."""

@@ -124,7 +124,7 @@ class Simulation:
     def _arrive(self) -> None:
         if self._agenda.now >= self._end:
             return
-        submit = self._load.next_submit(self.body.world.next_job - 1)
+        submit = self._load.next_submit(self.body.world.next_job - 1, self._agenda.now)
         self.body.take(submit)
         if submit.key and self._load.is_sent_twice():
             self._agenda.after(SECOND_MS, self.body.take, submit)

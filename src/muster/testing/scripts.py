@@ -68,6 +68,8 @@ def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:
     shape |= {"tier": TIER_NAMES[y // 3 % 5], "priority": (0, 0, 7, -7)[x // 5 % 4]}
     if x % 4 == 1:
         shape["after"] = (After(_job(rig, y), _WHENS[y % 4]), *((After(_job(rig, y + 3)),) if y % 3 == 0 else ()))
+    if y % 5 == 1:
+        shape["due_at"] = rig.now + (0, 1, 60_000, 60_000, 90_000)[x % 5]
     asked = spec(ask=ask, tenant=TENANTS[x // 2 % 3], retries=y % 3, limit_ms=limit, evictable=y % 11 != 5, **shape)
     return [event.Submit(asked, key=f"k{y % 7}" if x % 5 == 0 else "")]
 

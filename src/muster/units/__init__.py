@@ -24,12 +24,23 @@ from muster.units.amounts import (
     show_sides,
     spell_bytes,
 )
-from muster.units.times import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, parse_duration, show_duration, show_instant
+from muster.units.times import (
+    DAY_MS,
+    HOUR_MS,
+    INSTANT_MAX,
+    MINUTE_MS,
+    SECOND_MS,
+    parse_duration,
+    parse_instant,
+    show_duration,
+    show_instant,
+)
 
 __all__ = [
     "AMOUNT_MAX",
     "DAY_MS",
     "HOUR_MS",
+    "INSTANT_MAX",
     "MICRO",
     "MINUTE_MS",
     "SECOND_MS",
@@ -44,6 +55,7 @@ __all__ = [
     "parse_cpus",
     "parse_duration",
     "parse_gpus",
+    "parse_instant",
     "parse_millionths",
     "parse_money",
     "parse_sides",

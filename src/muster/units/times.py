@@ -15,9 +15,11 @@ SECOND_MS: Final = 1000
 MINUTE_MS: Final = 60 * SECOND_MS
 HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
+INSTANT_MAX: Final = 253_402_300_799_999  # the last millisecond of the year 9999: what can be shown as a date
 
 _UNITS: Final = {"d": DAY_MS, "h": HOUR_MS, "m": MINUTE_MS, "s": SECOND_MS, "ms": 1}
 _PART: Final = re.compile(r"(\d{1,16})(ms|d|h|m|s)")
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _DURATION: Final = re.compile(r"(?:\d{1,16}(?:ms|d|h|m|s))+")
 
 
@@ -40,6 +42,23 @@ def show_duration(span_ms: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return " ".join(parts[:2])
+
+
+def parse_instant(text: str, now_ms: int) -> int:
+    """`2026-11-15 14:05`, with a zone or in UTC, or so long after now, as in `2h` -> milliseconds since the epoch."""
+    if _DURATION.fullmatch(text):
+        at_ms = now_ms + parse_duration(text)
+    else:
+        try:
+            at = datetime.datetime.fromisoformat(text)
+        except ValueError:
+            words = "is not a date such as 2026-11-15 14:05, 2026-11-15T14:05+02:00, or a time from now such as 2h"
+            raise AmountError(f"time {text!r} {words}") from None
+        since = (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)) - _EPOCH
+        at_ms = since // datetime.timedelta(milliseconds=1)
+    if not 0 <= at_ms <= INSTANT_MAX:
+        raise AmountError(f"time {text!r} is not between 1970 and the end of 9999")
+    return at_ms
 
 
 def show_instant(at_ms: int) -> str:

@@ -37,7 +37,7 @@ class TaskCounts(View, frozen=True):
 
 class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
-    `waits` for those jobs."""
+    `waits` for those jobs; `late` says so if it is, or may be, past its due time."""
 
     id: int
     name: str
@@ -57,6 +57,7 @@ class JobView(View, frozen=True):
     is_over: bool = False
     held: bool = False
     waits: list[int] = []
+    late: str = ""
 
 
 class JobPage(View, frozen=True):
@@ -108,6 +109,7 @@ class WhyView(View, frozen=True):
     ahead_total: Resources = Resources()
     options: list[OptionView] = []
     offer: str = ""
+    late: str = ""
 
 
 class OpeningView(View, frozen=True):

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from muster.model.budget import show_spending
 from muster.model.reason import Code, Reason
 from muster.model.tenant import show_amount
-from muster.units import Resources, show_bytes, show_cpus, spell_bytes
+from muster.units import Resources, show_bytes, show_cpus, show_instant, spell_bytes
 
 
 class Words(NamedTuple):
@@ -128,6 +128,12 @@ _TABLE: Final[dict[Code, Words]] = {
         "{subject}: job {needed} is over ({detail}), so it would never start",
         "leave the condition out, or run job {needed} again and name the new one",
     ),
+    Code.DUE_ALREADY: Words("it is due at {amount}, and that is past: it is {limit}", "give a later due time, or none"),
+    Code.MAY_BE_LATE: Words(
+        "due at {amount}; if it takes its whole limit, it ends at {limit}",
+        "ask for less so that it starts sooner, lower its limit, or give it a higher priority",
+    ),
+    Code.IS_LATE: Words("was due at {amount}", "nothing: it goes on, before those that are due later"),
     Code.WAITS_FOR_OTHERS: Words(
         "waiting for {available} other jobs: {detail}",
         "wait, or see why the first of them does: `muster why {needed}`",
@@ -175,6 +181,12 @@ _FLAGS: Final = {
     "spread": Flag("--spread", str, "spread over"),
     "flavors": Flag("--flavor", str, "flavor"),
 }
+
+
+def _show_due(_: str, at_ms: int) -> str:
+    return show_instant(at_ms)
+
+
 _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.NEVER_WITHIN_QUOTA: show_amount,
     Code.NEVER_INSIDE: show_amount,
@@ -184,8 +196,11 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.MAY_NOT_BORROW: show_amount,
     Code.BUDGET_SPENT: show_spending,
     Code.SOFT_BUDGET_SPENT: show_spending,
+    Code.DUE_ALREADY: _show_due,
+    Code.MAY_BE_LATE: _show_due,
+    Code.IS_LATE: _show_due,
 }
-"""Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it."""
+"""Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it, or instants."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}
 
 _SHOW: Final[dict[str, Callable[[Any], str]]] = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}

@@ -18,7 +18,7 @@ from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack, Spot, address_of
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Queued, Running, Spread, TaskPhase
 from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
-from muster.units import Resources
+from muster.units import INSTANT_MAX, Resources
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
@@ -342,6 +342,31 @@ def _check_queue(world: World) -> None:
     require(not strangers, law, f"awake and empty: {strangers[:3]}")
     for shape in queue.shapes.values():
         _check_lines(world, shape)
+    _check_leaves(world)
+
+
+def _check_leaves(world: World) -> None:
+    """Of the lines of a tenant and tier, the first is that of the job which the order's table says, before anybody is
+    due and now."""
+    leaves: dict[tuple[str, str], list[Line]] = {}
+    for shape in world.queue.shapes.values():
+        for name, line in shape.lines.items():
+            leaves.setdefault(name, []).append(line)
+    for (tenant, tier), lines in leaves.items():
+        for since in (-1, world.now - world.tiers[tier].longest_wait_ms):
+            wanted = min((_leaf_key(world, line, number, since), number) for line in lines for number in line.jobs())
+            first = job_of(min(line.first(since) for line in lines))
+            require(first == wanted[1], "the leaf goes by its table", f"{tenant}, {tier}: {first}, wanted {wanted}")
+
+
+def _leaf_key(world: World, line: Line, number: int, since: int) -> tuple[int, bool, int, int]:
+    """Priority, whether one is due, due time, size; whoever is due goes by its number alone."""
+    job = world.jobs[number]
+    spec, ask = job.spec, line.shape.ask
+    if job.accepted_at <= since:
+        return -spec.priority, False, 0, 0
+    size = line.shape.gang * ((1000 * ask.gpus + ask.gpu_milli) * 1000 or ask.cpu_milli)
+    return -spec.priority, True, INSTANT_MAX + 1 if spec.due_at is None else spec.due_at, size
 
 
 def _check_lines(world: World, shape: Shape) -> None:

@@ -1,7 +1,7 @@
 """The queue: who waits, sorted so that a cycle costs what changed and not what exists.
 
 Jobs that are equal in ask, gang size, needs and whether they may be evicted have one *shape*; within it each tenant has
-a *line* per tier, by priority and then by id. The lines of a shape stand in *bands*: those inside their guarantee,
+a *line* per tier, by priority, due time and id. The lines of a shape stand in *bands*: those inside their guarantee,
 those that would borrow and those that are over their quota, each by tier. A shape that did not fit sleeps until
 something it could use comes free; a line that could not start inside its guarantee stands *outside* it, until it may
 stand better. Sleeping and standing outside are memories of failed tries, true until woken, so forgetting them (as a
@@ -29,8 +29,8 @@ ShapeKey: TypeAlias = tuple[Resources, int, Needs, bool]
 BandKey: TypeAlias = tuple[int, int, str]
 """Standing, rank and name of the tier: the lower one goes first."""
 LeafKey: TypeAlias = int
-"""Where a job stands among its tenant's: priority from the highest down, size (of whoever is due: nothing) and id, in
-one integer, since those are quick to sort."""
+"""Where a job stands among its tenant's: priority from the highest down, due time (of who has none: the last), size and
+id, in one integer, since those are quick to sort. Of whoever is due, due time and size are nothing."""
 
 INSIDE: Final = int(Standing.INSIDE)  # plain ints: enum members are slow to compare
 BORROWING: Final = int(Standing.BORROWING)
@@ -38,6 +38,8 @@ OVER: Final = int(Standing.OVER)
 _ID_BITS: Final = 50
 _ID_MASK: Final = (1 << _ID_BITS) - 1
 _SIZE_BITS: Final = 96
+_DUE_BITS: Final = 48
+_NO_DUE: Final = (1 << _DUE_BITS) - 1
 FREED_MAX: Final = 4
 """How many slots a shape remembers that something came free on: with more, a search is cheaper than a look at each."""
 _SLACK: Final = 64
@@ -50,11 +52,12 @@ def job_of(key: LeafKey) -> int:
 
 
 class Line:
-    """The waiting jobs of one tenant, tier and shape: the top of `heap` is the head, and never one who has left. Ids
-    rise with time, so of one priority the head is also the oldest, and due before the others are. A fork shares what
-    it has with the original until one of them changes. `uneven` are those who would be charged unlike the others."""
+    """The waiting jobs of one tenant, tier and shape: the top of `heap` is the oldest of the first priority, and never
+    one who has left. Ids rise with time, so it is due before the others are. It is the head, unless it is not due and
+    another of its priority has an earlier due time: those who have one are in `dated` too, by it. A fork shares what it
+    has with the original until one of them changes. `uneven` are those who would be charged unlike the others."""
 
-    __slots__ = ("_accepted", "_is_shared", "band", "heap", "shape", "tenant", "uneven")
+    __slots__ = ("_accepted", "_due_at", "_is_shared", "band", "dated", "heap", "shape", "tenant", "uneven")
 
     def __init__(self, tenant: str, band: BandKey, shape: Shape) -> None:
         self.tenant = tenant
@@ -63,6 +66,8 @@ class Line:
         self.heap: list[int] = []
         self._accepted: dict[int, int] = {}
         self.uneven: dict[int, None] = {}
+        self.dated: list[int] = []
+        self._due_at: dict[int, int] = {}
         self._is_shared = False
 
     def __len__(self) -> int:
@@ -77,6 +82,9 @@ class Line:
             self.uneven[job.id] = None
         self._accepted[job.id] = job.accepted_at
         heappush(self.heap, (PRIORITY_MAX - spec.priority) << _ID_BITS | job.id)
+        if spec.due_at is not None:
+            self._due_at[job.id] = spec.due_at
+            heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | spec.due_at) << _ID_BITS | job.id)
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
@@ -86,6 +94,8 @@ class Line:
         del accepted[job]
         if self.uneven:
             self.uneven.pop(job, None)
+        if self.dated:
+            self._undate(job)
         while heap and heap[0] & _ID_MASK not in accepted:
             heappop(heap)
         if len(heap) > 2 * len(accepted) + _SLACK:
@@ -97,12 +107,13 @@ class Line:
 
     def first(self, since: int) -> LeafKey:
         """Where the head stands among its tenant's jobs: who was accepted by `since` is due."""
-        return self._key(self.heap[0], since)
+        return self._key(self._soonest(since) if self.dated else self.heap[0], since)
 
     def by_rank(self, since: int) -> Iterable[tuple[int, Collection[int]]]:
         """Everybody, by where they stand among their tenant's jobs; those of one rank go by their numbers."""
         first, accepted = self.heap[0], self._accepted
-        if max(self.heap) >> _ID_BITS == first >> _ID_BITS and accepted[first & _ID_MASK] > since:
+        is_one = not self.dated and max(self.heap) >> _ID_BITS == first >> _ID_BITS
+        if is_one and accepted[first & _ID_MASK] > since:
             return ((self._key(first, since) >> _ID_BITS, accepted),)  # one priority, and the oldest is not due
         ranks: dict[int, list[int]] = {}
         for place in self._places():
@@ -115,24 +126,49 @@ class Line:
         return self._accepted
 
     def ids(self) -> list[int]:
-        """Everybody who waits, in order."""
+        """Everybody who waits, by priority and id."""
         return [place & _ID_MASK for place in self._places()]
 
     def fork(self, shape: Shape) -> Line:
         """An independent copy inside `shape`."""
         twin = Line(self.tenant, self.band, shape)
         twin.heap, twin._accepted, twin.uneven = self.heap, self._accepted, self.uneven
+        twin.dated, twin._due_at = self.dated, self._due_at
         twin._is_shared = self._is_shared = True
         return twin
 
     def _unshare(self) -> None:
         self.heap, self._accepted, self.uneven = self.heap.copy(), self._accepted.copy(), self.uneven.copy()
+        self.dated, self._due_at = self.dated.copy(), self._due_at.copy()
         self._is_shared = False
+
+    def _soonest(self, since: int) -> int:
+        """The place of the head, if some have due times: the oldest of the first priority, unless it is not due and one
+        of that priority has a due time."""
+        oldest, soonest = self.heap[0], self.dated[0]
+        is_due = self._accepted[oldest & _ID_MASK] <= since
+        if is_due or soonest >> _DUE_BITS + _ID_BITS != oldest >> _ID_BITS:
+            return oldest
+        return oldest >> _ID_BITS << _ID_BITS | soonest & _ID_MASK
+
+    def _undate(self, job: int) -> None:
+        """One who may have had a due time has left."""
+        if self._due_at.pop(job, None) is None:
+            return
+        while self.dated and self.dated[0] & _ID_MASK not in self._due_at:
+            heappop(self.dated)
+        if len(self.dated) > 2 * len(self._due_at) + _SLACK:
+            self.dated = sorted({place for place in self.dated if place & _ID_MASK in self._due_at})
 
     def _key(self, place: int, since: int) -> LeafKey:
         job = place & _ID_MASK
-        size = 0 if self._accepted[job] <= since else self.shape.size + 1
-        return (place >> _ID_BITS << _SIZE_BITS | size) << _ID_BITS | job
+        if self._accepted[job] <= since:
+            rank = 0
+        elif self.dated and job in self._due_at:
+            rank = self._due_at[job] << _SIZE_BITS | self.shape.size
+        else:
+            rank = self.shape.undated
+        return (place >> _ID_BITS << _DUE_BITS + _SIZE_BITS | rank) << _ID_BITS | job
 
     def _places(self) -> list[int]:
         """The places of everybody who waits, in order: the heap may have some twice, and some of those who left."""
@@ -181,12 +217,25 @@ class Shape:
     to a slot where something came free since: those are `freed`, or None if it may fit anywhere.
     """
 
-    __slots__ = ("ask", "bands", "did_not_fit", "evictable", "freed", "gang", "key", "lines", "needs", "size")
+    __slots__ = (
+        "ask",
+        "bands",
+        "did_not_fit",
+        "evictable",
+        "freed",
+        "gang",
+        "key",
+        "lines",
+        "needs",
+        "size",
+        "undated",
+    )
 
     def __init__(self, key: ShapeKey) -> None:
         self.key = key
         self.ask, self.gang, self.needs, self.evictable = key
         self.size = amount_of(self.ask, self.gang)
+        self.undated = _NO_DUE << _SIZE_BITS | self.size
         self.did_not_fit = False
         self.freed: list[int] | None = None
         self.lines: dict[tuple[str, str], Line] = {}

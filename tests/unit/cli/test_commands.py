@@ -230,6 +230,28 @@ def test_run_sends_what_it_waits_for_and_show_tells_it(serve: Serve, capsys: pyt
     assert run_command(["run", "-d", "--afterok", "12,x", "--", "true"]) == 2
 
 
+def test_run_sends_its_due_time_and_show_and_why_tell_it(
+    serve: Serve, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.time", lambda: 5.0)
+    view = msgspec.structs.replace(QUEUED, spec=Spec(("true",), due_at=60_000))
+    late = WhyView(9, "queued", "M201", "waiting for room", "wait", late="due soon")
+    seen = serve(
+        {
+            "POST /v1/jobs": Submitted(9, 1),
+            "GET /v1/jobs/9": view,
+            "GET /v1/jobs/9/why": late,
+            "GET /v1/jobs": JobPage([]),
+        }
+    )
+    for text, due_at in (("90s", 95_000), ("1970-01-02", 86_400_000)):
+        assert run_command(["run", "-d", "--due", text, "--", "true"]) == 0
+        assert msgspec.json.decode(seen[-2].body, type=Spec).due_at == due_at
+    assert "due:      at 1970-01-01 00:01:00.000Z" in output_of(capsys, "show", "9")
+    assert "\n  due soon\n" in output_of(capsys, "why", "9")
+    assert run_command(["run", "-d", "--due", "soon", "--", "true"]) == 2
+
+
 def test_run_follows_a_second_try(serve: Serve, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     first = msgspec.structs.replace(RUNNING, tasks=1)
     second = msgspec.structs.replace(first, epoch=2)

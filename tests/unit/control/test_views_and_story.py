@@ -87,6 +87,16 @@ def test_a_job_that_waits_for_others_in_vain() -> None:
         assert (view.phase, view.why, view.waits) == ("cancelled", "dependency", [])
 
 
+def test_a_job_that_may_be_late_says_so() -> None:
+    tale = Tale()
+    tale.submit(ask=Resources(gpus=8), gang=2)
+    job = tale.submit(ask=Resources(gpus=8), due_at=100_000, limit_ms=90_000)
+    record, late = tale.world.jobs[job], "due at 1970-01-01 00:01:40.000Z; if it takes its whole limit, it ends at "
+    assert (view_why(tale.world, record).late, view_job(tale.world, record, now=10_000).late) == ("", "")
+    assert view_job(tale.world, record, now=10_001).late == f"{late}1970-01-01 00:01:40.001Z"
+    assert view_job(tale.world, record, now=100_001).late == "was due at 1970-01-01 00:01:40.000Z"
+
+
 def test_a_gang_that_loses_a_node_and_fails() -> None:
     tale = Tale(gpus=2)
     job = tale.submit(gang=2, ask=Resources(gpus=2))

@@ -6,11 +6,11 @@ import pytest
 
 from muster.model import event, fact
 from muster.model.instruction import Stop
-from muster.model.job import BARS_MAX, INSTANT_MAX, BarKind, NodePhase
+from muster.model.job import BARS_MAX, BarKind, NodePhase
 from muster.model.phase import Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.testing.rig import Rig
-from muster.units import Resources
+from muster.units import INSTANT_MAX, Resources
 
 NODE = Resources(8, 64_000, 2**38)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from muster.units import AmountError, parse_duration, show_duration, show_instant
+from muster.units import INSTANT_MAX, AmountError, parse_duration, parse_instant, show_duration, show_instant
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,24 @@ def test_words_for_durations(span_ms: int, words: str) -> None:
 def test_words_for_instants() -> None:
     assert show_instant(0) == "1970-01-01 00:00:00.000Z"
     assert show_instant(1_767_225_600_120) == "2026-01-01 00:00:00.120Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1970-01-01", 0),
+        ("2026-01-01 00:00:00.120Z", 1_767_225_600_120),
+        ("2026-01-01T01:00+01:00", 1_767_225_600_000),
+        ("2026-01-01 00:00", 1_767_225_600_000),
+        ("1h30m", 5_400_007),
+        ("9999-12-31 23:59:59.999", INSTANT_MAX),
+    ],
+)
+def test_instants(text: str, wanted: int) -> None:
+    assert parse_instant(text, now_ms=7) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5", "2026-13-01", "1969-12-31", "-1h", "9999-12-31T23:59:59-12:00"])
+def test_what_is_no_instant(text: str) -> None:
+    with pytest.raises(AmountError):
+        parse_instant(text, now_ms=7)

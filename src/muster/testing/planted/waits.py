@@ -15,6 +15,7 @@ from muster.model.after import When
 from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.testing.planted.plant import Plant
+from muster.world.queue import Line
 from muster.world.world import World
 
 
@@ -56,4 +57,37 @@ def any_end_is_a_success() -> Iterator[None]:
         yield
 
 
-PLANTS: Final[tuple[Plant, ...]] = (dependency_ignored, dependency_forgotten, any_end_is_a_success)
+@contextlib.contextmanager
+def due_time_ignored() -> Iterator[None]:
+    """A line offers its oldest, whatever is due sooner."""
+
+    def soonest(line: Line, since: int) -> int:  # noqa: ARG001 - not looking is the bug
+        return line.heap[0]
+
+    with mock.patch.object(Line, "_soonest", soonest):
+        yield
+
+
+@contextlib.contextmanager
+def size_before_due_time() -> Iterator[None]:
+    """Whoever asks for less goes first, and only of equal sizes whoever is due sooner."""
+    honest = Line._key
+
+    def key(line: Line, place: int, since: int) -> int:
+        due = line._due_at.pop(place & ((1 << 50) - 1), None)
+        found = honest(line, place, since)
+        if due is not None:
+            line._due_at[place & ((1 << 50) - 1)] = due
+        return found
+
+    with mock.patch.object(Line, "_key", key):
+        yield
+
+
+PLANTS: Final[tuple[Plant, ...]] = (
+    dependency_ignored,
+    dependency_forgotten,
+    any_end_is_a_success,
+    due_time_ignored,
+    size_before_due_time,
+)
