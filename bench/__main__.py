@@ -8,7 +8,7 @@ from typing import Final
 
 from bench.report import Result
 
-NAMES: Final = ("door", "cli", "placement", "gang", "cycle", "why", "torus")
+NAMES: Final = ("door", "cli", "placement", "gang", "cycle", "why", "torus", "replay")
 
 
 def main() -> int:

@@ -24,7 +24,7 @@ from muster.units import Resources
 from muster.world.after_books import AfterBooks
 from muster.world.arena import DEVICE
 from muster.world.budget_books import SpendBooks
-from muster.world.invariants import Holding, plain, require
+from muster.world.invariants import Holding, plain, require, require_same
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
 from muster.world.use_books import UseBooks
@@ -432,22 +432,21 @@ class Auditor:
         self._quota.compare(world.ledger)
         self._spending.compare(world.budgets, self._at)
         self._use.compare(world.usage)
-        require(world.tenants == self._quota.tenants, "tenants are what the facts say", str(world.tenants))
+        require_same(world.tenants, self._quota.tenants, "tenants are what the facts say")
         for number in self._jobs_touched:
             self._compare_job(world, number)
         for span in self._spans_touched:
             self._compare_span(world, *span)
-        require(world.flavors == self._flavors, "flavors are what the facts say", str(world.flavors))
-        mentioned = world.fleet.mentioned
-        require(mentioned == self._mentioned, "labels are what the facts mention", str(sorted(mentioned)))
-        require(world.tiers == self._tiers, "tiers are what the facts say", str(world.tiers))
-        require(world.profiles == self._profiles, "profiles are what the facts say", str(world.profiles))
+        require_same(world.flavors, self._flavors, "flavors are what the facts say")
+        require_same(world.fleet.mentioned, self._mentioned, "labels are what the facts mention")
+        require_same(world.tiers, self._tiers, "tiers are what the facts say")
+        require_same(world.profiles, self._profiles, "profiles are what the facts say")
         used = (world.profile_used, world.fleet.profile)
         wanted = (self._profile_used, self._profiles[self._profile_used].profile)
-        require(used == wanted, "the fleet is scored by the profile in use", f"kept {used}, booked {wanted}")
+        require_same(used, wanted, "the fleet is scored by the profile in use")
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
-        require(here == booked, "accepted jobs are queued, active, over or retired", f"kept {here}, booked {booked}")
+        require_same(here, booked, "accepted jobs are queued, active, over or retired")
         for touched in (self._slots_touched, self._jobs_touched, self._spans_touched):
             touched.clear()
 
@@ -456,13 +455,13 @@ class Auditor:
         left, rests = node.held.left_of(node.capacity, node.lack), node.held.rests_of(node.capacity, node.lack)
         wanted = (*left, rests, node.phase)
         kept = (*plain(fleet.free(slot)), fleet.devices(slot), fleet.phase[slot])
-        require(kept == wanted, "free is capacity minus what is held", f"{node.name}: kept {kept}, booked {wanted}")
+        require_same(kept, wanted, "free is capacity minus what is held", node.name)
         same = (fleet.traits[slot], fleet.device_ids.get(slot, ())) == (node.traits, node.devices)
         require(same, "traits are what the facts say", node.name)
         lack = fleet.lacks.get(slot, NO_LACK)
-        require(lack == node.lack, "a node lacks what the facts say", f"{node.name}: kept {lack}, booked {node.lack}")
+        require_same(lack, node.lack, "a node lacks what the facts say", node.name)
         bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}
-        require(bars == node.bars, "bars are what the facts say", f"{node.name}: kept {bars}, booked {node.bars}")
+        require_same(bars, node.bars, "bars are what the facts say", node.name)
 
     def _settle_devices(self) -> None:
         """Who owns which device now; a node that is gone or in quarantine owns none."""
@@ -490,7 +489,7 @@ class Auditor:
         kept = (_PHASE_OF[type(job.phase)], job.epoch, job.held, job.waits)
         wanted = (book.phase, book.epoch, held, self._after.waits_of(number))
         law = _FINAL if book.phase in _OVER else "a job is what the facts say"
-        require(kept == wanted, law, f"job {number}: kept {kept}, booked {wanted}")
+        require_same(kept, wanted, law, f"job {number}")
         if book.leases:
             self._compare_leases(job, book)
 

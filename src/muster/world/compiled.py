@@ -74,6 +74,12 @@ def _trace_of(value: object) -> str:
     return str(cache._impl.stamp) if isinstance(cache, _Cache) else ""
 
 
+def find_differences(one: array[int], other: array[int]) -> list[int]:
+    """Where two runs of words, equally long, are not the same."""
+    left, right = (np.frombuffer(buffer, dtype=np.int64) for buffer in (one, other))
+    return np.flatnonzero(left != right).tolist()
+
+
 def words_of(buffer: array[int]) -> Words:
     """The same memory as compiled code wants it; uncompiled code reads an `array` faster, and without overflow."""
     return np.frombuffer(buffer, dtype=np.int64) if IS_COMPILED else cast("Words", buffer)

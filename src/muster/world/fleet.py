@@ -20,7 +20,7 @@ from muster.model.profile import DEFAULT, Profile
 from muster.model.reason import Code, Reason
 from muster.units import Resources
 from muster.world import arena as at
-from muster.world.compiled import Words, words_of
+from muster.world.compiled import Words, find_differences, words_of
 from muster.world.index import shelve, shelve_all, take
 from muster.world.lacks import NOTHING, Withheld, bits_of, give_back, withhold
 from muster.world.memory import Memory
@@ -322,8 +322,9 @@ class Fleet:
             return None
         twin = self.fork()
         twin._lay_out()
-        for place, (kept, wanted) in enumerate(zip(self._arena, twin._arena, strict=True)):
-            if kept != wanted and not (kept > wanted and twin._is_bound(place)):
+        for place in find_differences(self._arena, twin._arena):
+            kept, wanted = self._arena[place], twin._arena[place]
+            if not (kept > wanted and twin._is_bound(place)):
                 return f"word {place}: kept {kept}, wanted {wanted}"
         return None
 

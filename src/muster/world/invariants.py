@@ -65,6 +65,12 @@ def require(holds: bool, law: str, evidence: str) -> None:
         raise InvariantError(law, evidence)
 
 
+def require_same(kept: object, booked: object, law: str, of: object = "") -> None:
+    """Raise unless what is kept is what is booked. The evidence is written only if it is needed."""
+    if kept != booked:
+        raise InvariantError(law, f"{of}: kept {kept}, booked {booked}" if of else f"kept {kept}, booked {booked}")
+
+
 def _check_counts(world: World) -> None:
     law = "accepted jobs are queued, active, over or retired"
     kinds = (Queued, Spread, *ACTIVE, *TERMINAL)

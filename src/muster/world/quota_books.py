@@ -13,7 +13,7 @@ from muster.model.node import Flavor, Traits, flavor_of
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, MEMORY, NOT_DEVICES, OPEN, ROOT, Line, Tenant, device_amount
 from muster.units import Resources
-from muster.world.invariants import require
+from muster.world.invariants import require, require_same
 from muster.world.ledger import Account, Ledger
 from muster.world.quota import apportion, children_of, find_line
 
@@ -118,7 +118,7 @@ class QuotaBooks:
         """Whether the ledger says the same of all that was touched."""
         for account in self._touched:
             kept, booked = ledger.held(*account), self._used.get(account, 0)
-            require(kept == booked, "the ledger is the sum of the leases", f"{account}: kept {kept}, booked {booked}")
+            require_same(kept, booked, "the ledger is the sum of the leases", account)
         self._touched.clear()
 
     def _book(self, tenant: str, more: Mapping[Key, int], sign: int) -> None:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, device_amount
-from muster.world.invariants import require
+from muster.world.invariants import require_same
 from muster.world.quota_books import Plot
 from muster.world.usage import BUCKET_MS, Usage
 
@@ -63,5 +63,5 @@ class UseBooks:
             uses = dict(meter.uses(self.at))
             kept = (meter.rate, uses.get(now, 0), uses.get(now - 1, 0))
             booked = (book.held, book.used.get(now, 0), book.used.get(now - 1, 0))
-            require(kept == booked, "use is what was held", f"{tenant}, {family}: kept {kept}, booked {booked}")
+            require_same(kept, booked, "use is what was held", (tenant, family))
         self._touched.clear()
