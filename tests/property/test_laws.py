@@ -14,7 +14,7 @@ from muster.model.reason import Done, Refused
 from muster.scheduler.fit import find_gang, find_tasks
 from muster.simulator.inspector import check_alike, check_nobody_overslept
 from muster.testing.rig import Rig
-from muster.testing.scripts import Step, events_of, gap_of, play
+from muster.testing.scripts import KINDS, Step, events_of, gap_of, play
 from muster.units import MINUTE_MS
 from muster.wire.codec import encode_entry
 from muster.world.draft import Draft
@@ -23,7 +23,7 @@ from muster.world.snapshot import digest, restore, snapshot
 from muster.world.world import World
 
 NUMBERS = st.integers(0, 2**16)
-STEPS = st.lists(st.tuples(st.integers(0, 13), NUMBERS, NUMBERS), min_size=12, max_size=150)
+STEPS = st.lists(st.tuples(st.integers(0, KINDS - 1), NUMBERS, NUMBERS), min_size=12, max_size=150)
 LAWFUL = settings(derandomize=True, deadline=None, max_examples=80)
 
 

@@ -63,6 +63,8 @@ FOUND_BY = {
     "tie_by_arrival": {RESTORE, "a line offers its first"},
     "stored_decay": {"use is what was held", "the world is the fold of its facts"},
     "use_never_ends": {"use is what was held"},
+    "limit_not_looked_at": {"no start delays a shadow"},
+    "shadow_stays": {"the index is what is free", "free is capacity minus what is held", RESTORE},
     "stale_epoch_accepted": {"one accepted attempt per task"},
     "stopped_too_early": {
         "only what is held is given back",

@@ -16,7 +16,7 @@ from muster.control.follower import Follower
 from muster.control.views import view_tiers
 from muster.model.event import SetTier
 from muster.model.reason import Refused
-from muster.model.tier import RANK_MAX, Tier
+from muster.model.tier import RANK_MAX, SHADOWS_MAX, Tier
 from muster.units import AMOUNT_MAX
 from muster.wire.views import TierView
 
@@ -25,7 +25,8 @@ class TierBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tier as a client sends it."""
 
     rank: Annotated[int, msgspec.Meta(ge=0, le=RANK_MAX)]
-    longest_wait_ms: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX)]
+    longest_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
+    shadows: Annotated[int, msgspec.Meta(ge=0, le=SHADOWS_MAX)] = 1
 
 
 _tier_decoder: Final = msgspec.json.Decoder(TierBody)
@@ -50,8 +51,9 @@ class Tiers:
         """Name a tier, or change what it is."""
         body = await read_body(request, _tier_decoder, "tier")
         name = request.path_params["name"]
-        answer = await self._follower.ask(SetTier(name, Tier(body.rank, body.longest_wait_ms), CAUSE))
+        tier = Tier(body.rank, body.longest_wait_ms, body.shadows)
+        answer = await self._follower.ask(SetTier(name, tier, CAUSE))
         if isinstance(answer.reply, Refused):
             return answer_response(answer, 200)
-        view = TierView(name, body.rank, body.longest_wait_ms)
+        view = TierView(name, body.rank, body.longest_wait_ms, body.shadows)
         return JsonResponse(view, headers={"Muster-Seq": str(answer.seq)})

@@ -16,8 +16,8 @@ def tiers(output: str) -> None:
     with Client() as client:
         views = client.tiers()
     if not print_for_programs(output, views):
-        rows = [(view.name, str(view.rank), show_duration(view.longest_wait_ms)) for view in views]
-        print_table(("TIER", "RANK", "DUE AFTER"), rows)
+        rows = [(view.name, str(view.rank), show_duration(view.longest_wait_ms), str(view.shadows)) for view in views]
+        print_table(("TIER", "RANK", "DUE AFTER", "SHADOWS"), rows)
 
 
 @click.group()
@@ -29,11 +29,12 @@ def tier() -> None:
 @click.argument("name")
 @click.option("--rank", required=True, metavar="N", help="The lower one goes first.")
 @click.option("--due-after", required=True, metavar="TIME", help="How long a job may wait before it is due: 90m or 2d.")
-def set_tier(name: str, rank: str, due_after: str) -> None:
+@click.option("--shadows", default="1", metavar="N", help="How many who are due later jobs may not delay; 0 is none.")
+def set_tier(name: str, rank: str, due_after: str, shadows: str) -> None:
     """Name a tier, or change what it is: muster tier set batch --rank 400 --due-after 7d"""
     number, span_ms = parse_count(rank, "rank"), parse_duration(due_after)
     with Client() as client:
-        client.set_tier(name, number, span_ms)
+        client.set_tier(name, number, span_ms, parse_count(shadows, "shadows"))
         client.settle()
     click.echo(f"tier {name} has rank {number}; a job is due after {show_duration(span_ms)}")
 

@@ -121,8 +121,8 @@ def complete_reason(places: World, found: tuple[Spec, WhyView] | None) -> WhyVie
     if found is None:
         return None
     spec, view = found
-    if view.code in (Code.HELD, Code.WAITS_FOR_OTHERS):
-        return view  # nothing but its release, or the others, would start it
+    if view.code in (Code.HELD, Code.SHADOWED, Code.WAITS_FOR_OTHERS):
+        return view  # nothing but its release, or the others, would start it, or a limit, which its fix says
     options, offer = view_options(places, spec)
     return msgspec.structs.replace(view, options=options, offer=offer)
 
@@ -164,7 +164,7 @@ def why_not_waiting(job: int, phase: str) -> WhyView:
 
 def view_tiers(world: World) -> list[TierView]:
     """Every tier, in order."""
-    found = [TierView(name, tier.rank, tier.longest_wait_ms) for name, tier in world.tiers.items()]
+    found = [TierView(name, tier.rank, tier.longest_wait_ms, tier.shadows) for name, tier in world.tiers.items()]
     return sorted(found, key=lambda view: (view.rank, view.name))
 
 

@@ -60,7 +60,7 @@ class Kernel:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
         if world.successors:
             settle(turn, 0)
-        if world.queue.awake:
+        if world.queue.awake or world.queue.shadowed:
             self._cycle(turn)
         if turn.facts:
             world.seq += 1

@@ -6,7 +6,7 @@ from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import is_name
-from muster.model.tier import RANK_MAX, TIERS_MAX
+from muster.model.tier import RANK_MAX, SHADOWS_MAX, TIERS_MAX
 from muster.units import AMOUNT_MAX
 
 
@@ -26,7 +26,8 @@ def _find_fault(turn: Turn, item: event.SetTier) -> Refused | None:
         return refuse(Code.BAD_NAME, "tier", len(item.name), 128, item.name[:40])
     for field, value, least, most in (
         ("rank", item.tier.rank, 0, RANK_MAX),
-        ("longest_wait_ms", item.tier.longest_wait_ms, 1, AMOUNT_MAX),
+        ("longest_wait_ms", item.tier.longest_wait_ms, 0, AMOUNT_MAX),
+        ("shadows", item.tier.shadows, 0, SHADOWS_MAX),
     ):
         if not least <= value <= most:
             return refuse(Code.BAD_AMOUNT, field, value, most, f"between {least} and {most}")

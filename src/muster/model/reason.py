@@ -56,6 +56,8 @@ class Code(enum.StrEnum):
     BUDGET_SPENT = "M206"
     SOFT_BUDGET_SPENT = "M207"
     HELD = "M208"
+    DUE = "M212"
+    SHADOWED = "M213"
     WAITS_FOR_OTHERS = "M215"
     MAY_BE_LATE = "M216"
     IS_LATE = "M217"

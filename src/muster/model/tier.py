@@ -13,6 +13,7 @@ from muster.units import DAY_MS, HOUR_MS
 
 TIERS_MAX: Final = 64
 RANK_MAX: Final = 1_000_000
+SHADOWS_MAX: Final = 64
 PRIORITY_MAX: Final = 1000
 STANDARD: Final = "standard"
 
@@ -20,11 +21,13 @@ STANDARD: Final = "standard"
 class Tier(Record, frozen=True):
     """A class of service: a lower rank goes first; of two with one rank, the name that sorts first.
 
-    Whoever has waited for `longest_wait_ms` is due, and goes first among the jobs of its tenant in this tier.
+    Whoever has waited for `longest_wait_ms` is due, and goes first among the jobs of its tenant in this tier. The first
+    `shadows` of those who are due and find no room keep later ones from delaying them.
     """
 
     rank: int
     longest_wait_ms: int
+    shadows: int = 1
 
 
 TIERS: Final = {

@@ -4,8 +4,10 @@
     2  fit       a shape that does not fit sleeps; what could run behind it is not held up
     3  quota     a line that has no room where it stands as its band says moves to the next one, and somebody else's
                  turn may come first; one that is over its quota wherever there is room stands outside
-    4  place     on a draft, all of a gang or none of it
-    5  commit    one fact for gangs in a row, one for each range of an array
+    4  shadow    who is due and finds no room closes places to those who come later and would delay it: see
+                 `muster.scheduler.shadows`
+    5  place     on a draft, all of a gang or none of it
+    6  commit    one fact for gangs in a row, one for each range of an array
 
 Nothing is released inside a cycle, so a shape that failed once need not be tried again in it.
 """
@@ -19,8 +21,8 @@ from muster.model.job import Job
 from muster.model.phase import Lease
 from muster.scheduler.fit import count_room, find_gang, find_tasks
 from muster.scheduler.order import Round
-from muster.scheduler.reasons import quota_room
-from muster.scheduler.within import EVERYWHERE, pools_on, pools_within
+from muster.scheduler.shadows import Shadow, Shadows, are_due
+from muster.scheduler.within import EVERYWHERE, pools_on, pools_within, quota_room
 from muster.world.draft import Draft
 from muster.world.queue import INSIDE, Line
 from muster.world.sites import Site
@@ -32,33 +34,48 @@ TURNS: Final = 16
 """In how many turns arrays of several tenants share what is free: the walk is exact to this part of it."""
 
 
-def run_cycle(world: World, now: int, cause: str) -> list[Fact]:
-    """Place what can start now, and return the facts; the world already holds them."""
-    queue, fleet = world.queue, world.fleet
+def run_cycle(world: World, now: int, cause: str, seen: list[Shadow] | None = None) -> list[Fact]:
+    """Place what can start now, and return the facts; the world already holds them. The shadows that were cast are put
+    into `seen`, for whoever wants to know."""
     turns = Round(world, now)
     with Draft(world, now) as draft:
-        starts = 0
-        while queue.awake and starts < STARTS_MAX:
-            found = turns.find_next()
-            if found is None:
-                queue.sleep_all()
-                break
-            line, job = found
-            shape = line.shape
-            leases = find_gang(fleet, shape.ask, shape.gang, shape.needs)
-            if leases is None:
-                queue.sleep(shape)
-                continue
-            pools = pools_within(world, line.tenant, shape, line.band[0])
-            if pools is not EVERYWHERE:
-                leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) if pools else None
-            if leases is None:
-                queue.restand(line, line.band[0] + 1)
-            else:
-                _place(world, draft, line, world.jobs[job], leases, cause)
-                turns.serve(line.tenant)
-                starts += 1
+        if are_due(world, now):
+            with Shadows(world, now, turns) as shadows:
+                _start_all(world, turns, draft, cause, shadows)
+                if seen is not None:
+                    seen += shadows.all()
+        else:
+            _start_all(world, turns, draft, cause)
         return draft.commit(cause)
+
+
+def _start_all(world: World, turns: Round, draft: Draft, cause: str, shadows: Shadows | None = None) -> None:
+    queue, fleet = world.queue, world.fleet
+    starts = 0
+    while queue.awake and starts < STARTS_MAX:
+        found = turns.find_next()
+        if found is None:
+            queue.sleep_all()
+            break
+        line, job = found
+        shape = line.shape
+        if shadows is not None:
+            shadows.open_for(job)
+        leases = find_gang(fleet, shape.ask, shape.gang, shape.needs)
+        if leases is None:
+            queue.sleep(shape) if shadows is None else shadows.refuse_room(line, job)
+            continue
+        pools = pools_within(world, line.tenant, shape, line.band[0])
+        if pools is not EVERYWHERE:
+            leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) if pools else None
+        if leases is None:
+            queue.restand(line, line.band[0] + 1) if shadows is None else shadows.refuse_quota(line, job, pools)
+        else:
+            _place(world, draft, line, world.jobs[job], leases, cause)
+            turns.serve(line.tenant)
+            starts += 1
+            if shadows is not None:
+                shadows.note_start(line)
 
 
 def _place(world: World, draft: Draft, line: Line, job: Job, leases: list[Lease], cause: str) -> None:

@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from muster.world.fleet import Fleet
-from muster.world.queue import OVER, LeafKey, Line, Shape, job_of
+from muster.world.queue import OVER, Band, LeafKey, Line, Shape, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
 
@@ -28,9 +28,10 @@ HOPELESS_MAX: Final = 8
 
 class Round:
     """The choices of one cycle: band after band, and in each a tour of those who wait with a shape that is awake.
-    `_lines` are those of each tenant that was met, in our band; who was accepted by `_since` is due in it."""
+    `_lines` are those of each tenant that was met, in our band; who was accepted by `_since` is due in it. `_places`
+    are where lines are met that are not met at their head; those that are None are not met at all."""
 
-    __slots__ = ("_band", "_lines", "_now", "_since", "_tour", "_world")
+    __slots__ = ("_band", "_lines", "_now", "_places", "_since", "_tour", "_world", "drops_hopeless")
 
     def __init__(self, world: World, now: int) -> None:
         self._world = world
@@ -38,7 +39,9 @@ class Round:
         self._band = (-1, 0, "")
         self._since = 0
         self._lines: dict[str, list[tuple[LeafKey, Line]]] = {}
+        self._places: dict[Line, LeafKey | None] = {}
         self._tour: Tour | None = None
+        self.drops_hopeless = True
 
     def find_next(self) -> tuple[Line, int] | None:
         """Whose turn it is, and with which job; None if nobody may start who is worth a try."""
@@ -60,10 +63,18 @@ class Round:
         if self._tour is not None and self._world.queue.awake:
             self._tour.serve(tenant)
 
+    def pass_by(self, line: Line, place: LeafKey | None = None) -> None:
+        """Meet a line not before this place, or not at all."""
+        self._places[line] = place
+
+    def is_passed_by(self, line: Line) -> bool:
+        """Whether a line is not met at its head."""
+        return line in self._places
+
     def _set_out(self) -> Tour | None:
         """A tour of the first band that somebody stands in who is worth a try: none before where we are has any."""
         awake, walk = self._world.queue.awake, self._world.walk
-        bands = [key for shape in awake for key in shape.bands if key[0] != OVER]
+        bands = [key for shape in awake for key, band in shape.bands.items() if key[0] != OVER and self._is_met(band)]
         if not bands:
             return None
         self._band = band = min(bands)
@@ -84,8 +95,8 @@ class Round:
             first, line = lines[0]
             if line.shape not in self._world.queue.awake or line.band != self._band or not line.heap:
                 heappop(lines)
-            elif (at := line.first(self._since)) != first:
-                heapreplace(lines, (at, line))
+            elif (at := self._find_place(line) if self._places else line.first(self._since)) != first:
+                heappop(lines) if at is None else heapreplace(lines, (at, line))
             else:
                 return line, job_of(first)
         return None
@@ -96,14 +107,23 @@ class Round:
         for shape in self._world.queue.awake:
             band = shape.bands.get(self._band)
             if band is not None and (line := band.lines.get(tenant)) is not None:
-                found.append((line.first(self._since), line))
+                at = self._find_place(line)
+                if at is not None:
+                    found.append((at, line))
         heapify(found)
         return found
+
+    def _find_place(self, line: Line) -> LeafKey | None:
+        return self._places[line] if line in self._places else line.first(self._since)
+
+    def _is_met(self, band: Band) -> bool:
+        """Whether anybody in a band is met at all."""
+        return not self._places or any(self._find_place(line) is not None for line in band.lines.values())
 
     def _drop_hopeless(self) -> None:
         """Let shapes sleep that the slots which woke them have no room for any more: most of them, after a start."""
         awake, fleet = self._world.queue.awake, self._world.fleet
-        if len(awake) > HOPELESS_MAX:
+        if len(awake) > HOPELESS_MAX or not self.drops_hopeless:
             return
         for shape in [shape for shape in awake if shape.freed is not None and not _has_room(fleet, shape)]:
             self._world.queue.sleep(shape)

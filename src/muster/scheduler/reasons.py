@@ -14,14 +14,15 @@ from muster.model.phase import TERMINAL, Running, Stopping
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
+from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
 from muster.scheduler.masks import keys_of
 from muster.scheduler.position import find_position
+from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import INSTANT_MAX, Resources
 from muster.world.fleet import Fleet
 from muster.world.quota import Bound
-from muster.world.sites import Site
 from muster.world.world import World
 
 LABEL_VALUES_MAX: Final = 64
@@ -66,13 +67,6 @@ def find_lateness(job: Job, now: int) -> Reason | None:
     return Reason(Code.MAY_BE_LATE, "due_at", needed=due_at, available=end) if end > due_at else None
 
 
-def quota_room(world: World, job: Job, site: Site, *, borrows: bool) -> int:
-    """How many more tasks of a job its tenant's quota lets start on a site now, at most as many as the job has: inside
-    its guarantee, or borrowing what others do not use."""
-    spec = job.spec
-    return world.quotas.headroom(spec.tenant, site, spec.ask, spec.tasks, evictable=borrows and spec.evictable)
-
-
 def never_fits(world: World, spec: Spec) -> Reason | None:
     """Why no moment can ever come at which a gang, or a task of an array, starts: fleet or quota are too small."""
     key = (spec.tenant, spec.ask, spec.gang, spec.needs, spec.evictable)
@@ -81,6 +75,14 @@ def never_fits(world: World, spec: Spec) -> Reason | None:
         found = (_find_never(world, spec),)
         world.quotas.remember(key, found)
     return cast("tuple[Reason | None]", found)[0]
+
+
+def find_shadows(world: World) -> list[Shadow]:
+    """The shadows that a cycle would cast now, in its order."""
+    twin, found = world.fork(), list[Shadow]()
+    twin.queue.wake_all()
+    run_cycle(twin, world.now, "", found)
+    return found
 
 
 def find_fine_label(world: World, needs: Needs) -> Reason | None:
@@ -140,7 +142,25 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
     detail = f"{closed} of {len(fleet)} nodes closed" if closed else ""
     room = widest_room(fleet, spec.ask, spec.gang, spec.needs, pools or EVERYWHERE)
+    tier = world.tiers[spec.tier]
+    if room >= spec.gang or (tier.shadows and job.accepted_at + tier.longest_wait_ms <= world.now):
+        reason = _find_shadow_reason(world, job)
+        if reason is not None:
+            return reason
     return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=room, detail=detail)
+
+
+def _find_shadow_reason(world: World, job: Job) -> Reason | None:
+    """The job's own shadow, or the first one that it would delay: a cycle is run on a fork to see them."""
+    shadows = find_shadows(world)
+    own = next((shadow for shadow in shadows if shadow.job == job.id), None)
+    if own is not None:
+        return Reason(Code.DUE, "starts by", needed=own.at, available=world.now)
+    limit_ms = job.spec.limit_ms
+    for shadow in shadows:
+        if limit_ms is None or not may_overtake(world.now + limit_ms, shadow.at):
+            return Reason(Code.SHADOWED, "job", needed=shadow.job, available=shadow.at)
+    return None
 
 
 def _find_bound(world: World, spec: Spec, pools: Pools) -> Bound | None:

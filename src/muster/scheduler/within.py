@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
+from muster.model.job import Job
 from muster.model.spec import Needs, Spec
 from muster.scheduler.fit import Pools, find_pools
 from muster.units import Resources
@@ -47,6 +48,13 @@ def pools_on(world: World, spec: Spec, site: Site) -> Pools:
     if len(world.sites.all) == 1:
         return EVERYWHERE
     return dict(places_of(world, world.fleet, spec.ask, spec.needs))[site]
+
+
+def quota_room(world: World, job: Job, site: Site, *, borrows: bool) -> int:
+    """How many more tasks of a job its tenant's quota lets start on a site now, at most as many as the job has: inside
+    its guarantee, or borrowing what others do not use."""
+    spec = job.spec
+    return world.quotas.headroom(spec.tenant, site, spec.ask, spec.tasks, evictable=borrows and spec.evictable)
 
 
 def join_pools(places: Places, allowed: Sequence[bool]) -> Pools:

@@ -142,9 +142,9 @@ class Client:
         body = msgspec.structs.asdict(flavor)
         self._send(Request("PUT", f"/v1/flavors/{quote(name)}", body=msgspec.json.encode(body)))
 
-    def set_tier(self, name: str, rank: int, longest_wait_ms: int) -> None:
+    def set_tier(self, name: str, rank: int, longest_wait_ms: int, shadows: int = 1) -> None:
         """Name a tier, or change what it is."""
-        body = {"rank": rank, "longest_wait_ms": longest_wait_ms}
+        body = {"rank": rank, "longest_wait_ms": longest_wait_ms, "shadows": shadows}
         self._send(Request("PUT", f"/v1/tiers/{quote(name)}", body=msgspec.json.encode(body)))
 
     def set_profile(self, name: str, weights: Mapping[str, int], of_version: int | None = None) -> None:

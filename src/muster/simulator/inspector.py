@@ -13,13 +13,15 @@ from muster.kernel.kernel import Kernel, Outcome
 from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
+from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import widest_room
+from muster.scheduler.shadows import Shadow
 from muster.scheduler.within import pools_within
 from muster.simulator.engine import SimulatedEngine
 from muster.wire.codec import decode_entry
-from muster.world.apply import apply_entry
+from muster.world.apply import apply, apply_entry
 from muster.world.auditor import Auditor
-from muster.world.invariants import check_same, check_world, require
+from muster.world.invariants import Holding, check_same, check_world, leases_of, require
 from muster.world.queue import INSIDE, OVER
 from muster.world.snapshot import restore, snapshot
 from muster.world.world import World
@@ -43,10 +45,11 @@ class Inspector:
         world = self._kernel.world
         if (world.seq + 1) % self._every:
             return self._kernel.handle(batch, now)
-        twins = [restore(snapshot(world)), world.fork()]
+        twins, before = [restore(snapshot(world)), world.fork()], world.fork()
         outcome = self._kernel.handle(batch, now)
         for twin in twins:
             check_alike(outcome, Kernel(twin).handle(batch, now))
+        check_shadows(before, outcome, world)
         return outcome
 
     def observe(self, outcome: Outcome, data: bytes) -> None:
@@ -91,6 +94,33 @@ def check_alike(living: Outcome, other: Outcome) -> None:
         require(mine == theirs, RESTORE_LAW, f"entry {living.seq}: {name} {_difference(mine, theirs)}")
 
 
+def check_shadows(before: World, outcome: Outcome, after: World) -> None:
+    """Whoever cast a shadow could still start by then, if what runs ends at its limit: counted anew, lease by lease."""
+    for shadow in shadows_in(before, outcome):
+        spec = after.jobs[shadow.job].spec
+        for slot in dict.fromkeys(lease.slot for lease in shadow.leases):
+            stays = Holding()
+            for job, where, tasks, devices in leases_of(after):
+                end = after.ends.find(job.id)
+                if where == slot and (end is None or max(end, outcome.at) > shadow.at):
+                    stays.add(job.spec.ask, tasks, devices)
+            planned = [lease for lease in shadow.leases if lease.slot == slot]
+            fits = all(stays.add(spec.ask, lease.tasks, lease.devices) for lease in planned)
+            fits = fits and min(stays.left_of(after.fleet.capacities[slot])) >= 0
+            require(fits, "no start delays a shadow", f"job {shadow.job} by {shadow.at} on {after.fleet.names[slot]}")
+
+
+def shadows_in(before: World, outcome: Outcome) -> list[Shadow]:
+    """The shadows of the cycle that ended a batch: that cycle again, on what the batch made of the world before it."""
+    seen: list[Shadow] = []
+    for item in outcome.facts:
+        if not (isinstance(item, fact.Placed | fact.TasksPlaced) and item.cause.startswith("cycle ")):
+            apply(before, item, outcome.at)
+    before.budgets.now = outcome.at
+    run_cycle(before, outcome.at, "", seen)
+    return seen
+
+
 def check_nobody_overslept(world: World) -> None:
     """A shape that sleeps does not fit, unless all its lines are over their quota; and a line that stands outside its
     guarantee has no room where it would stand better."""
@@ -101,7 +131,11 @@ def check_nobody_overslept(world: World) -> None:
                 pools = pools_within(world, line.tenant, shape, line.band[0] - 1)
                 room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs, pools)
                 require(room < shape.gang, law, f"{line.tenant}, {key}: room for {room} in pools {pools}")
-        if shape in world.queue.awake or all(line.band[0] == OVER for line in shape.lines.values()):
+        if (
+            shape in world.queue.awake
+            or shape in world.queue.shadowed
+            or all(line.band[0] == OVER for line in shape.lines.values())
+        ):
             continue
         room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs)
         require(room < shape.gang, law, f"{key}: room for {room}, gang of {shape.gang}")

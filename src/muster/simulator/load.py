@@ -19,7 +19,7 @@ from muster.model.instruction import Start
 from muster.model.node import Flavor, Place, Sides, Spot, Traits
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
-from muster.model.tier import Tier
+from muster.model.tier import STANDARD, Tier
 from muster.simulator.engine import Fate
 from muster.simulator.options import SimOptions
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
@@ -109,7 +109,8 @@ class Load:
         """What an admin says before anybody comes: what a GPU costs; and every team but the first has a limit, which
         together are more than there is. Every other team is part of the lab, which owns a third of the fleet: three
         quarters of that is its teams', who lend half of what they do not use. The lab has a soft budget of half its
-        part, the last team a hard one of what is left when everybody else is served. Who only visited is gone again."""
+        part, the last team a hard one of what is left when everybody else is served. Who only visited is gone again.
+        Nobody should wait for hours: then it is due."""
         yield SetFlavor(GPU, Flavor(GPU, price_micros=PRICE_MICROS), cause="admin")
         total = self._options.nodes * self._options.gpus
         parts = max(1, len(self._tenants) // 2)
@@ -125,7 +126,8 @@ class Load:
             yield SetTenant(name, Tenant(LAB if own else ROOT, lines=(line,), budgets=budgets), cause="admin")
         yield SetTenant(VISITOR, Tenant(), cause="admin")
         yield DropTenant(VISITOR, cause="admin")
-        yield SetTier("urgent", Tier(150, HOUR_MS), cause="admin")
+        yield SetTier("urgent", Tier(150, HOUR_MS, shadows=2), cause="admin")
+        yield SetTier(STANDARD, Tier(200, 2 * HOUR_MS), cause="admin")
 
     def next_gap_ms(self) -> int:
         """How long until the next submit."""

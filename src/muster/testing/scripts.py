@@ -112,7 +112,7 @@ def _flavor(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - on
 
 
 def _tier(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
-    return [event.SetTier(TIER_NAMES[x % 5], Tier(100 * (y % 4), (1, MINUTE_MS, DAY_MS)[y % 3]))]
+    return [event.SetTier(TIER_NAMES[x % 5], Tier(100 * (y % 4), (0, 1, MINUTE_MS, DAY_MS)[x // 5 % 4], y % 3))]
 
 
 def _profile(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
@@ -211,3 +211,5 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _tier,
     _profile,
 )
+KINDS: Final = len(_KINDS)
+"""How many kinds of steps there are."""

@@ -252,11 +252,12 @@ class TenantView(View, frozen=True):
 
 
 class TierView(View, frozen=True):
-    """A tier: the lower rank goes first, and who has waited so long is due."""
+    """A tier: the lower rank goes first, who has waited so long is due, and so many who are due cast a shadow."""
 
     name: str
     rank: int
     longest_wait_ms: int
+    shadows: int = 1
 
 
 class ProfileView(View, frozen=True):

@@ -119,6 +119,14 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait for the tenant's other jobs or for the next period (`muster tenants`), or have the budget raised",
     ),
     Code.HELD: Words("held: it starts nothing until it is released", "let it start with `muster release {needed}`"),
+    Code.DUE: Words(
+        "waiting for room: it is due, and starts by {amount} at the latest if limits hold",
+        "wait; later jobs may not delay it",
+    ),
+    Code.SHADOWED: Words(
+        "waiting so as not to delay job {needed}, which is due and starts by {limit} at the latest",
+        "wait, or give it a limit that ends before then (`muster run --limit`)",
+    ),
     Code.UNKNOWN_PREDECESSOR: Words("{subject}: there is no job {needed}", "check the number with `muster ls --all`"),
     Code.PREDECESSOR_RETIRED: Words(
         "{subject}: job {needed} ended a while ago and how is not known here",
@@ -196,6 +204,8 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.MAY_NOT_BORROW: show_amount,
     Code.BUDGET_SPENT: show_spending,
     Code.SOFT_BUDGET_SPENT: show_spending,
+    Code.DUE: _show_due,
+    Code.SHADOWED: _show_due,
     Code.DUE_ALREADY: _show_due,
     Code.MAY_BE_LATE: _show_due,
     Code.IS_LATE: _show_due,

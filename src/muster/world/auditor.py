@@ -20,7 +20,7 @@ from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
 from muster.model.tier import TIERS, Tier
-from muster.units import Resources
+from muster.units import Limit, Resources
 from muster.world.after_books import AfterBooks
 from muster.world.arena import DEVICE
 from muster.world.budget_books import SpendBooks
@@ -52,15 +52,30 @@ _ALL_OR_NONE: Final = "a gang holds all its places or none"
 
 
 class JobBook:
-    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over; `why` is why its run was last told to stop."""
+    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over; `why` is why its run was last told to stop;
+    `end` is when its run ends at the latest, while it holds anything."""
 
-    __slots__ = ("devices", "epoch", "epochs", "held", "leases", "phase", "phases", "ranks", "slots", "spec", "why")
+    __slots__ = (
+        "devices",
+        "end",
+        "epoch",
+        "epochs",
+        "held",
+        "leases",
+        "phase",
+        "phases",
+        "ranks",
+        "slots",
+        "spec",
+        "why",
+    )
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.phase: int = _SPREAD if spec.array else TaskPhase.QUEUED
         self.epoch = 0
         self.why = Why.EXIT
+        self.end: Limit = None
         self.held = spec.held
         self.leases: list[tuple[int, int, int]] = []
         self.ranks = bytearray()
@@ -211,6 +226,7 @@ class Auditor:
         width = sum(tasks for _, tasks, _ in leases)
         require(width == book.spec.gang, _ALL_OR_NONE, f"job {number}: {width} of {book.spec.gang}")
         book.epoch = epoch
+        book.end = None if book.spec.limit_ms is None else self._at + book.spec.limit_ms
         book.ranks = bytearray(book.spec.gang)
         for slot, tasks, devices in leases:
             self._seat(number, book.spec.ask, slot, tasks, devices)
@@ -490,6 +506,8 @@ class Auditor:
         wanted = (book.phase, book.epoch, held, self._after.waits_of(number))
         law = _FINAL if book.phase in _OVER else "a job is what the facts say"
         require_same(kept, wanted, law, f"job {number}")
+        end = book.end if book.leases else None
+        require_same(world.ends.find(number), end, "every run with a limit has its end", f"job {number}")
         if book.leases:
             self._compare_leases(job, book)
 

@@ -294,6 +294,12 @@ class Fleet:
         if slot in self.lacks:
             self._withheld[slot] = withhold(self._words, slot, self.lacks[slot], self._withheld[slot])
 
+    def show(self, slot: int, ask: Resources, tasks: int, devices: int) -> None:
+        """Show a node as if tasks were there, or as if they had left (below zero): who holds what does not change, and
+        whoever looks ahead so takes it back before anything else happens."""
+        if not self._take(slot, ask, tasks, devices):
+            raise InvariantError("what is shown is taken back", f"{self.names[slot]}: {ask} x {tasks}")
+
     def fork(self) -> Fleet:
         """An independent copy: the arena by memcpy, lists and holders by copy."""
         twin = Fleet.__new__(Fleet)

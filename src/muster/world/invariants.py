@@ -112,7 +112,7 @@ def _check_arrays(world: World) -> None:
 
 
 def _check_free_tasks(number: int, tasks: Tasks) -> None:
-    """Tasks that hold no place have no slot and no devices; `_leases` looks at the others."""
+    """Tasks that hold no place have no slot and no devices; `leases_of` looks at the others."""
     others = tuple(phase for phase in TaskPhase if phase not in HOLDING)
     for first, count in spans_of(tasks.phase, others, 0, len(tasks)):
         slots, devices = tasks.slot[first : first + count], tasks.devices[first : first + count]
@@ -124,7 +124,7 @@ def _check_places(world: World) -> None:
     fleet = world.fleet
     held: dict[int, Holding] = {}
     holders: dict[int, dict[int, int]] = {}
-    for job, slot, tasks, devices in _leases(world):
+    for job, slot, tasks, devices in leases_of(world):
         name, ask = fleet.names[slot] if 0 <= slot < len(fleet) else "nowhere", job.spec.ask
         require(name != "nowhere", "a task has a place if and only if it holds one", f"job {job.id}, slot {slot}")
         books = held.setdefault(slot, Holding())
@@ -210,7 +210,7 @@ def plain(amount: Resources) -> tuple[int, int, int, int]:
     return amount.cpu_milli, amount.memory_bytes, amount.disk_bytes, amount.network_mbps
 
 
-def _leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
+def leases_of(world: World) -> Iterator[tuple[Job, int, int, int]]:
     """Every (job, slot, tasks, devices) that is held, from the content alone."""
     for job in world.jobs.values():
         if isinstance(job.phase, ACTIVE):
@@ -225,7 +225,7 @@ def _leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
 def _check_ledger(world: World) -> None:
     """At every node of the tree, and in every scope."""
     used: dict[Account, int] = {}
-    for job, slot, tasks, _ in _leases(world):
+    for job, slot, tasks, _ in leases_of(world):
         site = world.site_of(slot)
         gpus, cpu, memory = site.amounts(job.spec.ask, tasks)
         amounts = {CPU: cpu, MEMORY: memory} | ({} if site.family in NOT_DEVICES else {site.family: gpus})
@@ -242,7 +242,7 @@ def _check_budgets(world: World) -> None:
     """What everybody spends is what is held at the price that it was begun with, and every budget has its account."""
     budgets = world.budgets
     rates: dict[tuple[str, str], int] = {}
-    for job, slot, tasks, _ in _leases(world):
+    for job, slot, tasks, _ in leases_of(world):
         name, flavor = world.fleet.flavor(slot), world.flavor_of(slot)
         milli = (1000 * job.spec.ask.gpus + job.spec.ask.gpu_milli) * tasks
         price = budgets.prices.get(job.id, {}).get(name, flavor.price_micros)
@@ -284,7 +284,7 @@ def _check_sites(world: World) -> None:
         nodes[site.number] += 1
         if fleet.is_open(slot):
             _add(healthy[site.number], site.amounts(fleet.capacity(slot)))
-    for job, slot, tasks, _ in _leases(world):
+    for job, slot, tasks, _ in leases_of(world):
         if not fleet.is_open(slot):
             site = world.site_of(slot)
             _add(closed[site.number], site.amounts(job.spec.ask, tasks))
@@ -459,6 +459,14 @@ def _limits(world: World) -> Iterator[tuple[int, int]]:
             yield job.phase.since + job.spec.limit_ms, job.id
 
 
+def _check_ends(world: World) -> None:
+    """Every run with a limit has its end in the calendar, and nobody else has."""
+    runs = [(job, job.phase.run) for job in world.jobs.values() if isinstance(job.phase, ACTIVE)]
+    wanted = sorted((run.since + job.spec.limit_ms, job.id) for job, run in runs if job.spec.limit_ms is not None)
+    kept = list(world.ends)
+    require(kept == wanted, "every run with a limit has its end", f"kept {kept[:5]}, wanted {wanted[:5]}")
+
+
 def _check_usage(world: World) -> None:
     """Charges are those of books that were opened anew and of the leases, and the walk goes by them."""
     twin = World()
@@ -470,7 +478,7 @@ def _check_usage(world: World) -> None:
         if isinstance(job.phase, ACTIVE):
             run = job.phase.run
             twin.charge(job.spec, run.leases, world.now, run.find_end(job.spec.limit_ms))
-    for job, slot, tasks, _ in _leases(world):
+    for job, slot, tasks, _ in leases_of(world):
         if job.spec.array:
             twin.charge(job.spec, [Lease(slot, tasks)], world.now)
     for tenant in dict.fromkeys((*world.usage.accounts, *twin.usage.accounts)):
@@ -518,6 +526,7 @@ LAWS: Final = (
     _check_successors,
     _check_timers,
     _check_bar_ends,
+    _check_ends,
     _check_keys,
     _check_usage,
 )

@@ -5,8 +5,9 @@ a *line* per tier, by priority, due time and id. The lines of a shape stand in *
 those that would borrow and those that are over their quota, each by tier. A shape that did not fit sleeps until
 something it could use comes free; a line that could not start inside its guarantee stands *outside* it, until it may
 stand better. Sleeping and standing outside are memories of failed tries, true until woken, so forgetting them (as a
-restore does) costs a try and changes no decision. The queue knows no limits, no nodes and no shares: callers say what
-woke whom, and choose.
+restore does) costs a try and changes no decision. A shape that fits but would delay somebody who is due is *shadowed*:
+time alone may change that, so it is worth a try in every cycle, and there is one in every batch. The queue knows no
+limits, no nodes and no shares: callers say what woke whom, and choose.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Final, TypeAlias
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.spec import Needs
-from muster.model.tier import PRIORITY_MAX
-from muster.units import Resources
+from muster.model.tier import PRIORITY_MAX, Tier
+from muster.units import AMOUNT_MAX, Resources
 from muster.world.fleet import FreeVector
 from muster.world.quota import Standing
 from muster.world.usage import amount_of
@@ -54,16 +55,18 @@ def job_of(key: LeafKey) -> int:
 class Line:
     """The waiting jobs of one tenant, tier and shape: the top of `heap` is the oldest of the first priority, and never
     one who has left. Ids rise with time, so it is due before the others are. It is the head, unless it is not due and
-    another of its priority has an earlier due time: those who have one are in `dated` too, by it. A fork shares what it
-    has with the original until one of them changes. `uneven` are those who would be charged unlike the others."""
+    another of its priority has an earlier due time: those who have one are in `dated` too, by it. Nobody was accepted
+    before `oldest`. A fork shares what it has with the original until one of them changes. `uneven` are those who would
+    be charged unlike the others."""
 
-    __slots__ = ("_accepted", "_due_at", "_is_shared", "band", "dated", "heap", "shape", "tenant", "uneven")
+    __slots__ = ("_accepted", "_due_at", "_is_shared", "band", "dated", "heap", "oldest", "shape", "tenant", "uneven")
 
     def __init__(self, tenant: str, band: BandKey, shape: Shape) -> None:
         self.tenant = tenant
         self.band = band
         self.shape = shape
         self.heap: list[int] = []
+        self.oldest = AMOUNT_MAX
         self._accepted: dict[int, int] = {}
         self.uneven: dict[int, None] = {}
         self.dated: list[int] = []
@@ -81,6 +84,8 @@ class Line:
         if spec.limit_ms is not None or spec.array:
             self.uneven[job.id] = None
         self._accepted[job.id] = job.accepted_at
+        if job.accepted_at < self.oldest:
+            self.oldest = job.accepted_at
         heappush(self.heap, (PRIORITY_MAX - spec.priority) << _ID_BITS | job.id)
         if spec.due_at is not None:
             self._due_at[job.id] = spec.due_at
@@ -105,6 +110,15 @@ class Line:
         """The first job of the line."""
         return self.heap[0] & _ID_MASK
 
+    def head_accepted_at(self) -> int:
+        """When the head was accepted."""
+        return self._accepted[self.heap[0] & _ID_MASK]
+
+    def find_oldest(self) -> int:
+        """When the one was accepted who waits longest, looked up."""
+        self.oldest = min(self._accepted.values())
+        return self.oldest
+
     def first(self, since: int) -> LeafKey:
         """Where the head stands among its tenant's jobs: who was accepted by `since` is due."""
         return self._key(self._soonest(since) if self.dated else self.heap[0], since)
@@ -121,6 +135,20 @@ class Line:
             ranks.setdefault(key >> _ID_BITS, []).append(key & _ID_MASK)
         return ranks.items()
 
+    def first_keys(self, since: int, most: int) -> list[LeafKey]:
+        """Where the first few stand, in order: the heap is walked down from its top, and stays as it is."""
+        if self.dated:
+            return sorted(self._key(place, since) for place in self._places())[:most]
+        heap, edge = self.heap, [(place, 0) for place in self.heap[:1]]
+        found: dict[int, None] = {}
+        while edge and len(found) < most:
+            place, at = heappop(edge)
+            if place & _ID_MASK in self._accepted:
+                found[place] = None
+            for child in range(2 * at + 1, min(2 * at + 3, len(heap))):
+                heappush(edge, (heap[child], child))
+        return [self._key(place, since) for place in found]
+
     def jobs(self) -> Iterable[int]:
         """Everybody who waits, in no order."""
         return self._accepted
@@ -133,7 +161,7 @@ class Line:
         """An independent copy inside `shape`."""
         twin = Line(self.tenant, self.band, shape)
         twin.heap, twin._accepted, twin.uneven = self.heap, self._accepted, self.uneven
-        twin.dated, twin._due_at = self.dated, self._due_at
+        twin.dated, twin._due_at, twin.oldest = self.dated, self._due_at, self.oldest
         twin._is_shared = self._is_shared = True
         return twin
 
@@ -270,22 +298,25 @@ class Shape:
 
 
 class Queue:
-    """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside."""
+    """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside. Nobody is due
+    before `due_at`."""
 
-    __slots__ = ("_line_of", "_walk", "awake", "outside", "shapes")
+    __slots__ = ("_line_of", "_walk", "awake", "due_at", "outside", "shadowed", "shapes")
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self.shapes: dict[ShapeKey, Shape] = {}
         self.awake: dict[Shape, None] = {}
+        self.shadowed: dict[Shape, None] = {}
+        self.due_at = AMOUNT_MAX
         self.outside: dict[str, dict[tuple[ShapeKey, str], Line]] = {}
         self._line_of: dict[int, Line] = {}
 
     def __len__(self) -> int:
         return len(self._line_of)
 
-    def add(self, job: Job, rank: int) -> None:
-        """A job waits, in a tier of this rank. Its shape wakes for a new line, unless it is known not to fit."""
+    def add(self, job: Job, tier: Tier) -> None:
+        """A job waits, in this tier. Its shape wakes for a new line, unless it is known not to fit."""
         spec = job.spec
         key = (spec.ask, spec.gang, spec.needs, spec.evictable)
         shape = self.shapes.get(key)
@@ -293,13 +324,16 @@ class Queue:
             shape = self.shapes[key] = Shape(key)
         line = shape.lines.get((spec.tenant, spec.tier))
         if line is None:
-            line = shape.lines[(spec.tenant, spec.tier)] = Line(spec.tenant, (INSIDE, rank, spec.tier), shape)
+            line = shape.lines[(spec.tenant, spec.tier)] = Line(spec.tenant, (INSIDE, tier.rank, spec.tier), shape)
             shape.stand(line, self._walk)
             self._walk.join(spec.tenant)
             if not shape.did_not_fit:
                 self.awake[shape] = None
         line.add(job)
         self._line_of[job.id] = line
+        due_at = job.accepted_at + tier.longest_wait_ms
+        if due_at < self.due_at:
+            self.due_at = due_at
 
     def remove(self, job: Job) -> None:
         """A job waits no longer."""
@@ -323,6 +357,16 @@ class Queue:
         shape.did_not_fit = True
         del self.awake[shape]
 
+    def shade(self, shape: Shape) -> None:
+        """A shape fits and yet may not start: it is tried again in every cycle."""
+        shape.freed = None
+        self.shadowed[shape] = None
+
+    def wake_shaded(self) -> None:
+        """A cycle begins."""
+        self.awake |= self.shadowed
+        self.shadowed = {}
+
     def sleep_all(self) -> None:
         """Nobody who is worth a try may start: they sleep until somebody stands better."""
         for shape in self.awake:
@@ -339,7 +383,8 @@ class Queue:
             self.outside.setdefault(line.tenant, {})[key] = line
 
     def rerank(self, tier: str, rank: int) -> None:
-        """A tier has another rank now."""
+        """A tier is another one now: who is due in it is not known."""
+        self.due_at = 0
         for shape in self.shapes.values():
             for line in [line for line in shape.lines.values() if line.band[2] == tier]:
                 self._move(line, (line.band[0], rank, tier))
@@ -390,6 +435,8 @@ class Queue:
         twin = Queue(walk)
         twin.shapes = {key: shape.fork() for key, shape in self.shapes.items()}
         twin.awake = {twin.shapes[shape.key]: None for shape in self.awake}
+        twin.shadowed = {twin.shapes[shape.key]: None for shape in self.shadowed}
+        twin.due_at = self.due_at
         for tenant, lines in self.outside.items():
             twin.outside[tenant] = {key: twin.shapes[key[0]].lines[(tenant, key[1])] for key in lines}
         for shape in twin.shapes.values():
@@ -408,6 +455,7 @@ class Queue:
         if not shape.lines:
             del self.shapes[shape.key]
             self.awake.pop(shape, None)
+            self.shadowed.pop(shape, None)
 
     def _move(self, line: Line, band: BandKey) -> None:
         line.shape.leave(line, self._walk)

@@ -1,8 +1,8 @@
 """Snapshots: the world's content, by name and with a version; never its indexes, its memory layout or its history.
 
 What can be derived is left out and derived again: free columns, the ledger and the rate of use by holding every lease
-anew, the queue and the timers from the jobs' phases. Use is what was used up to `now`. So a restore is also a proof
-that they follow from the content. The digest is the hash of these bytes.
+anew, the queue, the timers and the ends from the jobs' phases. Use is what was used up to `now`. So a restore is also a
+proof that they follow from the content. The digest is the hash of these bytes.
 """
 
 from __future__ import annotations
@@ -278,8 +278,10 @@ def _restore_job(world: World, job: Job) -> None:
     elif isinstance(job.phase, ACTIVE):
         for lease in job.phase.run.leases:
             world.fleet.occupy(lease.slot, job.id, job.spec.ask, lease.tasks, lease.devices)
-        run = job.phase.run
-        world.charge(job.spec, run.leases, world.now, run.find_end(job.spec.limit_ms))
+        run, end = job.phase.run, job.phase.run.find_end(job.spec.limit_ms)
+        world.charge(job.spec, run.leases, world.now, end)
+        if end is not None:
+            world.ends.add(job.id, end)
 
 
 def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:

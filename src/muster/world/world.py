@@ -1,8 +1,8 @@
 """The world: all that Muster knows, in memory, and the few primitives that change it.
 
 Jobs, tenants and tiers are frozen records in dicts; nodes and array tasks are columns; use is kept by the hour. Queue,
-successors, walk, timers, sites, ledger and quotas are indexes over them and can always be rebuilt. The primitives come
-in pairs with exact inverses (`hold` and `release`, `hold_tasks` and `release_tasks`) and keep every index in step;
+successors, walk, timers, ends, sites, ledger and quotas are indexes over them and can always be rebuilt. The primitives
+come in pairs with exact inverses (`hold` and `release`, `hold_tasks` and `release_tasks`) and keep every index in step;
 `apply` and `Draft` are the only callers.
 """
 
@@ -22,6 +22,7 @@ from muster.model.tenant import OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
+from muster.world.calendar import Ends
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
 from muster.world.pools import Pool
@@ -43,6 +44,7 @@ class World:
         "accepted",
         "arrays",
         "budgets",
+        "ends",
         "flavors",
         "fleet",
         "jobs",
@@ -91,13 +93,16 @@ class World:
         self.queue = Queue(self.walk)
         self.successors: dict[int, dict[int, None]] = {}
         self.timers = Timers()
+        self.ends = Ends()
 
     def hold(self, job: Job, run: Run, at: int) -> None:
         """Give a waiting gang its leases. The inverse of `release`."""
         spec, leases = job.spec, run.leases
         for lease in leases:
             self.fleet.occupy(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
-        self.charge(spec, leases, at, run.find_end(spec.limit_ms))
+        self.charge(spec, leases, at, end := run.find_end(spec.limit_ms))
+        if end is not None:
+            self.ends.add(job.id, end)
         if self.budgets.accounts:
             self._spend(job, leases, 1)
         self.dequeue(job)
@@ -116,7 +121,9 @@ class World:
                 self._spend(job, phase.run.leases, -1)
             if job.id in self.budgets.prices:
                 self.budgets.drop_prices(job.id)
-            self._refund(spec, phase.run.leases, at, phase.run.find_end(spec.limit_ms))
+            self._refund(spec, phase.run.leases, at, end := phase.run.find_end(spec.limit_ms))
+            if end is not None:
+                self.ends.remove(job.id)
             self.ranks.pop(job.id, None)
         else:
             self.dequeue(job)
@@ -177,7 +184,7 @@ class World:
             for other in job.waits:
                 self.successors.setdefault(other, {})[job.id] = None
         elif not job.held:
-            self.queue.add(job, self.tiers[job.spec.tier].rank)
+            self.queue.add(job, self.tiers[job.spec.tier])
 
     def dequeue(self, job: Job) -> None:
         """Nothing of a job waits any longer."""
@@ -376,7 +383,7 @@ class World:
         twin = self.fork_places()
         twin.accepted, twin.retired = self.accepted, self.retired
         twin.jobs, twin.keys = self.jobs.copy(), self.keys.copy()
-        twin.queue, twin.timers = self.queue.fork(twin.walk), self.timers.fork()
+        twin.queue, twin.timers, twin.ends = self.queue.fork(twin.walk), self.timers.fork(), self.ends.fork()
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}

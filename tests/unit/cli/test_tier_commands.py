@@ -47,7 +47,7 @@ def test_a_tier_is_set(seen: list[Request], capsys: pytest.CaptureFixture[str]) 
     words = told(capsys, "tier", "set", "batch", "--rank", "400", "--due-after", "7d")
     assert words == "tier batch has rank 400; a job is due after 7d\n"
     assert (seen[0].method, seen[0].path) == ("PUT", "/v1/tiers/batch")
-    assert msgspec.json.decode(seen[0].body) == {"rank": 400, "longest_wait_ms": 7 * DAY_MS}
+    assert msgspec.json.decode(seen[0].body) == {"rank": 400, "longest_wait_ms": 7 * DAY_MS, "shadows": 1}
 
 
 def test_run_hands_on_tier_and_priority() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from muster.model import event, fact
 from muster.model.reason import DONE, Code, Refused
-from muster.model.tier import RANK_MAX, TIERS, TIERS_MAX, Tier
+from muster.model.tier import RANK_MAX, SHADOWS_MAX, TIERS, TIERS_MAX, Tier
 from muster.testing.rig import Rig, spec
 from muster.units import AMOUNT_MAX, DAY_MS
 from muster.world.snapshot import restore, snapshot
@@ -40,7 +40,9 @@ def test_a_tier_is_set_once_and_survives_a_restore() -> None:
         ("", Tier(1, 1), Code.BAD_NAME),
         ("x", Tier(-1, 1), Code.BAD_AMOUNT),
         ("x", Tier(RANK_MAX + 1, 1), Code.BAD_AMOUNT),
-        ("x", Tier(1, 0), Code.BAD_AMOUNT),
+        ("x", Tier(1, -1), Code.BAD_AMOUNT),
+        ("x", Tier(1, 1, -1), Code.BAD_AMOUNT),
+        ("x", Tier(1, 1, SHADOWS_MAX + 1), Code.BAD_AMOUNT),
         ("x", Tier(1, AMOUNT_MAX + 1), Code.BAD_AMOUNT),
     ],
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from muster.model import event
 from muster.model.reason import Code, Reason
 from muster.scheduler.cycle import run_cycle
-from muster.scheduler.reasons import explain, never_fits, quota_room
+from muster.scheduler.reasons import explain, never_fits
+from muster.scheduler.within import quota_room
 from muster.testing.rig import Rig, spec
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from muster.model.job import Job
 from muster.model.phase import Queued, Run, Running, Succeeded, TaskPhase
+from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
+from muster.units import HOUR_MS
 from muster.world.queue import INSIDE, OVER, Queue, job_of
 from muster.world.seats import seats_on
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
@@ -15,6 +17,7 @@ from muster.world.usage import Usage
 from muster.world.walk import Walk
 
 RANK = 200
+TIER = Tier(RANK, HOUR_MS)
 
 
 def job(number: int, gpus: int = 1, tenant: str = "a", gang: int = 1, **fields: Any) -> Job:
@@ -24,7 +27,7 @@ def job(number: int, gpus: int = 1, tenant: str = "a", gang: int = 1, **fields: 
 def queue_of(*jobs: Job) -> Queue:
     queue = Queue(Walk(Usage(), {}))
     for item in jobs:
-        queue.add(item, RANK)
+        queue.add(item, TIER)
     return queue
 
 
@@ -40,7 +43,7 @@ def test_one_who_left_and_came_back_waits_once() -> None:
     queue = queue_of(job(1), job(2), job(3))
     (line,) = [line for shape in queue.shapes.values() for line in shape.lines.values()]
     queue.remove(job(2))
-    queue.add(job(2), RANK)
+    queue.add(job(2), TIER)
     assert line.ids() == [1, 2, 3]
     queue.remove(job(1))
     assert queue.waiting() == line.ids() == [2, 3]
@@ -90,7 +93,7 @@ def test_whoever_joins_a_shape_that_did_not_fit_does_not_wake_it() -> None:
     queue = queue_of(job(1))
     for shape in list(queue.awake):
         queue.sleep(shape)
-    queue.add(job(2, tenant="b"), RANK)
+    queue.add(job(2, tenant="b"), TIER)
     assert not queue.awake
 
 
@@ -99,11 +102,11 @@ def test_a_parked_line_stays_parked_when_others_join_it_and_a_new_line_wakes_its
     (shape,) = queue.shapes.values()
     queue.restand(shape.lines[("a", "standard")], OVER)
     queue.sleep_all()
-    queue.add(job(3), RANK)
+    queue.add(job(3), TIER)
     assert not queue.awake
     queue.wake_for_quota("a", lambda _: OVER)
     assert not queue.awake
-    queue.add(job(6, tenant="b"), RANK)
+    queue.add(job(6, tenant="b"), TIER)
     assert list(queue.awake) == [shape]
 
 

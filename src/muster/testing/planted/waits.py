@@ -24,7 +24,7 @@ def dependency_ignored() -> Iterator[None]:
     """A job that waits for others stands in its line."""
 
     def enqueue(world: World, job: Job) -> None:
-        world.queue.add(job, world.tiers[job.spec.tier].rank)
+        world.queue.add(job, world.tiers[job.spec.tier])
 
     def dequeue(world: World, job: Job) -> None:
         if world.queue.find_line(job.id) is not None:

@@ -1,0 +1,152 @@
+"""Shadows: who is due and finds no room is not delayed by those who come later."""
+
+from __future__ import annotations
+
+from muster.model import event
+from muster.model.reason import Code
+from muster.model.tier import Tier
+from muster.scheduler.reasons import explain, find_shadows
+from muster.simulator.inspector import check_nobody_overslept
+from muster.testing.rig import Rig
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.wire.words import put_in_words
+from muster.world.outlook import LATE_MS
+
+
+def rig_with(nodes: int = 4, gpus: int = 8, wait_ms: int = 0, shadows: int = 1) -> Rig:
+    rig = Rig(nodes=nodes, gpus=gpus)
+    rig.feed(event.SetTier("standard", Tier(200, wait_ms, shadows)))
+    return rig
+
+
+def reason_of(rig: Rig, job: int) -> Code:
+    waiting = explain(rig.world, rig.job(job))
+    assert waiting is not None
+    return waiting.reason.code
+
+
+def test_who_would_delay_a_due_job_waits_and_who_is_gone_in_time_does_not() -> None:
+    rig = rig_with()
+    rig.submit(8, gang=3, limit_ms=HOUR_MS)
+    due = rig.submit(8, gang=4, limit_ms=HOUR_MS)
+    unlimited, long = rig.submit(8), rig.submit(8, limit_ms=HOUR_MS)
+    short = rig.submit(8, limit_ms=HOUR_MS // 2)
+    phases = [rig.phase(job) for job in (due, unlimited, long, short)]
+    assert phases == ["Queued", "Queued", "Queued", "Starting"]
+    assert reason_of(rig, due) == Code.DUE
+    check_nobody_overslept(rig.world)
+
+
+def test_who_is_not_due_yet_holds_up_nobody() -> None:
+    rig = rig_with(wait_ms=MINUTE_MS)
+    rig.submit(8, gang=3, limit_ms=HOUR_MS)
+    gang = rig.submit(8, gang=4, limit_ms=HOUR_MS)
+    assert reason_of(rig, gang) == Code.NO_ROOM
+    other = rig.submit(8, limit_ms=DAY_MS)
+    assert rig.phase(other) == "Starting"
+    rig.exit(other)
+    rig.feed(after_ms=MINUTE_MS)
+    assert rig.phase(rig.submit(8, limit_ms=DAY_MS)) == "Queued"
+    assert reason_of(rig, gang) == Code.DUE
+
+
+def test_a_tier_without_shadows_closes_nothing() -> None:
+    rig = rig_with(shadows=0)
+    rig.submit(8, gang=3, limit_ms=HOUR_MS)
+    gang = rig.submit(8, gang=4)
+    assert rig.phase(rig.submit(8)) == "Starting"
+    assert reason_of(rig, gang) == Code.NO_ROOM
+
+
+def test_a_shadow_does_not_cross_a_tier() -> None:
+    rig = rig_with()
+    rig.submit(8, gang=3, limit_ms=HOUR_MS)
+    rig.submit(8, gang=4)
+    assert rig.phase(rig.submit(8, tier="opportunistic")) == "Queued"
+    assert rig.phase(rig.submit(8, tier="critical")) == "Starting"
+
+
+def test_who_would_not_fit_at_any_end_casts_none() -> None:
+    rig = rig_with()
+    rig.submit(8, gang=2, limit_ms=HOUR_MS)
+    rig.submit(8)
+    gang = rig.submit(8, gang=4)
+    assert find_shadows(rig.world) == []
+    assert rig.phase(rig.submit(8)) == "Starting"
+    assert reason_of(rig, gang) == Code.NO_ROOM
+
+
+def test_what_a_shadow_leaves_of_a_node_may_be_used() -> None:
+    """It needs six of eight GPUs on one node, and two of those are free now: two are left for others."""
+    rig = rig_with(nodes=1)
+    rig.submit(4, limit_ms=HOUR_MS)
+    due = rig.submit(6)
+    [shadow] = find_shadows(rig.world)
+    assert (shadow.job, shadow.at) == (due, rig.run(1).since + HOUR_MS)
+    two, one = rig.submit(2), rig.submit(1)
+    assert (rig.phase(two), rig.phase(one)) == ("Starting", "Queued")
+    assert reason_of(rig, one) == Code.SHADOWED
+
+
+def test_who_was_kept_back_starts_as_soon_as_nobody_is_delayed() -> None:
+    """And until then it does not wake the kernel."""
+    rig = rig_with()
+    blocker = rig.submit(8, gang=3, limit_ms=HOUR_MS)
+    rig.start(blocker)
+    due, other = rig.submit(8, gang=4), rig.submit(8)
+    assert rig.feed().wake_at == rig.run(blocker).since + 1 + HOUR_MS
+    rig.feed(event.Cancel(due))
+    assert rig.phase(other) == "Starting"
+
+
+def test_who_is_over_its_quota_casts_no_shadow() -> None:
+    rig = rig_with()
+    rig.tenant("small", gpus=32)
+    rig.submit(8, gang=1, tenant="small", limit_ms=HOUR_MS)
+    rig.submit(8, gang=2, limit_ms=HOUR_MS)
+    over = rig.submit(8, gang=4, tenant="small")
+    assert reason_of(rig, over) == Code.OVER_QUOTA
+    assert find_shadows(rig.world) == []
+    assert rig.phase(rig.submit(8)) == "Starting"
+
+
+def test_a_run_that_is_far_past_its_end_is_not_counted_on() -> None:
+    rig = rig_with(nodes=1)
+    late = rig.submit(4, limit_ms=HOUR_MS)
+    rig.submit(8)
+    rig.feed(event.SetTier("other", Tier(1, 2)), after_ms=HOUR_MS)
+    assert [shadow.at for shadow in find_shadows(rig.world)] == [rig.world.now]
+    rig.feed(event.SetTier("other", Tier(1, 1)), after_ms=rig.job(late).spec.grace_ms + LATE_MS)
+    assert find_shadows(rig.world) == []
+
+
+def test_the_second_shadow_counts_with_the_first() -> None:
+    rig = rig_with(shadows=2)
+    rig.submit(8, gang=2, limit_ms=HOUR_MS)
+    rig.submit(8, gang=2, limit_ms=2 * HOUR_MS)
+    first, second = rig.submit(8, gang=2, limit_ms=DAY_MS), rig.submit(8, gang=2, priority=-1)
+    found = find_shadows(rig.world)
+    assert [shadow.job for shadow in found] == [first, second]
+    assert [(shadow.at - rig.run(1).since) // HOUR_MS for shadow in found] == [1, 2]
+    assert not {lease.slot for lease in found[0].leases} & {lease.slot for lease in found[1].leases}
+
+
+def test_the_reasons_in_words() -> None:
+    rig = rig_with(nodes=1)
+    rig.submit(4, limit_ms=HOUR_MS)
+    due, kept = rig.submit(8), rig.submit(4)
+    words = [put_in_words(found.reason).what for job in (due, kept) if (found := explain(rig.world, rig.job(job)))]
+    assert (
+        words[0] == "waiting for room: it is due, and starts by 1970-01-01 01:00:00.003Z at the latest if limits hold"
+    )
+    assert words[1].startswith(f"waiting so as not to delay job {due}, which is due and starts by 1970-01-01 01:00:00")
+
+
+def test_shares_of_a_device_and_plain_cores_can_be_due() -> None:
+    rig = rig_with(nodes=1, gpus=1)
+    half, cores = Resources(0, 1000, 2**30, 700), Resources(0, 40_000, 2**30)
+    rig.submit(ask=half, limit_ms=HOUR_MS)
+    rig.submit(ask=cores, limit_ms=HOUR_MS)
+    due = [rig.submit(ask=half), rig.submit(ask=cores)]
+    assert [shadow.job for shadow in find_shadows(rig.world)] == due[:1]
+    assert rig.phase(rig.submit(ask=Resources(0, 1000, 2**30, 300))) == "Queued"
