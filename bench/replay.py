@@ -118,7 +118,7 @@ class _Replay:
         heappush(self._agenda, (at, next(self._order), event))
 
     def _drive(self) -> None:
-        checks = [self._jobs * part // CHECKS for part in range(1, CHECKS)]
+        checks = [self._jobs * part // CHECKS for part in range(1, CHECKS) if self._jobs]
         sizes: list[int] = []
         while self._agenda or (self._wake_at is not None and self._kernel.world.queue.shapes):
             self._handle(self._next_batch())

@@ -91,6 +91,6 @@ def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, c
     spec, pools = job.spec, pools_on(world, job.spec, site)
     most = quota_room(world, job, site, borrows=line.band[0] != INSIDE)
     if world.walk.has_others(spec.tenant):
-        most = min(most, max(1, count_room(world.fleet, spec.ask, spec.needs, pools) // TURNS))
+        most = min(most, max(1, count_room(world.fleet, spec.ask, spec.needs, pools, most * TURNS) // TURNS))
     first, count = world.arrays[job.id].get_queued(most)
     draft.place_tasks(job, first, find_tasks(world.fleet, spec.ask, count, spec.needs, pools), cause)

@@ -59,9 +59,11 @@ def find_pools(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> list[in
     return sorted(number for number, _, _ in find_rows(fleet.pools, ask, needs))
 
 
-def count_room(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Pools = None) -> int:
-    """How many one-task gangs of this ask would fit now, over all nodes."""
-    return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), TASKS_MAX)
+def count_room(
+    fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Pools = None, most: int = TASKS_MAX
+) -> int:
+    """How many one-task gangs of this ask would fit now, over all nodes; more than `most` are not counted."""
+    return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
 
 
 def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:

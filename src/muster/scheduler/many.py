@@ -12,15 +12,10 @@ from muster.scheduler.single import cells_from, first_in_cell, is_sure
 from muster.scheduler.terms import score_at
 from muster.world.arena import (
     AT_MEMBERS,
-    AT_NODES,
     AT_POOLS,
-    NODE_ROW,
-    NODES,
     NOWHERE,
-    OPEN,
     PARTS,
     PLANE,
-    POOL,
     POOL_CPU,
     POOL_FIRST,
     POOL_GPUS,
@@ -89,21 +84,30 @@ def find_many(words: Words, query: Words, desk: Words, most: int) -> int:
 
 
 @compiled
-def count_room(words: Words, query: Words, most: int) -> int:
-    """How many tasks of this ask would fit now, up to `most`, over all nodes of its pools."""
-    found = 0
-    for slot in range(words[NODES]):
-        row = words[AT_NODES] + NODE_ROW * slot
-        if words[row + OPEN] and _may_use(query, words[row + POOL]):
-            found += room_of(words, query, slot, most - found)
-            if found >= most:
-                return most
+def _count_in_cell(words: Words, query: Words, pool: int, cell: int, most: int) -> int:
+    plane, bit = cell // PLANE, cell % PLANE
+    sure = is_sure(words, query, pool, plane // PARTS, plane % PARTS, bit // STEPS, bit % STEPS)
+    found, rank = 0, NOWHERE
+    while found < most:
+        rank = first_in_cell(words, query, pool, cell, sure, rank)
+        if rank == NOWHERE:
+            break
+        found += room_of(words, query, words[words[AT_MEMBERS] + words[pool + POOL_FIRST] + rank], most - found)
     return found
 
 
 @compiled
-def _may_use(query: Words, pool: int) -> bool:
-    for row in range(POOL_ROWS, POOL_ROWS + ROW * query[POOL_COUNT], ROW):  # noqa: SIM110 - `any` does not compile
-        if query[row + ROW_POOL] == pool:
-            return True
-    return False
+def count_room(words: Words, query: Words, most: int) -> int:
+    """How many tasks of this ask would fit now, up to `most`, over all nodes of its pools."""
+    found = 0
+    for row in range(POOL_ROWS, POOL_ROWS + ROW * query[POOL_COUNT], ROW):
+        pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
+        cpu, memory = words[pool + POOL_CPU], words[pool + POOL_MEMORY]
+        wanted = cells_from(step_of(query[CPU], cpu), step_of(query[MEMORY], memory))
+        for plane in range(query[GPUS] * PARTS, (words[pool + POOL_GPUS] + 1) * PARTS):
+            word = words[words[pool + POOL_PLANES] + plane] & wanted
+            while word:
+                cell = plane * PLANE + lowest_bit(word)
+                word &= word - 1
+                found += _count_in_cell(words, query, pool, cell, most - found)
+    return found
