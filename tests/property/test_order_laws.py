@@ -12,8 +12,9 @@ from muster.model.phase import ACTIVE
 from muster.model.tenant import Tenant
 from muster.testing.rig import Rig
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.world.decay import WEIGHT_BITS
 from muster.world.tour import Tour
-from muster.world.usage import BUCKET_MS, BUCKETS_KEPT, WEIGHT_BITS, WEIGHTS, Usage
+from muster.world.usage import BUCKET_MS, BUCKETS_KEPT, WEIGHTS, Usage
 from muster.world.walk import Walk
 
 Hold: TypeAlias = tuple[str, int, int, int, int | None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from typing import NamedTuple
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from muster.model.phase import Lease
 from muster.model.profile import DEFAULT
 from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
-from muster.units import Resources
+from muster.units import DAY_MS, Resources
 from muster.world.fleet import Fleet
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=300)
@@ -39,7 +40,10 @@ TRAITS = st.builds(
     st.sampled_from(((), ("spot",))),
 )
 USES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 999), st.integers(0, 60), st.integers(0, 60)), max_size=3)
-NODES = st.lists(st.tuples(CAPACITIES, TRAITS, USES, st.sampled_from(NodePhase)), max_size=9)
+LOSSES = st.lists(st.tuples(st.integers(0, 80), st.integers(1, 4)), max_size=3)
+"""How many days ago, and how many points."""
+TODAY = 20_000
+NODES = st.lists(st.tuples(CAPACITIES, TRAITS, USES, st.sampled_from(NodePhase), st.just([]) | LOSSES), max_size=9)
 NEEDS = st.builds(
     Needs,
     flavors=st.sampled_from(((), ("fast",), ("gpu", "fast"), ("fast", "cpu", "gpu"))),
@@ -54,16 +58,19 @@ LEVEL_NEEDS = st.builds(
     spread_most=st.integers(1, 3),
     tolerates=st.just(("spot",)),
 )
-Nodes = list[tuple[Resources, Traits, list[tuple[int, int, int, int]], NodePhase]]
+Nodes = list[tuple[Resources, Traits, list[tuple[int, int, int, int]], NodePhase, list[tuple[int, int]]]]
 
 
 def build(nodes: Nodes) -> Fleet:
-    """A fleet whose nodes have some of what they have taken, as far as it goes."""
+    """A fleet whose nodes have some of what they have taken, as far as it goes, and failed now and then."""
     fleet = Fleet()
     fleet.mention(frozenset({"zone"}))
-    for slot, (capacity, traits, _, _) in enumerate(nodes):
+    for slot, (capacity, traits, _, _, losses) in enumerate(nodes):
         fleet.join(slot, f"n{slot}", capacity, traits)
-    for slot, (capacity, _, uses, phase) in enumerate(nodes):
+        for age, points in sorted(losses, reverse=True):
+            fleet.losses.note(slot, points, (TODAY - age) * DAY_MS)
+    fleet.settle_risks(TODAY * DAY_MS)
+    for slot, (capacity, _, uses, phase, _) in enumerate(nodes):
         for device, milli, cpu, memory in uses:
             free = fleet.free(slot)
             left = fleet.devices(slot)[device] if device < capacity.gpus else 0
@@ -111,7 +118,13 @@ def step(amount: int, most: int) -> int:
     return 6 if amount >= most else sum(amount >= bound for bound in bounds)
 
 
-def points(fleet: Fleet, slot: int, ask: Resources) -> int:
+def risk(nodes: Nodes, slot: int) -> int:
+    """0, 1 from three points on, 2 from six on; a point weighs half after a week and nothing after ten."""
+    weights = [count * int(2**20 * 2 ** (-age / 7)) for age, count in nodes[slot][4] if age <= 70]
+    return (sum(weights) >= 3 * 2**20) + (sum(weights) >= 6 * 2**20)
+
+
+def points(fleet: Fleet, nodes: Nodes, slot: int, ask: Resources) -> int:
     """The weighted terms, from their words."""
     capacity, free = fleet.capacity(slot), fleet.free(slot)
     most, left = capacity.gpus, free.gpus - ask.gpus
@@ -129,6 +142,7 @@ def points(fleet: Fleet, slot: int, ask: Resources) -> int:
         "mending": 1000 if free.gpu_milli and surely_mends else 0,
         "scarcity": common,
         "cost": 1000,
+        "steadiness": 1000 - 500 * risk(nodes, slot),
     }
     return sum(getattr(DEFAULT, name) * value for name, value in terms.items())
 
@@ -167,17 +181,29 @@ def test_one_task_goes_to_the_best_node_of_all(nodes: Nodes, ask: Resources, nee
 
     def key(slot: int) -> tuple[int, int, int]:
         ordered = needs.flavors and not needs.any_flavor
-        return (needs.flavors.index(fleet.flavor(slot)) if ordered else 0, -points(fleet, slot, ask), slot)
+        return (needs.flavors.index(fleet.flavor(slot)) if ordered else 0, -points(fleet, nodes, slot, ask), slot)
 
     assert leases[0].slot == min(fitting, key=key)
     check_leases(fleet, ask, leases, 1)
 
 
-def rooms_at(fleet: Fleet, ask: Resources, needs: Needs, flavor: str | None, level: Level) -> dict[object, int]:
-    """Room by domain of a level, as spread leaves it, on nodes of one flavor."""
+class Wanted(NamedTuple):
+    """What a gang looks for, and where: on nodes of one flavor, or any; and not on those it keeps off."""
+
+    ask: Resources
+    needs: Needs
+    gang: int
+    flavor: str | None = None
+    avoids: tuple[int, ...] = ()
+
+
+def rooms_at(fleet: Fleet, wanted: Wanted, level: Level) -> dict[object, int]:
+    """Room by domain of a level, as spread leaves it."""
+    ask, needs = wanted.ask, wanted.needs
     rooms: dict[object, int] = {}
     for slot in range(len(fleet)):
-        if may_use(fleet, slot, needs) and flavor in (None, fleet.flavor(slot)):
+        is_wanted = slot not in wanted.avoids and wanted.flavor in (None, fleet.flavor(slot))
+        if is_wanted and may_use(fleet, slot, needs):
             rooms[slot] = room_on(fleet, slot, ask)
     for here in Level:
         if needs.spread and here <= LEVELS[needs.spread]:
@@ -195,9 +221,17 @@ def rooms_at(fleet: Fleet, ask: Resources, needs: Needs, flavor: str | None, lev
     raise AssertionError
 
 
-def flavors_tried(fleet: Fleet, ask: Resources) -> list[str | None]:
-    """A gang that takes devices keeps to one flavor; one that does not may mix."""
-    return [*sorted({fleet.flavor(slot) for slot in range(len(fleet))})] if ask.gpus else [None]
+def tries(fleet: Fleet, nodes: Nodes, ask: Resources, gang: int, needs: Needs) -> list[Wanted]:
+    """What is tried, one after the other: a gang that takes devices keeps to one flavor, one that does not may mix;
+    and in each, first without the nodes that are too much of a risk for a gang of that size."""
+    flavors = [*sorted({fleet.flavor(slot) for slot in range(len(fleet))})] if ask.gpus else [None]
+    avoids = tuple(slot for slot in range(len(fleet)) if risk(nodes, slot) * gang >= 4)
+    return [Wanted(ask, needs, gang, flavor, slots) for flavor in flavors for slots in (avoids, ())]
+
+
+def takes(fleet: Fleet, wanted: Wanted, level: Level) -> bool:
+    """Whether a domain of a level takes the whole gang."""
+    return max(rooms_at(fleet, wanted, level).values(), default=0) >= wanted.gang
 
 
 @EXACT
@@ -208,19 +242,16 @@ def test_a_gang_gets_the_tightest_domain_or_is_refused_because_none_takes_it(
     fleet = build(nodes)
     within = LEVELS[needs.within or "cluster"]
     found = find_gang(fleet, ask, gang, needs)
-    tried = flavors_tried(fleet, ask)
-    widest = max((max(rooms_at(fleet, ask, needs, one, within).values(), default=0) for one in tried), default=0)
-    assert (found is not None) == (widest >= gang), "a false refusal, or a false promise"
-    assert (widest_room(fleet, ask, gang, needs) >= gang) == (widest >= gang)
-    if found is None:
+    chosen = next((one for one in tries(fleet, nodes, ask, gang, needs) if takes(fleet, one, within)), None)
+    assert (found is not None) == (chosen is not None), "a false refusal, or a false promise"
+    assert (widest_room(fleet, ask, gang, needs) >= gang) == (chosen is not None)
+    if found is None or chosen is None:
         return
-    flavor = next(one for one in tried if max(rooms_at(fleet, ask, needs, one, within).values(), default=0) >= gang)
-    level = next(
-        level for level in Level if max(rooms_at(fleet, ask, needs, flavor, level).values(), default=0) >= gang
-    )
+    assert not {lease.slot for lease in found} & set(chosen.avoids), "it fits without the nodes that are a risk"
+    level = next(level for level in Level if takes(fleet, chosen, level))
     assert len(domains(fleet, found, level)) == 1, "a tighter domain would have done"
     if not needs.spread:
-        check_fewest(fleet, ask, needs, flavor, found, level, gang)
+        check_fewest(fleet, chosen, found, level)
     check_leases(fleet, ask, found, gang)
 
 
@@ -230,21 +261,19 @@ def domains(fleet: Fleet, leases: list[Lease], level: Level) -> set[object]:
     return {() if level == Level.FLEET else fleet.traits[lease.slot].place.path(level) for lease in leases}
 
 
-def check_fewest(
-    fleet: Fleet, ask: Resources, needs: Needs, flavor: str | None, leases: list[Lease], level: Level, gang: int
-) -> None:
+def check_fewest(fleet: Fleet, wanted: Wanted, leases: list[Lease], level: Level) -> None:
     """One level below the domain that was chosen, no smaller number of domains would have held the gang."""
     if level == Level.NODE:
         return
     below = Level(level - 1)
     home = () if level == Level.FLEET else fleet.traits[leases[0].slot].place.path(level)
     inside: list[int] = []
-    for domain, room in rooms_at(fleet, ask, needs, flavor, below).items():
+    for domain, room in rooms_at(fleet, wanted, below).items():
         slot = domain if isinstance(domain, int) else domain[1]  # type: ignore[index]  # (path, any slot in it)
         if level == Level.FLEET or fleet.traits[slot].place.path(level) == home:
             inside.append(room)
     inside.sort(reverse=True)
-    fewest = next(width for width in range(1, len(inside) + 1) if sum(inside[:width]) >= gang)
+    fewest = next(width for width in range(1, len(inside) + 1) if sum(inside[:width]) >= wanted.gang)
     assert len(domains(fleet, leases, below)) == fewest, "a gang goes to the fewest domains"
 
 
@@ -277,7 +306,7 @@ def test_tasks_of_an_array_get_all_the_room_there_is(nodes: Nodes, ask: Resource
 @EXACT
 @given(NODES, WHOLE_ASKS, st.integers(1, 9))
 def test_capacity_is_the_room_of_an_empty_fleet_that_is_all_up(nodes: Nodes, ask: Resources, gang: int) -> None:
-    empty = build([(capacity, traits, [], NodePhase.UP) for capacity, traits, _, _ in nodes])
+    empty = build([(capacity, traits, [], NodePhase.UP, []) for capacity, traits, *_ in nodes])
     assert widest_capacity(build(nodes), ask, gang, ANYWHERE) == widest_room(empty, ask, gang, ANYWHERE)
 
 

@@ -52,6 +52,8 @@ FOUND_BY = {
     "fold_differs": {"the world is the fold of its facts"},
     "index_with_history": {RESTORE},
     "scores_remembered": {RESTORE},
+    "losses_decay": {"losses are what the facts say", "the world is the fold of its facts"},
+    "risk_not_settled": {RESTORE, "the index is what is free"},
     "stale_wakeup": {"nobody who could start is asleep", RESTORE},
     "quota_never_wakes": {"a line stands no worse than its quota says", RESTORE},
     "quota_ignored": {

@@ -95,6 +95,7 @@ def _fields(view: NodeView) -> list[tuple[str, str]]:
         ("taints", _LABEL_GAP.join(view.taints)),
         ("free", show_resources(view.free) + more),
         ("lacks", "" if view.lacks is None else f"{show_resources(view.lacks)} of what it joined with"),
+        ("losses", f"{view.losses} points of late" if view.losses else ""),
         ("bars", show_bars(view.bars)),
         ("jobs", ", ".join(map(str, view.job_ids))),
     ]

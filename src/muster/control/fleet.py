@@ -84,6 +84,7 @@ def _view(world: World, slot: int) -> NodeView:
         lacks=None if lack is None else lack.amount,
         torus="" if traits.spot is None else traits.spot.torus,
         spot="" if traits.spot is None else f"{show_sides(traits.spot.at)} of {show_sides(traits.spot.size)}",
+        losses=fleet.losses.count(slot, world.now),
     )
 
 

@@ -27,6 +27,7 @@ class Profile(Record, frozen=True):
     mending: int = 3000
     scarcity: int = 50
     cost: int = 50
+    steadiness: int = 100
 
 
 class Edition(Record, frozen=True):

@@ -3,7 +3,8 @@
 A level is tried after the next tighter one has failed. Of the domains of a level, the one with the least free is taken
 that has room; inside it, whole children are used from the roomiest down until the rest fits into one, the tightest that
 takes it; and so on down to the nodes. Slices keep so many tasks inside one domain of a level, spread limits how many
-there may be. All or none: nothing is found in parts.
+there may be. A large gang keeps off nodes that failed often of late, if it fits without them. All or none: nothing is
+found in parts.
 
 The `desk` is where a search writes: rooms and shares by position, room and marks by domain, a stack, then the leases.
 """
@@ -28,6 +29,7 @@ from muster.scheduler.query import (
     SLICE_TASKS,
     SPREAD,
     SPREAD_MOST,
+    STEADINESS,
     WITHIN,
 )
 from muster.scheduler.single import lowest_devices, tightest_device
@@ -36,6 +38,7 @@ from muster.world.arena import (
     AT_DOMAINS,
     AT_LEVEL,
     AT_NODES,
+    AT_POOLS,
     AT_TOPOLOGY,
     CHILD_END,
     CHILD_FIRST,
@@ -54,6 +57,8 @@ from muster.world.arena import (
     NOWHERE,
     OPEN,
     POOL,
+    POOL_RISK,
+    POOL_ROW,
     POOLS,
 )
 from muster.world.compiled import Words, compiled
@@ -62,6 +67,9 @@ NODE_LEVEL, FLEET_LEVEL = 0, 5
 LEASE = 3
 """Slot, tasks, devices."""
 UNBOUND = 1 << 62
+TOO_RISKY = 400
+"""Weight times tasks times risk from which on a gang keeps off a node, if it finds room without: a gang of n tasks
+fails n times as often as one task."""
 
 
 @compiled
@@ -314,21 +322,48 @@ def _open_group(words: Words, query: Words, desk: Words, group: int) -> int:
 
 
 @compiled
+def _avoid_risks(words: Words, query: Words, desk: Words) -> int:
+    """Take the marks off the pools that are too much of a risk for a gang of this size; how many there were."""
+    marks, count = 2 * words[NODES] + 2 * words[AT_LEVEL + FLEET_LEVEL], 0
+    for row in range(POOL_ROWS, POOL_ROWS + ROW * query[POOL_COUNT], ROW):
+        pool = query[row + ROW_POOL]
+        risk = words[words[AT_POOLS] + POOL_ROW * pool + POOL_RISK]
+        if desk[marks + pool] and query[STEADINESS] * query[GANG] * risk >= TOO_RISKY:
+            desk[marks + pool] = 0
+            count += 1
+    return count
+
+
+@compiled
+def _find_in_group(words: Words, query: Words, desk: Words) -> int:
+    """Leases for a whole gang on the pools that are marked: in the tightest domain that takes it."""
+    for level in range(query[NEAR], query[WITHIN] + 1):
+        if level == NODE_LEVEL:
+            position = _find_node(words, query, desk)
+            if position != NOWHERE:
+                return write_lease(words, query, desk, 0, words[words[AT_TOPOLOGY] + position], query[GANG])
+            continue
+        domain = _find_domain(words, query, desk, level)
+        if domain != NOWHERE:
+            _share_out(words, desk, level, domain, query[GANG])
+            ends = _edge(words, level, domain, NODE_LEVEL, 0), _edge(words, level, domain + 1, NODE_LEVEL, 1)
+            return _write_leases(words, query, desk, ends[0], ends[1])
+    return 0
+
+
+@compiled
 def find_gang(words: Words, query: Words, desk: Words) -> int:
     """Leases for a whole gang, on the desk; how many there are, or 0 if it does not fit now."""
     group = 0
     while query[GPUS] <= words[DEVICES] and _open_group(words, query, desk, group):
-        for level in range(query[NEAR], query[WITHIN] + 1):
-            if level == NODE_LEVEL:
-                position = _find_node(words, query, desk)
-                if position != NOWHERE:
-                    return write_lease(words, query, desk, 0, words[words[AT_TOPOLOGY] + position], query[GANG])
-                continue
-            domain = _find_domain(words, query, desk, level)
-            if domain != NOWHERE:
-                _share_out(words, desk, level, domain, query[GANG])
-                ends = _edge(words, level, domain, NODE_LEVEL, 0), _edge(words, level, domain + 1, NODE_LEVEL, 1)
-                return _write_leases(words, query, desk, ends[0], ends[1])
+        count = 0
+        if _avoid_risks(words, query, desk):
+            count = _find_in_group(words, query, desk)
+            _open_group(words, query, desk, group)
+        if not count:
+            count = _find_in_group(words, query, desk)
+        if count:
+            return count
         group += 1
     return 0
 

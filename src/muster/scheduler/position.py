@@ -22,8 +22,9 @@ from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.model.tenant import ROOT
 from muster.units import Resources
+from muster.world.decay import WEIGHT_BITS
 from muster.world.queue import BandKey, Line
-from muster.world.usage import WEIGHT_BITS, paid_until
+from muster.world.usage import paid_until
 from muster.world.world import World
 
 AHEAD_SHOWN: Final = 5

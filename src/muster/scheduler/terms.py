@@ -22,6 +22,7 @@ from muster.scheduler.query import (
     ROW_TABLE,
     SCARCITY,
     SPARING,
+    STEADINESS,
 )
 from muster.world.arena import (
     AT_POOLS,
@@ -29,8 +30,10 @@ from muster.world.arena import (
     PLANE,
     POOL_COST,
     POOL_GPUS,
+    POOL_RISK,
     POOL_ROW,
     POOL_SCARCITY,
+    RISKIEST,
     STEPS,
 )
 from muster.world.compiled import Words, compiled
@@ -71,6 +74,12 @@ def mending(milli: int, part: int) -> int:
 
 
 @compiled
+def steadiness(risk: int) -> int:
+    """A node that failed again and again of late comes after one that did not."""
+    return FULL - FULL * risk // RISKIEST
+
+
+@compiled
 def bound_of_part(part: int) -> int:
     """The least that the largest broken device has left at a step."""
     if part <= 1:
@@ -88,6 +97,7 @@ def device_points(words: Words, query: Words, pool: int, gpus: int, part: int) -
         + query[MENDING] * mending(query[MILLI], part)
         + query[SCARCITY] * (FULL - words[pool + POOL_SCARCITY])
         + query[COST] * (FULL - words[pool + POOL_COST])
+        + query[STEADINESS] * steadiness(words[pool + POOL_RISK])
     )
 
 

@@ -175,7 +175,7 @@ class NodeView(View, frozen=True):
     """A node and what is free on it; nothing new goes there while it has bars.
 
     `name` is its address where another node has the same name. `devices` and `job_ids` are told of one node, not in a
-    listing. What it `lacks` is what it joined with and does not have now.
+    listing. What it `lacks` is what it joined with and does not have now; `losses` counts how often it failed of late.
     """
 
     name: str
@@ -197,6 +197,7 @@ class NodeView(View, frozen=True):
     job_ids: list[int] = []
     torus: str = ""
     spot: str = ""
+    losses: int = 0
 
 
 class FlavorView(View, frozen=True):

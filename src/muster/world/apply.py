@@ -13,6 +13,7 @@ import msgspec
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.job import Job
+from muster.model.node import NO_LACK
 from muster.model.phase import (
     ACTIVE,
     Cancelled,
@@ -31,6 +32,7 @@ from muster.model.phase import (
 )
 from muster.model.profile import Edition
 from muster.world.budgets import AccountKey
+from muster.world.losses import BROKEN
 from muster.world.tasks import Tasks
 from muster.world.world import World
 
@@ -96,15 +98,21 @@ def _profile_used(world: World, item: fact.ProfileUsed, at: int) -> None:  # noq
     world.use_profile(item.name)
 
 
-def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:  # noqa: ARG001 - one signature for the table
+def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:
+    fleet = world.fleet
+    if item.slot < len(fleet) and item.capacity.gpus < fleet.capacity(item.slot).gpus:
+        fleet.losses.note(item.slot, BROKEN, at)
     world.join(item.slot, item.name, item.capacity, item.traits, item.devices)
 
 
-def _node_lacks(world: World, item: fact.NodeLacks, at: int) -> None:  # noqa: ARG001 - one signature for the table
+def _node_lacks(world: World, item: fact.NodeLacks, at: int) -> None:
+    if item.lack.devices & ~world.fleet.lacks.get(item.slot, NO_LACK).devices:
+        world.fleet.losses.note(item.slot, BROKEN, at)
     world.set_lack(item.slot, item.lack)
 
 
-def _node_phased(world: World, item: fact.NodePhased, at: int) -> None:  # noqa: ARG001 - one signature for the table
+def _node_phased(world: World, item: fact.NodePhased, at: int) -> None:
+    world.fleet.losses.note_phase(item.slot, world.fleet.phase[item.slot], item.phase, at)
     world.set_phase(item.slot, item.phase)
 
 

@@ -57,8 +57,9 @@ FREE: Final = (FREE_GPUS, FREE_CPU, FREE_MEMORY, FREE_PART, FREE_DISK, FREE_NETW
     POOL_WIDTH,  # rows of a cell: zones and regions
     POOL_SCARCITY,
     POOL_COST,
-) = range(12)
-POOL_ROW: Final = 12
+    POOL_RISK,
+) = range(13)
+POOL_ROW: Final = 13
 
 # -- rows of regions and zones -----------------------------------------------------------------------------------------
 REGION_PARTS, REGION_CPU, REGION_MEMORY = range(3)
@@ -83,5 +84,7 @@ REGION: Final = 32 * CHUNK
 ZONE: Final = 16 * REGION
 """Members in a zone."""
 NOWHERE: Final = -1
+RISKIEST: Final = 2
+"""The highest risk that a node can have: see `muster.world.losses`."""
 DEVICE: Final = 1000
 """A whole device, in thousandths."""

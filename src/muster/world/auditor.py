@@ -20,11 +20,12 @@ from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
 from muster.model.tier import TIERS, Tier
-from muster.units import Limit, Resources
+from muster.units import DAY_MS, Limit, Resources
 from muster.world.after_books import AfterBooks
 from muster.world.arena import DEVICE
 from muster.world.budget_books import SpendBooks
 from muster.world.invariants import Holding, plain, require, require_same
+from muster.world.losses import DAYS_KEPT
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
 from muster.world.use_books import UseBooks
@@ -88,7 +89,7 @@ class JobBook:
 class NodeBook:
     """What the facts say of one node."""
 
-    __slots__ = ("bars", "capacity", "devices", "held", "lack", "name", "phase", "traits")
+    __slots__ = ("bars", "capacity", "devices", "held", "lack", "losses", "name", "phase", "traits")
 
     def __init__(self, name: str, capacity: Resources, traits: Traits, devices: tuple[str, ...]) -> None:
         self.name = name
@@ -99,6 +100,7 @@ class NodeBook:
         self.phase = NodePhase.UP
         self.bars: dict[tuple[BarKind, str], Bar] = {}
         self.held = Holding()
+        self.losses: list[tuple[int, int]] = []
 
 
 class Auditor:
@@ -177,16 +179,24 @@ class Auditor:
             node = self._nodes[item.slot]
             idle = node.held.is_nothing()
             require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
+            if item.capacity.gpus < node.capacity.gpus - node.lack.devices.bit_count():
+                self._lose(node, 2)
             node.capacity, node.traits, node.devices = item.capacity, item.traits, item.devices
             node.phase, node.lack = NodePhase.UP, NO_LACK
         self._touch(item.slot)
 
     def _node_lacks(self, item: fact.NodeLacks) -> None:
-        self._nodes[item.slot].lack = item.lack
+        node = self._nodes[item.slot]
+        if item.lack.devices | node.lack.devices != node.lack.devices:
+            self._lose(node, 2)
+        node.lack = item.lack
         self._touch(item.slot)
 
     def _node_phased(self, item: fact.NodePhased) -> None:
-        self._nodes[item.slot].phase = item.phase
+        node = self._nodes[item.slot]
+        if item.phase > node.phase:
+            self._lose(node, item.phase - node.phase)
+        node.phase = item.phase
         self._touch(item.slot)
 
     def _node_barred(self, item: fact.NodeBarred) -> None:
@@ -334,6 +344,10 @@ class Auditor:
 
     # -- the pieces ----------------------------------------------------------------------------------------------
 
+    def _lose(self, node: NodeBook, points: int) -> None:
+        """Silence is worth 1; a fence or a lost device, 2."""
+        node.losses.append((self._at // DAY_MS, points))
+
     def _touch(self, slot: int) -> None:
         self._slots_touched[slot] = None
         self._plots_stale[slot] = None
@@ -476,6 +490,8 @@ class Auditor:
         require(same, "traits are what the facts say", node.name)
         lack = fleet.lacks.get(slot, NO_LACK)
         require_same(lack, node.lack, "a node lacks what the facts say", node.name)
+        booked = sum(points for day, points in node.losses if self._at // DAY_MS - day <= DAYS_KEPT)
+        require_same(fleet.losses.count(slot, self._at), booked, "losses are what the facts say", node.name)
         bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}
         require_same(bars, node.bars, "bars are what the facts say", node.name)
 

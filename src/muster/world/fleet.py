@@ -23,6 +23,7 @@ from muster.world import arena as at
 from muster.world.compiled import Words, find_differences, words_of
 from muster.world.index import shelve, shelve_all, take
 from muster.world.lacks import NOTHING, Withheld, bits_of, give_back, withhold
+from muster.world.losses import Losses
 from muster.world.memory import Memory
 from muster.world.pools import Pool, lay_out, write_arena
 
@@ -36,9 +37,9 @@ _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 class Fleet:
     """Lists by slot. `holders[slot]` counts the tasks that each job has there (replaced, never changed: forks share);
     `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with, and
-    `lacks` what of it is not there now. `device_ids` are of the nodes that name their devices. `mentioned` are the
-    labels that tell pools apart, `prices` what a flavor costs, `profile` how places are weighed. `addresses` follow
-    from names and places.
+    `lacks` what of it is not there now, `losses` how often they failed. `device_ids` are of the nodes that name their
+    devices. `mentioned` are the labels that tell pools apart, `prices` what a flavor costs, `profile` how places are
+    weighed. `addresses` follow from names and places.
 
     `asked` is a memory of answers about the present lay-out, for whoever reads the arena; it is dropped with it.
     """
@@ -57,6 +58,7 @@ class Fleet:
         "device_ids",
         "holders",
         "lacks",
+        "losses",
         "mentioned",
         "names",
         "phase",
@@ -75,6 +77,7 @@ class Fleet:
         self.capacities: list[Resources] = []
         self.device_ids: dict[int, tuple[str, ...]] = {}
         self.lacks: dict[int, Lack] = {}
+        self.losses = Losses()
         self.phase = array("q")
         self.bars: dict[int, tuple[Bar, ...]] = {}
         self.holders: dict[int, dict[int, int]] = {}
@@ -267,6 +270,11 @@ class Fleet:
         self.prices[flavor] = price_micros
         self._is_stale = True
 
+    def settle_risks(self, at: int) -> None:
+        """Let nodes be of the risk that their losses make them at an instant."""
+        if self.losses.by_slot and self.losses.settle(at):
+            self._is_stale = True
+
     def weigh(self, profile: Profile) -> None:
         """Weigh places by this profile; scores that were written down by another are forgotten."""
         self.profile = profile
@@ -307,7 +315,7 @@ class Fleet:
             setattr(twin, name, getattr(self, name).copy())
         twin._claimants, twin._shown = None, self._shown
         twin.phase = self.phase[:]
-        twin.mentioned, twin.profile = self.mentioned, self.profile
+        twin.mentioned, twin.profile, twin.losses = self.mentioned, self.profile, self.losses.fork()
         twin.pools, twin.asked = self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]
         twin._words = words_of(twin._arena)
@@ -387,7 +395,7 @@ class Fleet:
 
     def _lay_out(self) -> None:
         """Number everything anew; whoever sits somewhere stays there."""
-        layout = lay_out(self.traits, self.capacities, self.mentioned)
+        layout = lay_out(self.traits, self.capacities, self.mentioned, self.losses.risks)
         before, words = self._arena, write_arena(layout, self.capacities, self.prices)
         for slot in self.holders:
             _copy_free(before, words, slot)

@@ -1,7 +1,8 @@
 """The lay-out of the fleet: which nodes are equal, which lie together, and where in the arena each of them stands.
 
-Made anew whenever nodes join or change, from their traits alone, so that pools, ranks and domains are numbered by
-content: pools by what their nodes have in common, domains by the order of their names, members by slot.
+Made anew whenever nodes join or change, or become more or less of a risk, from their traits and risks alone, so that
+pools, ranks and domains are numbered by content: pools by what their nodes have in common, domains by the order of
+their names, members by slot.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Pool(NamedTuple):
     capacity: tuple[int, int, int, int, int]
     taints: tuple[str, ...]
     labels: tuple[tuple[str, str], ...]
+    risk: int = 0
 
 
 class Layout(NamedTuple):
@@ -42,19 +44,24 @@ class Layout(NamedTuple):
     homes: list[list[int]]
 
 
-def pool_of(traits: Traits, capacity: Resources, mentioned: frozenset[str]) -> Pool:
+def pool_of(traits: Traits, capacity: Resources, mentioned: frozenset[str], risk: int = 0) -> Pool:
     """The pool of a node; labels that nobody mentions make no difference."""
     amounts = (capacity.gpus, capacity.cpu_milli, capacity.memory_bytes, capacity.disk_bytes, capacity.network_mbps)
     labels = tuple(pair for pair in traits.labels if pair[0] in mentioned)
     place = traits.place
-    return Pool(place.region, place.cluster, flavor_of(traits, capacity), amounts, traits.taints, labels)
+    return Pool(place.region, place.cluster, flavor_of(traits, capacity), amounts, traits.taints, labels, risk)
 
 
-def lay_out(traits: Sequence[Traits], capacities: Sequence[Resources], mentioned: frozenset[str]) -> Layout:
+def lay_out(
+    traits: Sequence[Traits],
+    capacities: Sequence[Resources],
+    mentioned: frozenset[str],
+    risks: Mapping[int, int],
+) -> Layout:
     """Number pools, members and domains by content."""
     by_pool: dict[Pool, list[int]] = {}
     for slot, (own, capacity) in enumerate(zip(traits, capacities, strict=True)):
-        by_pool.setdefault(pool_of(own, capacity, mentioned), []).append(slot)
+        by_pool.setdefault(pool_of(own, capacity, mentioned, risks.get(slot, 0)), []).append(slot)
     pools = sorted(by_pool)
     places = [own.place for own in traits]
     topology = sorted(range(len(traits)), key=lambda slot: (*_path(places[slot]), slot))
@@ -161,6 +168,9 @@ def _write_pools(words: array[int], layout: Layout, prices: Mapping[str, int]) -
     """Rows of pools, and room for the index of each."""
     first, total = 0, len(layout.topology)
     dearest = max((prices.get(pool.flavor, 0) for pool in layout.pools), default=0) or 1
+    kinds: dict[Pool, int] = {}
+    for pool, members in zip(layout.pools, layout.members, strict=True):
+        kinds[_kind(pool)] = kinds.get(_kind(pool), 0) + len(members)
     for number, (pool, members) in enumerate(zip(layout.pools, layout.members, strict=True)):
         row = words[at.AT_POOLS] + at.POOL_ROW * number
         planes = (pool.capacity[0] + 1) * at.PARTS
@@ -173,7 +183,13 @@ def _write_pools(words: array[int], layout: Layout, prices: Mapping[str, int]) -
         words[row + at.POOL_COUNTS] = len(words) + planes
         words[row + at.POOL_REGIONS] = len(words) + planes + planes * at.PLANE
         words[row + at.POOL_ZONES], words[row + at.POOL_WIDTH] = zones, width
-        words[row + at.POOL_SCARCITY] = _SHARE - _SHARE * len(members) // total
+        words[row + at.POOL_SCARCITY] = _SHARE - _SHARE * kinds[_kind(pool)] // total
         words[row + at.POOL_COST] = _SHARE * prices.get(pool.flavor, 0) // dearest
+        words[row + at.POOL_RISK] = pool.risk
         words.frombytes(bytes(8 * (planes + planes * at.PLANE * (1 + width * at.REGION_ROW))))
         first += len(members)
+
+
+def _kind(pool: Pool) -> Pool:
+    """A pool but for its risk, which makes nobody rare."""
+    return pool._replace(risk=0)

@@ -25,6 +25,7 @@ from muster.model.tier import TIERS, Tier
 from muster.units import Resources
 from muster.wire.upcast import lift_quota
 from muster.world.budgets import SCALE, AccountKey
+from muster.world.losses import Days
 from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.usage import Uses
 from muster.world.world import World
@@ -33,8 +34,8 @@ FORMAT: Final = 2
 
 
 class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Nodes by slot; integers are little-endian int64. `bars`, `traits`, `devices` and `lacks` are of the nodes that
-    have any."""
+    """Nodes by slot; integers are little-endian int64. `bars`, `traits`, `devices`, `lacks` and `losses` are of the
+    nodes that have any."""
 
     names: list[str]
     phase: bytes
@@ -47,6 +48,7 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     network_mbps: bytes = b""
     devices: list[tuple[int, tuple[str, ...]]] = []
     lacks: list[tuple[int, Lack]] = []
+    losses: list[tuple[int, Days]] = []
 
 
 class TaskColumns(msgspec.Struct, frozen=True):
@@ -138,6 +140,7 @@ def snapshot(world: World) -> bytes:
                 _sparse_column(fleet.capacities, "network_mbps"),
                 sorted(fleet.device_ids.items()),
                 sorted(fleet.lacks.items()),
+                fleet.losses.kept(world.now),
             ),
             jobs=[world.jobs[number] for number in sorted(world.jobs)],
             arrays=[(number, _task_columns(world.arrays[number])) for number in sorted(world.arrays)],
@@ -255,6 +258,7 @@ def _restore_closings(world: World, nodes: NodeColumns) -> None:
     for slot, bars in nodes.bars:
         for bar in bars:
             world.bar(slot, bar)
+    world.fleet.losses.restore(nodes.losses)
     for slot, lack in nodes.lacks:
         world.set_lack(slot, lack)
 

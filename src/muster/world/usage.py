@@ -12,13 +12,13 @@ to be preferred for it is not decided here.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from muster.model.node import UNITS_ONE
 from muster.model.tenant import CPU, DEVICE_MILLI, device_amount
 from muster.units import HOUR_MS, Limit, Resources
+from muster.world.decay import WEIGHT_BITS, halve_every
 from muster.world.sites import Site
 
 BUCKET_MS: Final = HOUR_MS
@@ -29,22 +29,11 @@ BUCKETS_KEPT: Final = 10 * HALF_LIFE_BUCKETS
 PAID_AHEAD: Final = 2
 """Up to the end of which hour a run is paid for if its limit says nothing: 2 is the next one. It is the default
 prediction, between one hour and two, so that many starts just before the hour are not for nothing."""
-WEIGHT_BITS: Final = 20
 NEVER: Final = -1
 Uses: TypeAlias = list[tuple[int, int]]
 
 
-def _weigh() -> tuple[int, ...]:
-    """2^20 halved every HALF_LIFE_BUCKETS: the largest integers whose power does not exceed that of the true weight."""
-    whole, steps = 1 << WEIGHT_BITS, HALF_LIFE_BUCKETS
-    first = [
-        bisect_right(range(whole + 1), 1 << (WEIGHT_BITS * steps - age), key=lambda weight: weight**steps) - 1
-        for age in range(steps)
-    ]
-    return tuple(first[age % steps] >> (age // steps) for age in range(BUCKETS_KEPT + 1))
-
-
-WEIGHTS: Final = _weigh()
+WEIGHTS: Final = halve_every(HALF_LIFE_BUCKETS, BUCKETS_KEPT)
 
 
 def amount_of(ask: Resources, tasks: int, units: int = UNITS_ONE) -> int:

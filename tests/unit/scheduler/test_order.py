@@ -13,7 +13,8 @@ from muster.model.tenant import GPU, Line, gpu_amount
 from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
-from muster.world.usage import WEIGHT_BITS, amount_of, paid_until
+from muster.world.decay import WEIGHT_BITS
+from muster.world.usage import amount_of, paid_until
 
 
 def started(rig: Rig, since: int = 0) -> list[int]:

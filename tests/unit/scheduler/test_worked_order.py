@@ -8,7 +8,7 @@ from muster.model import fact
 from muster.testing.rig import Rig
 from muster.testing.worked_tables import read_table
 from muster.units import MINUTE_MS
-from muster.world.usage import WEIGHT_BITS
+from muster.world.decay import WEIGHT_BITS
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "order.md"
 WAITING = (("vision", 3), ("speech", 2), ("maps", 1))

@@ -8,8 +8,9 @@ import pytest
 
 from muster.testing.rig import Rig
 from muster.units import HOUR_MS, MINUTE_MS, Resources
+from muster.world.decay import WEIGHT_BITS
 from muster.world.snapshot import restore, snapshot
-from muster.world.usage import BUCKETS_KEPT, HALF_LIFE_BUCKETS, WEIGHT_BITS, WEIGHTS, Usage, amount_of
+from muster.world.usage import BUCKETS_KEPT, HALF_LIFE_BUCKETS, WEIGHTS, Usage, amount_of
 
 ONE = 1 << WEIGHT_BITS
 

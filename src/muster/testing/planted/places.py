@@ -18,6 +18,7 @@ from muster.testing.planted.plant import Plant
 from muster.units import Resources
 from muster.world.compiled import Words
 from muster.world.fleet import Fleet
+from muster.world.losses import Losses
 from muster.world.queue import Queue
 
 _replace = msgspec.structs.replace
@@ -119,6 +120,30 @@ def scores_remembered() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def losses_decay() -> Iterator[None]:
+    """What a node lost is halved whenever its risk is weighed."""
+    honest = Losses.settle
+
+    def settle(losses: Losses, at: int) -> bool:
+        losses.by_slot = {slot: tuple((day, lost // 2) for day, lost in days) for slot, days in losses.by_slot.items()}
+        return honest(losses, at)
+
+    with mock.patch.object(Losses, "settle", settle):
+        yield
+
+
+@contextlib.contextmanager
+def risk_not_settled() -> Iterator[None]:
+    """A node is of the risk that it had when the fleet was last laid out for another reason."""
+
+    def settle_risks(fleet: Fleet, at: int) -> None:
+        fleet.losses.settle(at)
+
+    with mock.patch.object(Fleet, "settle_risks", settle_risks):
+        yield
+
+
+@contextlib.contextmanager
 def stale_wakeup() -> Iterator[None]:
     """What comes free wakes nobody."""
     with mock.patch.object(Queue, "wake_for_room", return_value=None):
@@ -132,5 +157,7 @@ PLANTS: Final[tuple[Plant, ...]] = (
     box_with_a_hole,
     index_with_history,
     scores_remembered,
+    losses_decay,
+    risk_not_settled,
     stale_wakeup,
 )
