@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from muster.model.job import NodePhase
 from muster.model.node import LEVELS, Level, Place, Traits
 from muster.model.phase import Lease
-from muster.model.profile import DEFAULT
+from muster.model.profile import Profile
 from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
 from muster.units import DAY_MS, Resources
 from muster.world.fleet import Fleet
+from muster.world.mix import Steps
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=300)
 AMOUNT = st.integers(0, 40)
@@ -58,12 +59,16 @@ LEVEL_NEEDS = st.builds(
     spread_most=st.integers(1, 3),
     tolerates=st.just(("spot",)),
 )
+MIXES = st.just(()) | st.sampled_from((((2, 4),), ((2, 1), (4, 8)), ((3, 2), (5, 1), (8, 16))))
+WEIGHED = Profile(fitting=700)
 Nodes = list[tuple[Resources, Traits, list[tuple[int, int, int, int]], NodePhase, list[tuple[int, int]]]]
 
 
-def build(nodes: Nodes) -> Fleet:
+def build(nodes: Nodes, mix: Steps = ()) -> Fleet:
     """A fleet whose nodes have some of what they have taken, as far as it goes, and failed now and then."""
     fleet = Fleet()
+    fleet.weigh(WEIGHED)
+    fleet.mix = mix
     fleet.mention(frozenset({"zone"}))
     for slot, (capacity, traits, _, _, losses) in enumerate(nodes):
         fleet.join(slot, f"n{slot}", capacity, traits)
@@ -124,6 +129,13 @@ def risk(nodes: Nodes, slot: int) -> int:
     return (sum(weights) >= 3 * 2**20) + (sum(weights) >= 6 * 2**20)
 
 
+def fitting(mix: Steps, most: int, before: int, after: int) -> int:
+    """From 0 to 1000: how much less a placement strands for the mix than the worst would."""
+    worst = sum(weight * min(most, size - 1) for size, weight in mix)
+    stranded = sum(weight * (after % size - before % size) for size, weight in mix)
+    return 1000 * (worst - stranded) // (2 * worst) if worst else 1000
+
+
 def points(fleet: Fleet, nodes: Nodes, slot: int, ask: Resources) -> int:
     """The weighted terms, from their words."""
     capacity, free = fleet.capacity(slot), fleet.free(slot)
@@ -134,6 +146,7 @@ def points(fleet: Fleet, nodes: Nodes, slot: int, ask: Resources) -> int:
     surely_mends = (
         ask.gpu_milli and (500 if free.gpu_milli >= 500 else 250 if free.gpu_milli >= 250 else 1) >= ask.gpu_milli
     )
+    breaks = ask.gpu_milli and not (free.gpu_milli and surely_mends)
     terms = {
         "packing": 1000 * (most - left) // most if most else 0,
         "filling": 1000 * (12 - cpu - memory) // 12,
@@ -143,8 +156,9 @@ def points(fleet: Fleet, nodes: Nodes, slot: int, ask: Resources) -> int:
         "scarcity": common,
         "cost": 1000,
         "steadiness": 1000 - 500 * risk(nodes, slot),
+        "fitting": fitting(fleet.mix, most, free.gpus, max(0, free.gpus - 1) if breaks else left),
     }
-    return sum(getattr(DEFAULT, name) * value for name, value in terms.items())
+    return sum(getattr(WEIGHED, name) * value for name, value in terms.items())
 
 
 def pool_key(fleet: Fleet, slot: int) -> object:
@@ -169,9 +183,9 @@ def check_leases(fleet: Fleet, ask: Resources, leases: list[Lease], tasks: int) 
 
 
 @EXACT
-@given(NODES, ASKS, NEEDS)
-def test_one_task_goes_to_the_best_node_of_all(nodes: Nodes, ask: Resources, needs: Needs) -> None:
-    fleet = build(nodes)
+@given(NODES, ASKS, NEEDS, MIXES)
+def test_one_task_goes_to_the_best_node_of_all(nodes: Nodes, ask: Resources, needs: Needs, mix: Steps) -> None:
+    fleet = build(nodes, mix)
     fitting = [slot for slot in range(len(fleet)) if may_use(fleet, slot, needs) and room_on(fleet, slot, ask)]
     leases = find_gang(fleet, ask, 1, needs)
     if not fitting:

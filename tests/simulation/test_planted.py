@@ -9,7 +9,9 @@ from muster.simulator.options import SimOptions
 from muster.simulator.simulation import run_simulation
 from muster.testing.planted import PLANTED
 
-SEEDS = 12
+SEEDS = 30
+"""The rarest of them shows in one seed of eight."""
+SOUND_SEEDS = 4
 
 
 def storm(seed: int) -> SimOptions:
@@ -52,6 +54,7 @@ FOUND_BY = {
     "fold_differs": {"the world is the fold of its facts"},
     "index_with_history": {RESTORE},
     "scores_remembered": {RESTORE},
+    "mix_keeps_the_dead": {"the mix is that of the live jobs", RESTORE},
     "losses_decay": {"losses are what the facts say", "the world is the fold of its facts"},
     "risk_not_settled": {RESTORE, "the index is what is free"},
     "stale_wakeup": {"nobody who could start is asleep", RESTORE},
@@ -116,7 +119,7 @@ def find_error(name: str) -> InvariantError | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(SEEDS // 3))
+@pytest.mark.parametrize("seed", range(SOUND_SEEDS))
 def test_without_a_plant_no_law_is_broken(seed: int) -> None:
     report = run_simulation(storm(seed))
     assert report.accepted == sum(report.outcomes.values())

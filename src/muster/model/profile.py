@@ -28,6 +28,7 @@ class Profile(Record, frozen=True):
     scarcity: int = 50
     cost: int = 50
     steadiness: int = 100
+    fitting: int = 0
 
 
 class Edition(Record, frozen=True):

@@ -38,6 +38,7 @@ def run_cycle(world: World, now: int, cause: str, seen: list[Shadow] | None = No
     """Place what can start now, and return the facts; the world already holds them. The shadows that were cast are put
     into `seen`, for whoever wants to know."""
     world.fleet.settle_risks(now)
+    world.fleet.mix = () if world.mix is None else world.mix.steps()
     turns = Round(world, now)
     with Draft(world, now) as draft:
         if are_due(world, now):

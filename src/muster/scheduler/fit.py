@@ -18,7 +18,7 @@ from muster.scheduler import gang as gangs
 from muster.scheduler import many
 from muster.scheduler import torus as boxes
 from muster.scheduler.masks import find_rows, keys_of
-from muster.scheduler.query import NO_LEVEL, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
+from muster.scheduler.query import NO_LEVEL, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
 from muster.scheduler.single import find_single, lowest_devices, tightest_device
 from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
@@ -145,7 +145,7 @@ def _lay_torus(spots: dict[int, Spot]) -> tuple[Words, Words]:
 
 def query_of(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools = None) -> Words:
     """The query of a class, made once per lay-out. Read the words of the fleet first: they are of the same lay-out."""
-    key = (ask, gang, needs, pools)
+    key = (ask, gang, needs, pools, fleet.mix)
     found = fleet.asked.get(key)
     if found is None:
         found = fleet.asked[key] = _make_query(fleet, ask, gang, needs, pools)
@@ -155,7 +155,8 @@ def query_of(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools
 def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> Words:
     """The words of the ask, and behind them a table of scores for each pool."""
     words, flat = fleet.words, _write_query(fleet, ask, gang, needs, pools)
-    rows = range(POOL_ROWS, len(flat), ROW)
+    rows = range(POOL_ROWS, POOL_ROWS + ROW * flat[POOL_COUNT], ROW)
+    flat.extend(value for pair in fleet.mix for value in pair)
     for row in rows:
         flat[row + ROW_TABLE] = len(flat)
         flat.frombytes(bytes(8 * table_size(words, flat[row + ROW_POOL])))
@@ -173,7 +174,7 @@ def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: P
     slices = (LEVELS[needs.slice], needs.slice_tasks) if needs.slice else (NO_LEVEL, 0)
     words.extend((gang, LEVELS[needs.near or "node"], LEVELS[needs.within or "cluster"], *spread, *slices))
     words.extend(astuple(fleet.profile))
-    words.append(len(rows))
+    words.extend((len(fleet.mix), len(rows)))
     words.extend(value for row in rows for value in (*row, 0))
     return words
 

@@ -11,11 +11,14 @@ GPUS, MILLI, CPU, MEMORY, DISK, NETWORK = range(6)
 GANG, NEAR, WITHIN, SPREAD, SPREAD_MOST, SLICE, SLICE_TASKS = range(6, 13)
 NO_LEVEL: Final = -1
 
-PACKING, FILLING, BALANCE, SPARING, MENDING, SCARCITY, COST, STEADINESS = range(13, 21)
+PACKING, FILLING, BALANCE, SPARING, MENDING, SCARCITY, COST, STEADINESS, FITTING = range(13, 22)
 """The weights of the score terms, in the order of the Profile."""
 
-POOL_COUNT: Final = 21
-POOL_ROWS: Final = 22
+MIX_COUNT: Final = 22
+"""How many pairs of the mix, a size and its weight, stand behind the rows of pools."""
+
+POOL_COUNT: Final = 23
+POOL_ROWS: Final = 24
 """From here on a row per pool that may be used, the preferred ones first."""
 ROW_POOL, ROW_RANK, ROW_GROUP, ROW_TABLE = range(4)
 ROW: Final = 4

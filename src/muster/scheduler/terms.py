@@ -14,10 +14,15 @@ from muster.scheduler.query import (
     BALANCE,
     COST,
     FILLING,
+    FITTING,
     GPUS,
     MENDING,
     MILLI,
+    MIX_COUNT,
     PACKING,
+    POOL_COUNT,
+    POOL_ROWS,
+    ROW,
     ROW_POOL,
     ROW_TABLE,
     SCARCITY,
@@ -80,6 +85,27 @@ def steadiness(risk: int) -> int:
 
 
 @compiled
+def fitting(query: Words, most: int, before: int, after: int) -> int:
+    """What is left should be of use to those who are there: devices that are no multiple of a size are stranded for it.
+    The fewer a placement strands for the mix, each size by its weight, the better; half of all if nothing changes."""
+    mix = POOL_ROWS + ROW * query[POOL_COUNT]
+    stranded, worst = 0, 0
+    for pair in range(mix, mix + 2 * query[MIX_COUNT], 2):
+        size, weight = query[pair], query[pair + 1]
+        stranded += weight * (after % size - before % size)
+        worst += weight * min(most, size - 1)
+    return FULL * (worst - stranded) // (2 * worst) if worst else FULL
+
+
+@compiled
+def left_of(query: Words, gpus: int, part: int) -> int:
+    """Whole devices that a task leaves free for sure of so many: a share breaks one unless it surely mends."""
+    if query[MILLI]:
+        return max(0, gpus - int(bound_of_part(part) < query[MILLI]))
+    return int(gpus - query[GPUS])
+
+
+@compiled
 def bound_of_part(part: int) -> int:
     """The least that the largest broken device has left at a step."""
     if part <= 1:
@@ -98,6 +124,7 @@ def device_points(words: Words, query: Words, pool: int, gpus: int, part: int) -
         + query[SCARCITY] * (FULL - words[pool + POOL_SCARCITY])
         + query[COST] * (FULL - words[pool + POOL_COST])
         + query[STEADINESS] * steadiness(words[pool + POOL_RISK])
+        + query[FITTING] * fitting(query, most, gpus, left_of(query, gpus, part))
     )
 
 

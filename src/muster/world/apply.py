@@ -132,6 +132,8 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
         world.arrays[item.job] = Tasks(spec.array)
     if item.key:
         world.keys[(spec.tenant, item.key)] = item.job
+    if world.mix is not None:
+        world.mix.add(spec, 1)
     world.next_job = item.job + 1
     world.accepted += 1
     world.enqueue(job)
@@ -174,6 +176,8 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
 
 def _ended(world: World, item: fact.Ended, at: int) -> None:
     job = world.jobs[item.job]
+    if world.mix is not None:
+        world.mix.add(job.spec, -1)
     after = Job(item.job, job.spec, job.accepted_at, _terminal_phase(item, at), job.epoch, job.failures, job.key)
     if job.spec.array:
         world.put(after)

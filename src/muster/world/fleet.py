@@ -25,6 +25,7 @@ from muster.world.index import shelve, shelve_all, take
 from muster.world.lacks import NOTHING, Withheld, bits_of, give_back, withhold
 from muster.world.losses import Losses
 from muster.world.memory import Memory
+from muster.world.mix import Steps
 from muster.world.pools import Pool, lay_out, write_arena
 
 ASKED_MAX: Final = 4096
@@ -38,8 +39,8 @@ class Fleet:
     """Lists by slot. `holders[slot]` counts the tasks that each job has there (replaced, never changed: forks share);
     `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with, and
     `lacks` what of it is not there now, `losses` how often they failed. `device_ids` are of the nodes that name their
-    devices. `mentioned` are the labels that tell pools apart, `prices` what a flavor costs, `profile` how places are
-    weighed. `addresses` follow from names and places.
+    devices. `mentioned` are the labels that tell pools apart, `prices` what a flavor costs, `profile` and `mix` how
+    places are weighed. `addresses` follow from names and places.
 
     `asked` is a memory of answers about the present lay-out, for whoever reads the arena; it is dropped with it.
     """
@@ -60,6 +61,7 @@ class Fleet:
         "lacks",
         "losses",
         "mentioned",
+        "mix",
         "names",
         "phase",
         "pools",
@@ -84,6 +86,7 @@ class Fleet:
         self.mentioned: frozenset[str] = frozenset()
         self.prices: dict[str, int] = {}
         self.profile = DEFAULT
+        self.mix: Steps = ()
         self.pools: list[Pool] = []
         self.asked = Memory(ASKED_MAX)
         self._arena = array("q")
@@ -316,6 +319,7 @@ class Fleet:
         twin._claimants, twin._shown = None, self._shown
         twin.phase = self.phase[:]
         twin.mentioned, twin.profile, twin.losses = self.mentioned, self.profile, self.losses.fork()
+        twin.mix = self.mix
         twin.pools, twin.asked = self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]
         twin._words = words_of(twin._arena)

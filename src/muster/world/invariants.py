@@ -510,8 +510,21 @@ def _first_change(kept: dict[_Key, _Value], wanted: dict[_Key, _Value]) -> str:
     return ""
 
 
+def _check_mix(world: World) -> None:
+    """Tasks by size, of all jobs that are not over; nothing is kept while nobody weighs it."""
+    if world.mix is None or not world.fleet.profile.fitting:
+        require(world.mix is None and not world.fleet.profile.fitting, "a mix is kept if it is weighed", str(world.mix))
+        return
+    wanted: dict[int, int] = {}
+    for job in world.jobs.values():
+        if job.spec.ask.gpus > 1 and not isinstance(job.phase, TERMINAL):
+            wanted[job.spec.ask.gpus] = wanted.get(job.spec.ask.gpus, 0) + job.spec.tasks
+    require(world.mix.counts == wanted, "the mix is that of the live jobs", f"kept {world.mix.counts}, found {wanted}")
+
+
 LAWS: Final = (
     _check_counts,
+    _check_mix,
     _check_gangs,
     _check_arrays,
     _check_devices,

@@ -196,6 +196,7 @@ def _rebuild(content: Snapshot) -> World:
             world.ranks[job.id] = bytearray(ranks[job.id])
     _restore_closings(world, content.nodes)
     _restore_spending(world, content.spending)
+    world.recount_mix()
     return world
 
 

@@ -25,6 +25,7 @@ from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
+from muster.world.mix import Mix
 from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
@@ -50,6 +51,7 @@ class World:
         "jobs",
         "keys",
         "ledger",
+        "mix",
         "next_job",
         "now",
         "profile_used",
@@ -88,6 +90,7 @@ class World:
         self.tiers: dict[str, Tier] = TIERS.copy()
         self.profiles: dict[str, Edition] = PROFILES.copy()
         self.profile_used = DEFAULT_NAME
+        self.mix: Mix | None = None
         self.usage = Usage()
         self.walk = Walk(self.usage, self.tenants)
         self.queue = Queue(self.walk)
@@ -224,12 +227,17 @@ class World:
         """Store a profile; the fleet is scored anew if it is the one in use."""
         self.profiles[name] = edition
         if name == self.profile_used:
-            self.fleet.weigh(edition.profile)
+            self.use_profile(name)
 
     def use_profile(self, name: str) -> None:
         """Score the fleet by this profile from now on."""
         self.profile_used = name
         self.fleet.weigh(self.profiles[name].profile)
+        self.recount_mix()
+
+    def recount_mix(self) -> None:
+        """The mix is that of the live jobs; none is kept unless the profile weighs it."""
+        self.mix = Mix(self.jobs.values()) if self.fleet.profile.fitting else None
 
     def join(
         self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN, devices: tuple[str, ...] = ()
@@ -396,6 +404,7 @@ class World:
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
         twin.profiles, twin.profile_used = self.profiles.copy(), self.profile_used
+        twin.mix = None if self.mix is None else self.mix.fork()
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
         twin.budgets = self.budgets.fork(twin.ledger)
         twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites, twin.budgets)

@@ -12,13 +12,14 @@ import msgspec
 from muster.model.errors import InvariantError
 from muster.model.phase import Lease
 from muster.model.profile import Profile
-from muster.model.spec import ANYWHERE, Needs
+from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.scheduler import cycle, fit
 from muster.testing.planted.plant import Plant
 from muster.units import Resources
 from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 from muster.world.losses import Losses
+from muster.world.mix import Mix
 from muster.world.queue import Queue
 
 _replace = msgspec.structs.replace
@@ -144,6 +145,19 @@ def risk_not_settled() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def mix_keeps_the_dead() -> Iterator[None]:
+    """Whoever is over still counts in the mix."""
+    honest = Mix.add
+
+    def add(mix: Mix, spec: Spec, sign: int) -> None:
+        if sign > 0:
+            honest(mix, spec, sign)
+
+    with mock.patch.object(Mix, "add", add):
+        yield
+
+
+@contextlib.contextmanager
 def stale_wakeup() -> Iterator[None]:
     """What comes free wakes nobody."""
     with mock.patch.object(Queue, "wake_for_room", return_value=None):
@@ -159,5 +173,6 @@ PLANTS: Final[tuple[Plant, ...]] = (
     scores_remembered,
     losses_decay,
     risk_not_settled,
+    mix_keeps_the_dead,
     stale_wakeup,
 )
