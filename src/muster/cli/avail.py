@@ -6,6 +6,7 @@ import click
 
 from muster.cli.printing import print_json, print_table, show_ask
 from muster.sdk.client import Client
+from muster.units import show_money
 from muster.wire.views import OpeningView
 
 
@@ -21,12 +22,15 @@ def avail(tenant: str, output: str) -> None:
     elif not view.openings:
         click.echo("no node has reported yet", err=True)
     else:
-        heads = ("EACH", "TASKS", "LARGEST GANG", "LIMITED BY", "FLAGS OF RUN")
-        print_table(heads, [_row(opening) for opening in view.openings])
+        has_prices = any(opening.price_micros for opening in view.openings)
+        heads = ("EACH", "TASKS", "LARGEST GANG", "LIMITED BY", *(("PRICE/H",) if has_prices else ()), "FLAGS OF RUN")
+        print_table(heads, [_row(opening, has_prices) for opening in view.openings])
 
 
-def _row(opening: OpeningView) -> tuple[str, ...]:
-    return (show_ask(opening.ask), str(opening.tasks), str(opening.gang), opening.limited_by, opening.flags)
+def _row(opening: OpeningView, has_prices: bool) -> tuple[str, ...]:
+    price = show_money(opening.price_micros) if opening.price_micros else "-"
+    counts = (show_ask(opening.ask), str(opening.tasks), str(opening.gang), opening.limited_by)
+    return (*counts, *((price,) if has_prices else ()), opening.flags)
 
 
 COMMANDS = {"avail": avail}

@@ -39,4 +39,5 @@ def _opening(opening: Opening) -> OpeningView:
         tasks=opening.tasks,
         gang=opening.gang,
         limited_by=name_bound(opening.bound),
+        price_micros=opening.price_micros,
     )

@@ -63,12 +63,14 @@ class Option(Record, frozen=True):
 
 
 class Opening(Record, frozen=True):
-    """An ask, how many one-task jobs with it would start now, the largest gang that would, and what sets the bound."""
+    """An ask, how many one-task jobs with it would start now, the largest gang that would, and what sets the bound;
+    and what the next one would cost in an hour, in millionths, where it would go."""
 
     ask: Resources
     tasks: int
     gang: int
     bound: Code
+    price_micros: int = 0
 
 
 def find_options(world: World, job: Job) -> list[Option]:
@@ -195,7 +197,14 @@ def _measure(world: World, tenant: str, ask: Resources) -> Opening:
     """As many tasks as there is room for on all nodes, and as many together as one cluster has."""
     room, tasks = count_room(world.fleet, ask), _count_tasks(world, tenant, ask)
     gang = _find_most(world, Spec(("any",), tenant=tenant, gang=min(tasks, GANG_MAX) + 1, ask=ask), "gang", 1)
-    return Opening(ask, tasks, gang, Code.OVER_QUOTA if tasks < room else Code.NO_ROOM)
+    bound = Code.OVER_QUOTA if tasks < room else Code.NO_ROOM
+    return Opening(ask, tasks, gang, bound, _find_price(world, tenant, ask) if tasks else 0)
+
+
+def _find_price(world: World, tenant: str, ask: Resources) -> int:
+    """What one task would cost in an hour, on the node where it would go now."""
+    leases = find_gang(world.fleet, ask, 1, ANYWHERE, pools_for(world, Spec(("any",), tenant=tenant, ask=ask)))
+    return world.flavor_of(leases[0].slot).price_micros * ask.gpus if leases else 0
 
 
 def _count_tasks(world: World, tenant: str, ask: Resources) -> int:

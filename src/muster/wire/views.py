@@ -113,13 +113,15 @@ class WhyView(View, frozen=True):
 
 
 class OpeningView(View, frozen=True):
-    """An ask per task: how many one-task jobs with it would start now, the largest gang, and what keeps out more."""
+    """An ask per task: how many one-task jobs with it would start now, the largest gang, and what keeps out more; what
+    the next one would cost in an hour, in millionths."""
 
     ask: Resources
     flags: str
     tasks: int
     gang: int
     limited_by: str
+    price_micros: int = 0
 
 
 class AvailView(View, frozen=True):

@@ -159,6 +159,8 @@ def test_avail_shows_a_table_or_the_api_json(serve: Serve, capsys: pytest.Captur
     assert seen[-1].path == "/v1/avail?tenant=lab"
     assert msgspec.json.decode(output_of(capsys, "avail", "-o", "json"), type=AvailView) == view
     assert seen[-1].path == "/v1/avail?tenant=default"
+    serve({"GET /v1/avail": AvailView("lab", [OpeningView(ASK, "--gpus 2", 6, 6, "quota", 5_000_000)])})
+    assert output_of(capsys, "avail").split()[-7:] == ["1.5c", "6", "6", "quota", "5.00", "--gpus", "2"]
 
 
 def test_avail_of_no_fleet_says_so(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

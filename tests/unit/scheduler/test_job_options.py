@@ -9,6 +9,7 @@ from muster.model.job import BarKind
 from muster.model.node import Flavor, Place, Traits
 from muster.model.reason import Code
 from muster.model.spec import Needs
+from muster.model.tenant import Tenant, limits
 from muster.scheduler import options
 from muster.scheduler.options import Opening, Option, available, find_options
 from muster.testing.rig import Rig, spec
@@ -154,6 +155,14 @@ def test_shares_are_those_of_the_most_frequent_kind_with_so_many_gpus() -> None:
         Opening(Resources(1, 3300, 3413 * 2**20), 3, 3, Code.NO_ROOM),
         Opening(Resources(2, 6600, 6826 * 2**20), 1, 1, Code.NO_ROOM),
     ]
+
+
+def test_what_would_start_has_the_price_of_where_it_would_go() -> None:
+    rig = Rig(nodes=1, gpus=8)
+    rig.feed(event.SetFlavor("gpu", Flavor("gpu", price_micros=2_500_000)))
+    rig.feed(event.SetTenant("lab", Tenant(lines=limits(gpus=2))))
+    prices = {it.ask.gpus: it.price_micros for it in available(rig.world, "lab")}
+    assert prices == {0: 0, 1: 2_500_000, 2: 5_000_000, 4: 0, 8: 0}
 
 
 def test_a_fleet_of_nothing_has_no_openings() -> None:
