@@ -18,7 +18,7 @@ JOURNALS = sorted((HERE / "journals").glob("*.journal"))
 
 def test_there_is_a_journal_of_every_version() -> None:
     """v1 is from before nodes had bars, v2 from before they had traits, v3 from before tenants were a tree, v4 from
-    before there were profiles and jobs could wait for each other."""
+    before there were profiles, jobs could wait for each other and be stopped for others."""
     assert [path.stem for path in JOURNALS] == ["v1", "v2", "v3", "v4", "v5"]
     assert JOURNALS[-1] == JOURNAL
 

@@ -152,6 +152,13 @@ class _Teller:
     def job_released(self, item: fact.JobReleased) -> str:  # noqa: ARG002 - one signature for the table
         return "released"
 
+    def claimed(self, item: fact.Claimed) -> str:
+        leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
+        return f"is to have {self._places(leases)} once that is free"
+
+    def claim_dropped(self, item: fact.ClaimDropped) -> str:
+        return f"claim over: {item.cause}"
+
     def tasks_placed(self, item: fact.TasksPlaced) -> str:
         leases = tuple(map(Lease, item.slots, item.counts, item.devices))
         return f"{_span('task', item.first, sum(item.counts))} placed on {self._places(leases)}"
@@ -194,6 +201,8 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.Requeued: _Teller.requeued,
     fact.JobHeld: _Teller.job_held,
     fact.JobReleased: _Teller.job_released,
+    fact.Claimed: _Teller.claimed,
+    fact.ClaimDropped: _Teller.claim_dropped,
     fact.TasksPlaced: _Teller.tasks_placed,
     fact.TasksMoved: _Teller.tasks_moved,
     fact.TasksEnded: _Teller.tasks_ended,
@@ -209,6 +218,8 @@ _WHY: Final = {
     Why.DRAIN: "node drained",
     Why.REQUEUE: "sent back to the queue",
     Why.DEPENDENCY: "what it was to run after cannot come about",
+    Why.PREEMPT: "preempted",
+    Why.RECLAIM: "reclaimed by the owner",
 }
 
 

@@ -5,18 +5,20 @@ A refused report is answered with `Forget` where nobody will ever want it, so th
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from muster.kernel.turn import Turn, refuse
 from muster.lifecycle.gang import can_move, sources_of
 from muster.model import event, fact
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, TERMINAL, Spread, Stopping, TaskPhase, Why
+from muster.model.phase import ACTIVE, TAKEN, TERMINAL, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.world.tasks import HOLDING, Tasks, spans_of
 
 Verdict: TypeAlias = tuple[int, int, TaskPhase, Why]
 
+_SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, *TAKEN)
+"""Nobody's failure: the job waits again."""
 _OVER, _RUNNING, _EXIT = TaskPhase.SUCCEEDED, TaskPhase.RUNNING, Why.EXIT  # members are slow to look up
 
 
@@ -116,7 +118,7 @@ def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
         turn.emit(fact.Ended(job.id, _OVER, why, code, cause))
     elif why == Why.CANCEL:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, code, cause))
-    elif why in (Why.LOST, Why.DRAIN, Why.REQUEUE) or (why == _EXIT and job.failures < job.spec.retries):
+    elif why in _SENT_BACK or (why == _EXIT and job.failures < job.spec.retries):
         turn.emit(fact.Requeued(job.id, why, code, cause))
     else:
         turn.emit(fact.Ended(job.id, TaskPhase.FAILED, why, code, cause))

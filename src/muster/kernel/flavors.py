@@ -42,4 +42,4 @@ def _find_fault(item: event.SetFlavor) -> Refused | None:
 
 def _count_busy(turn: Turn, flavor: str) -> int:
     fleet = turn.world.fleet
-    return sum(fleet.flavor(slot) == flavor for slot in fleet.holders)
+    return sum(fleet.flavor(slot) == flavor for slot in {**fleet.holders, **fleet.claimed})

@@ -21,7 +21,9 @@ from muster.model.event import Event
 from muster.model.instruction import Instruction
 from muster.model.phase import Starting
 from muster.model.reason import Code, Done, Reason, Refused
+from muster.scheduler.claims import has_ready
 from muster.scheduler.cycle import run_cycle
+from muster.scheduler.preemption import can_anybody_take, plan_takings
 from muster.world.world import World
 
 
@@ -53,6 +55,7 @@ class Kernel:
         self._latest = now
         world = self.world
         turn = Turn(world, now)
+        had_claims = bool(world.claims)
         if self._timer is not None and self._timer <= now:
             fire_timers(turn)
         answers: list[Done | Refused] = []
@@ -60,14 +63,16 @@ class Kernel:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
         if world.successors:
             settle(turn, 0)
-        if world.queue.awake or world.queue.shadowed:
+        if world.queue.awake or world.queue.shadowed or world.claims:
             self._cycle(turn)
+        if turn.facts and not world.queue.awake and can_anybody_take(world):
+            self._take(turn)
         if turn.facts:
             world.seq += 1
             world.now = now
-            if self._timer is None or self._timer <= now or world.timers.has_limits() or world.budgets.is_used:
+            if self._timer is None or self._timer <= now or had_claims or self._has_timers():
                 self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
-        wake_at = now if world.queue.awake else self._timer
+        wake_at = now if world.queue.awake or (world.claims and has_ready(world, now)) else self._timer
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
     def _cycle(self, turn: Turn) -> None:
@@ -80,6 +85,19 @@ class Kernel:
                 turn.start_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
         if world.successors:
             settle(turn, decided)
+
+    def _take(self, turn: Turn) -> None:
+        """Places are taken from some for others: what is told to stop keeps its own until it is gone."""
+        for item in plan_takings(turn.world, turn.now):
+            turn.emit(item)
+            if isinstance(item, fact.StopAsked):
+                job = turn.world.jobs[item.job]
+                turn.stop(job, job.epoch, 0, job.spec.gang)
+
+    def _has_timers(self) -> bool:
+        """Whether anything but the oldest end may have a time."""
+        world = self.world
+        return bool(world.claims) or world.timers.has_limits() or world.budgets.is_used
 
     def _start_gangs(self, turn: Turn, jobs: list[int]) -> None:
         for number in jobs:

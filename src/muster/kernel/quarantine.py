@@ -11,7 +11,7 @@ from muster.model import fact
 from muster.model.job import BAR_REASON_CHARS_MAX, MUSTER, Bar, BarKind, NodePhase
 from muster.model.reason import Code, Reason
 from muster.wire.words import put_in_words
-from muster.world.claims import claims_of, find_rival, is_quarantined
+from muster.world.sightings import devices_of, find_rival, is_quarantined
 
 
 def judge_devices(turn: Turn, slot: int, cause: str) -> None:
@@ -31,7 +31,7 @@ def judge_others(turn: Turn, slot: int, cause: str) -> None:
 
 def _judge(turn: Turn, slot: int, cause: str) -> None:
     fleet = turn.world.fleet
-    rival = find_rival(fleet, slot) if claims_of(fleet, slot) else None
+    rival = find_rival(fleet, slot) if devices_of(fleet, slot) else None
     if rival is None and is_quarantined(fleet, slot):
         turn.emit(fact.NodeUnbarred(slot, BarKind.QUARANTINE, MUSTER, cause))
     elif rival is not None and not is_quarantined(fleet, slot):

@@ -47,6 +47,7 @@ def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:
     job = _find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
+    _drop_claim(turn, job, item.cause)
     if job.spec.array:
         _cancel_array(turn, job, item.cause)
     elif isinstance(job.phase, Queued):
@@ -62,6 +63,7 @@ def on_hold_job(turn: Turn, item: event.HoldJob) -> Done | Refused:
     job = _find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
+    _drop_claim(turn, job, item.cause)
     if not job.held:
         turn.emit(fact.JobHeld(job.id, item.cause))
     return Done(job.id)
@@ -89,6 +91,12 @@ def on_requeue_job(turn: Turn, item: event.RequeueJob) -> Done | Refused:
         turn.emit(fact.StopAsked(job.id, Why.REQUEUE, cause=item.cause))
         turn.stop(job, job.epoch, 0, job.spec.gang)
     return Done(job.id)
+
+
+def _drop_claim(turn: Turn, job: Job, cause: str) -> None:
+    """Who does not want to start any more gives up its claim."""
+    if job.id in turn.world.claims:
+        turn.emit(fact.ClaimDropped(job.id, cause=cause))
 
 
 def _find_live(turn: Turn, number: int) -> Job | Refused:

@@ -1,5 +1,5 @@
-"""What time alone brings about: a run past its limit is told to stop, a bar ends, a budget's next period begins, jobs
-long over retire to history."""
+"""What time alone brings about: a run past its limit is told to stop, a bar ends, a claim is given up, a budget's next
+period begins, jobs long over retire to history."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ def fire_timers(turn: Turn) -> None:
         turn.stop(job, job.epoch, 0, job.spec.gang)
     while (end := world.timers.find_bar(world.fleet.bars)) is not None and end[0] <= now:
         turn.emit(fact.NodeUnbarred(*end[1:], cause="until"))
+    for number in sorted(world.claims):
+        if world.claims[number].until <= now:
+            turn.emit(fact.ClaimDropped(number, cause="until"))
     for account in world.budgets.due(now):
         budget = account.budget
         turned = fact.BudgetTurned(account.tenant, budget.unit, budget.soft, budget.starts_at(now), cause="period")
@@ -41,6 +44,7 @@ def find_wake(world: World) -> int | None:
     turns_at = world.budgets.find_turn()
     instants = [] if turns_at is None else [turns_at]
     instants += [first[0] for first in (limit, bar) if first is not None]
+    instants += [claim.until for claim in world.claims.values()]
     if ended is not None:
         instants.append(retires_at(ended[0]))
     return min(instants, default=None)

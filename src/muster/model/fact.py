@@ -217,6 +217,25 @@ class JobReleased(Record, frozen=True, tag="job_released.1"):
     cause: str = ""
 
 
+class Claimed(Record, frozen=True, tag="claimed.1"):
+    """A waiting job is to have these places once they are free, and nobody else: `tasks[i]` of its tasks on `slots[i]`
+    with those devices. The claim is given up at the instant `until`."""
+
+    job: int
+    slots: list[int]
+    tasks: list[int]
+    devices: list[int]
+    until: int
+    cause: str = ""
+
+
+class ClaimDropped(Record, frozen=True, tag="claim_dropped.1"):
+    """A job's claim is over: it is served, or given up."""
+
+    job: int
+    cause: str = ""
+
+
 class TasksPlaced(Record, frozen=True, tag="tasks_placed.1"):
     """Tasks of an array, from `first` on, got places: `counts[i]` of them on `slots[i]`, with those devices."""
 
@@ -288,6 +307,8 @@ Fact: TypeAlias = (
     | Requeued
     | JobHeld
     | JobReleased
+    | Claimed
+    | ClaimDropped
     | TasksPlaced
     | TasksMoved
     | TasksEnded

@@ -46,6 +46,12 @@ class Why(enum.StrEnum):
     DRAIN = "drain"
     REQUEUE = "requeue"
     DEPENDENCY = "dependency"
+    PREEMPT = "preempt"
+    RECLAIM = "reclaim"
+
+
+TAKEN = (Why.PREEMPT, Why.RECLAIM)
+"""Stopped for somebody else's sake."""
 
 
 class Queued(Record, frozen=True, tag="queued"):

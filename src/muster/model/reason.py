@@ -61,6 +61,7 @@ class Code(enum.StrEnum):
     WAITS_FOR_OTHERS = "M215"
     MAY_BE_LATE = "M216"
     IS_LATE = "M217"
+    CLAIMED = "M209"
     JOURNAL_NEWER = "M301"
     JOURNAL_DAMAGED = "M302"
     ALREADY_SERVED = "M303"

@@ -94,6 +94,11 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         """How many tasks the job has in all."""
         return self.array or self.gang
 
+    @property
+    def is_varied(self) -> bool:
+        """Whether tier or priority tell it from a plain job."""
+        return self.priority != 0 or self.tier != STANDARD
+
 
 def is_name(text: str) -> bool:
     """Whether `text` may name a tenant, a node or a job."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.record import Record
-from muster.units import DAY_MS, HOUR_MS
+from muster.units import DAY_MS, HOUR_MS, Limit
 
 TIERS_MAX: Final = 64
 RANK_MAX: Final = 1_000_000
@@ -22,12 +22,17 @@ class Tier(Record, frozen=True):
     """A class of service: a lower rank goes first; of two with one rank, the name that sorts first.
 
     Whoever has waited for `longest_wait_ms` is due, and goes first among the jobs of its tenant in this tier. The first
-    `shadows` of those who are due and find no room keep later ones from delaying them.
+    `shadows` of those who are due and find no room keep later ones from delaying them. What runs inside its guarantee
+    is not stopped for others before `min_run_ms`, nor more than `evictions_max` times in a day. An `emergency` tier
+    takes from whatever tier is below it, whoever owns what.
     """
 
     rank: int
     longest_wait_ms: int
     shadows: int = 1
+    min_run_ms: int = 0
+    evictions_max: Limit = None
+    emergency: bool = False
 
 
 TIERS: Final = {

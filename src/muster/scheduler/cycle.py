@@ -1,5 +1,6 @@
 """The cycle: what starts now. It reads like a table of contents and costs what changed, not what exists.
 
+    0  claims    what was freed for somebody is theirs: see `muster.scheduler.claims`
     1  order     whose turn it is among the shapes that are worth a try: see `muster.scheduler.order`
     2  fit       a shape that does not fit sleeps; what could run behind it is not held up
     3  quota     a line that has no room where it stands as its band says moves to the next one, and somebody else's
@@ -19,6 +20,7 @@ from typing import Final
 from muster.model.fact import Fact
 from muster.model.job import Job
 from muster.model.phase import Lease
+from muster.scheduler.claims import drop_outlived, serve_claims
 from muster.scheduler.fit import count_room, find_gang, find_tasks
 from muster.scheduler.order import Round
 from muster.scheduler.shadows import Shadow, Shadows, are_due
@@ -41,6 +43,7 @@ def run_cycle(world: World, now: int, cause: str, seen: list[Shadow] | None = No
     world.fleet.mix = () if world.mix is None else world.mix.steps()
     turns = Round(world, now)
     with Draft(world, now) as draft:
+        served = serve_claims(world, draft, now, cause) if world.claims else []
         if are_due(world, now):
             with Shadows(world, now, turns) as shadows:
                 _start_all(world, turns, draft, cause, shadows)
@@ -48,7 +51,8 @@ def run_cycle(world: World, now: int, cause: str, seen: list[Shadow] | None = No
                     seen += shadows.all()
         else:
             _start_all(world, turns, draft, cause)
-        return draft.commit(cause)
+        facts = [*served, *draft.commit(cause)]
+    return [*facts, *drop_outlived(world, now)] if world.claims else facts
 
 
 def _start_all(world: World, turns: Round, draft: Draft, cause: str, shadows: Shadows | None = None) -> None:

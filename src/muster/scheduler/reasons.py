@@ -14,6 +14,7 @@ from muster.model.phase import TERMINAL, Running, Stopping
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
+from muster.scheduler.claims import count_leavers
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
 from muster.scheduler.masks import keys_of
@@ -46,6 +47,11 @@ def explain(world: World, job: Job) -> Waiting | None:
     """Why a job, or part of an array, waits; None if nothing of it does."""
     if job.held and world.is_waiting(job):
         return Waiting(Reason(Code.HELD, "job", needed=job.id), 0, [], Resources())
+    claim = world.claims.get(job.id)
+    if claim is not None:
+        leavers = count_leavers(world, claim, world.now)
+        reason = Reason(Code.CLAIMED, "jobs", needed=leavers, available=claim.until)
+        return Waiting(reason, 0, [], Resources())
     if job.waits:
         return Waiting(_others_reason(job), 0, [], Resources())
     position = find_position(world, job)

@@ -13,6 +13,8 @@ from muster.kernel.kernel import Kernel, Outcome
 from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
+from muster.model.phase import TAKEN
+from muster.scheduler.claims import Outlook
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import widest_room
 from muster.scheduler.shadows import Shadow
@@ -114,11 +116,19 @@ def shadows_in(before: World, outcome: Outcome) -> list[Shadow]:
     """The shadows of the cycle that ended a batch: that cycle again, on what the batch made of the world before it."""
     seen: list[Shadow] = []
     for item in outcome.facts:
-        if not (isinstance(item, fact.Placed | fact.TasksPlaced) and item.cause.startswith("cycle ")):
+        if isinstance(item, fact.Claimed) or (isinstance(item, fact.StopAsked) and item.why in TAKEN):
+            break  # whose places are taken is decided after the cycle
+        if not _is_of_cycle(item):
             apply(before, item, outcome.at)
     before.budgets.now = outcome.at
     run_cycle(before, outcome.at, "", seen)
     return seen
+
+
+def _is_of_cycle(item: fact.Fact) -> bool:
+    if isinstance(item, fact.ClaimDropped):
+        return item.cause in [outlook.value for outlook in Outlook]
+    return isinstance(item, fact.Placed | fact.TasksPlaced) and item.cause.startswith("cycle ")
 
 
 def check_nobody_overslept(world: World) -> None:

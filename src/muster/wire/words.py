@@ -146,6 +146,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "waiting for {available} other jobs: {detail}",
         "wait, or see why the first of them does: `muster why {needed}`",
     ),
+    Code.CLAIMED: Words(
+        "waiting for its places: {needed} jobs are being stopped for it (claim until {limit})",
+        "wait: it starts as soon as they are gone",
+    ),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
         "the {subject} was written by a newer Muster ({detail})", "upgrade this Muster; the file was not touched"
@@ -209,6 +213,7 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.DUE_ALREADY: _show_due,
     Code.MAY_BE_LATE: _show_due,
     Code.IS_LATE: _show_due,
+    Code.CLAIMED: _show_due,
 }
 """Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it, or instants."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from muster.model import fact
+from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.node import NO_LACK
@@ -135,6 +136,7 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     if world.mix is not None:
         world.mix.add(spec, 1)
     world.next_job = item.job + 1
+    world.varied += spec.is_varied
     world.accepted += 1
     world.enqueue(job)
 
@@ -197,6 +199,15 @@ def _job_held(world: World, item: fact.JobHeld, at: int) -> None:  # noqa: ARG00
 
 def _job_released(world: World, item: fact.JobReleased, at: int) -> None:  # noqa: ARG001 - one signature
     world.set_held(world.jobs[item.job], held=False)
+
+
+def _claimed(world: World, item: fact.Claimed, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
+    world.claim(item.job, Claim(leases, item.until))
+
+
+def _claim_dropped(world: World, item: fact.ClaimDropped, at: int) -> None:  # noqa: ARG001 - one signature
+    world.drop_claim(item.job)
 
 
 def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:
@@ -269,6 +280,8 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.Requeued: _requeued,
     fact.JobHeld: _job_held,
     fact.JobReleased: _job_released,
+    fact.Claimed: _claimed,
+    fact.ClaimDropped: _claim_dropped,
     fact.TasksPlaced: _tasks_placed,
     fact.TasksMoved: _tasks_moved,
     fact.TasksEnded: _tasks_ended,

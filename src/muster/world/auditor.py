@@ -7,24 +7,39 @@ decides nothing, and knows the transition table only as a value that it is given
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from muster.model import fact
+from muster.model.claim import Claim
 from muster.model.errors import InvariantError
-from muster.model.job import MUSTER, Bar, BarKind, Job, NodePhase
-from muster.model.node import NO_LACK, Flavor, Traits, flavor_of
-from muster.model.phase import Cancelled, Failed, Queued, Running, Spread, Starting, Stopping, Succeeded, TaskPhase, Why
+from muster.model.job import MUSTER, BarKind, Job, NodePhase
+from muster.model.node import NO_LACK, Flavor, flavor_of
+from muster.model.phase import (
+    TAKEN,
+    Cancelled,
+    Failed,
+    Lease,
+    Queued,
+    Running,
+    Spread,
+    Starting,
+    Stopping,
+    Succeeded,
+    TaskPhase,
+    Why,
+)
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
 from muster.model.tier import TIERS, Tier
-from muster.units import DAY_MS, Limit, Resources
+from muster.units import DAY_MS, Resources
 from muster.world.after_books import AfterBooks
 from muster.world.arena import DEVICE
+from muster.world.books import SPREAD, JobBook, NodeBook
 from muster.world.budget_books import SpendBooks
-from muster.world.invariants import Holding, plain, require, require_same
+from muster.world.claim_books import ClaimBooks
+from muster.world.invariants import plain, require, require_same
 from muster.world.losses import DAYS_KEPT
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
@@ -33,7 +48,6 @@ from muster.world.world import World
 
 Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 
-_SPREAD: Final = -1
 _OVER: Final = frozenset({TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED})
 _PHASE_OF: Final[dict[type, int]] = {
     Queued: TaskPhase.QUEUED,
@@ -43,64 +57,13 @@ _PHASE_OF: Final[dict[type, int]] = {
     Succeeded: TaskPhase.SUCCEEDED,
     Failed: TaskPhase.FAILED,
     Cancelled: TaskPhase.CANCELLED,
-    Spread: _SPREAD,
+    Spread: SPREAD,
 }
 _FINAL: Final = "terminal is final"
 _TABLE: Final = "only moves that the table lists"
 _SENT_BACK: Final = "what is sent back to the queue does not end"
 _HELD: Final = "what is held starts nothing"
 _ALL_OR_NONE: Final = "a gang holds all its places or none"
-
-
-class JobBook:
-    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over; `why` is why its run was last told to stop;
-    `end` is when its run ends at the latest, while it holds anything."""
-
-    __slots__ = (
-        "devices",
-        "end",
-        "epoch",
-        "epochs",
-        "held",
-        "leases",
-        "phase",
-        "phases",
-        "ranks",
-        "slots",
-        "spec",
-        "why",
-    )
-
-    def __init__(self, spec: Spec) -> None:
-        self.spec = spec
-        self.phase: int = _SPREAD if spec.array else TaskPhase.QUEUED
-        self.epoch = 0
-        self.why = Why.EXIT
-        self.end: Limit = None
-        self.held = spec.held
-        self.leases: list[tuple[int, int, int]] = []
-        self.ranks = bytearray()
-        self.phases = bytearray(spec.array)
-        self.epochs = array("i", bytes(4 * spec.array))
-        self.slots = array("i", [NOWHERE]) * spec.array
-        self.devices = array("q", bytes(8 * spec.array))
-
-
-class NodeBook:
-    """What the facts say of one node."""
-
-    __slots__ = ("bars", "capacity", "devices", "held", "lack", "losses", "name", "phase", "traits")
-
-    def __init__(self, name: str, capacity: Resources, traits: Traits, devices: tuple[str, ...]) -> None:
-        self.name = name
-        self.capacity = capacity
-        self.traits = traits
-        self.devices = devices
-        self.lack = NO_LACK
-        self.phase = NodePhase.UP
-        self.bars: dict[tuple[BarKind, str], Bar] = {}
-        self.held = Holding()
-        self.losses: list[tuple[int, int]] = []
 
 
 class Auditor:
@@ -120,6 +83,7 @@ class Auditor:
         self._tiers: dict[str, Tier] = TIERS.copy()
         self._profiles: dict[str, Edition] = PROFILES.copy()
         self._profile_used = DEFAULT_NAME
+        self._claims = ClaimBooks(self._quota)
         self._newest = 0
         self.accepted = 0
         self.retired = 0
@@ -183,6 +147,8 @@ class Auditor:
                 self._lose(node, 2)
             node.capacity, node.traits, node.devices = item.capacity, item.traits, item.devices
             node.phase, node.lack = NodePhase.UP, NO_LACK
+            for number in self._claims.on(item.slot):
+                self._claims.replot(number, self._plots_of(self._claims.claims[number]))
         self._touch(item.slot)
 
     def _node_lacks(self, item: fact.NodeLacks) -> None:
@@ -275,7 +241,7 @@ class Auditor:
             book.phase = item.phase
             self._jobs_touched[item.job] = None
         else:
-            sent_back = book.phase == TaskPhase.STOPPING and book.why in (Why.DRAIN, Why.REQUEUE)
+            sent_back = book.phase == TaskPhase.STOPPING and book.why in (Why.DRAIN, Why.REQUEUE, *TAKEN)
             require(not sent_back, _SENT_BACK, f"job {item.job} ended as {item.phase.name}")
             self._move(item.job, item.phase)
             self._unseat_gang(item.job, book)
@@ -291,6 +257,22 @@ class Auditor:
     def _job_released(self, item: fact.JobReleased) -> None:
         self._book_of(item.job).held = False
         self._jobs_touched[item.job] = None
+
+    def _claimed(self, item: fact.Claimed) -> None:
+        book = self._book_of(item.job)
+        require(not book.held, _HELD, f"job {item.job} claims places")
+        require(item.until > self._at, "a claim has an end to come", f"job {item.job}: {item.until} at {self._at}")
+        claim = Claim(tuple(map(Lease, item.slots, item.tasks, item.devices)), item.until)
+        self._claims.claim(item.job, book.spec, claim, self._plots_of(claim))
+        for slot in item.slots:
+            self._touch(slot)
+
+    def _claim_dropped(self, item: fact.ClaimDropped) -> None:
+        for slot in self._claims.drop(item.job):
+            self._touch(slot)
+
+    def _plots_of(self, claim: Claim) -> list[tuple[Plot, int]]:
+        return [(self._plot(self._nodes[lease.slot]), lease.tasks) for lease in claim.leases]
 
     def _tasks_placed(self, item: fact.TasksPlaced) -> None:
         book = self._book_of(item.job)
@@ -395,6 +377,7 @@ class Auditor:
     def _seat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
         node = self._nodes[slot]
         require(node.phase == NodePhase.UP, "only nodes that are up get work", f"job {number} on {node.name}")
+        self._claims.check_seat(number, slot, devices)
         require(not node.bars, "a barred node gets no work", f"job {number} on {node.name}: {list(node.bars)}")
         exact = devices.bit_count() == (1 if ask.gpu_milli else ask.gpus * tasks)
         require(exact, "a lease has the devices it asked for", f"job {number} on {node.name}: {devices:b}")
@@ -474,15 +457,25 @@ class Auditor:
         used = (world.profile_used, world.fleet.profile)
         wanted = (self._profile_used, self._profiles[self._profile_used].profile)
         require_same(used, wanted, "the fleet is scored by the profile in use")
+        require_same(world.claims, self._claims.claims, "claims are what the facts say")
+        self._check_claimants()
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require_same(here, booked, "accepted jobs are queued, active, over or retired")
         for touched in (self._slots_touched, self._jobs_touched, self._spans_touched):
             touched.clear()
 
+    def _check_claimants(self) -> None:
+        """Whoever has a claim waits for it, and is not held."""
+        for number in self._claims.claims:
+            book = self._jobs.get(number)
+            waits = book is not None and TaskPhase.QUEUED in (book.phase, *book.phases) and not book.held
+            require(waits, "whoever has a claim waits", f"job {number}")
+
     def _compare_slot(self, world: World, slot: int) -> None:
         fleet, node = world.fleet, self._nodes[slot]
-        left, rests = node.held.left_of(node.capacity, node.lack), node.held.rests_of(node.capacity, node.lack)
+        missing = self._claims.missing(slot, node.lack)
+        left, rests = node.held.left_of(node.capacity, missing), node.held.rests_of(node.capacity, missing)
         wanted = (*left, rests, node.phase)
         kept = (*plain(fleet.free(slot)), fleet.devices(slot), fleet.phase[slot])
         require_same(kept, wanted, "free is capacity minus what is held", node.name)
@@ -580,6 +573,8 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.Requeued: Auditor._requeued,
     fact.JobHeld: Auditor._job_held,
     fact.JobReleased: Auditor._job_released,
+    fact.Claimed: Auditor._claimed,
+    fact.ClaimDropped: Auditor._claim_dropped,
     fact.TasksPlaced: Auditor._tasks_placed,
     fact.TasksMoved: Auditor._tasks_moved,
     fact.TasksEnded: Auditor._tasks_ended,

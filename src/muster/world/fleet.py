@@ -38,17 +38,17 @@ _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 class Fleet:
     """Lists by slot. `holders[slot]` counts the tasks that each job has there (replaced, never changed: forks share);
     `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with, and
-    `lacks` what of it is not there now, `losses` how often they failed. `device_ids` are of the nodes that name their
-    devices. `mentioned` are the labels that tell pools apart, `prices` what a flavor costs, `profile` and `mix` how
-    places are weighed. `addresses` follow from names and places.
+    `lacks` what of it is not there now, `losses` how often they failed; `claimed` what of a slot is kept for somebody.
+    `device_ids` are of the nodes that name their devices. `mentioned` are the labels that tell pools apart, `prices`
+    what a flavor costs, `profile` and `mix` how places are weighed. `addresses` follow from names and places.
 
     `asked` is a memory of answers about the present lay-out, for whoever reads the arena; it is dropped with it.
     """
 
     __slots__ = (
         "_arena",
-        "_claimants",
         "_is_stale",
+        "_nodes_with",
         "_shown",
         "_withheld",
         "_words",
@@ -56,6 +56,7 @@ class Fleet:
         "asked",
         "bars",
         "capacities",
+        "claimed",
         "device_ids",
         "holders",
         "lacks",
@@ -82,6 +83,7 @@ class Fleet:
         self.losses = Losses()
         self.phase = array("q")
         self.bars: dict[int, tuple[Bar, ...]] = {}
+        self.claimed: dict[int, Lack] = {}
         self.holders: dict[int, dict[int, int]] = {}
         self.mentioned: frozenset[str] = frozenset()
         self.prices: dict[str, int] = {}
@@ -93,7 +95,7 @@ class Fleet:
         self._words: Words = words_of(self._arena)
         self._is_stale = True
         self._withheld: dict[int, Withheld] = {}
-        self._claimants: dict[str, tuple[int, ...]] | None = None
+        self._nodes_with: dict[str, tuple[int, ...]] | None = None
         self._shown: list[str] | None = None
 
     def __len__(self) -> int:
@@ -181,13 +183,13 @@ class Fleet:
         pairs = zip(ids, leases, strict=True)
         return [tuple(names[bit] for bit in bits_of(lease.devices)) if names else () for names, lease in pairs]
 
-    def claimants(self, device: str) -> tuple[int, ...]:
+    def nodes_with(self, device: str) -> tuple[int, ...]:
         """The nodes that joined with a device of this id, by slot."""
-        if self._claimants is None:
-            self._claimants = {}
+        if self._nodes_with is None:
+            self._nodes_with = {}
             for slot in sorted(self.device_ids):
-                self._claim(slot, self.device_ids[slot])
-        return self._claimants.get(device, ())
+                self._sight(slot, self.device_ids[slot])
+        return self._nodes_with.get(device, ())
 
     def flavor(self, slot: int) -> str:
         """The kind of capacity that a node is."""
@@ -200,6 +202,14 @@ class Fleet:
     def is_open(self, slot: int) -> bool:
         """Whether new work may go to a node: it is up and nobody bars it."""
         return self.phase[slot] == _UP and slot not in self.bars
+
+    def missing(self, slot: int) -> Lack:
+        """What of a node nobody may have even if it is free: what it lacks, and what is claimed."""
+        lack, claimed = self.lacks.get(slot, NO_LACK), self.claimed.get(slot)
+        if claimed is None:
+            return lack
+        here = claimed.devices & ((1 << self.capacities[slot].gpus) - 1)
+        return Lack(lack.devices | here, lack.amount.plus(claimed.amount))
 
     def kinds(self) -> dict[Resources, int]:
         """How many nodes there are of each capacity, whatever their phase."""
@@ -235,7 +245,7 @@ class Fleet:
         self.lacks.pop(slot, None)
         if lack != NO_LACK:
             self.lacks[slot] = lack
-            self._withheld[slot] = withhold(words, slot, lack, NOTHING)
+        self._withhold(words, slot)
         self.asked = Memory(ASKED_MAX)  # what the fleet could hold at best is another question now
 
     def set_phase(self, slot: int, phase: NodePhase) -> None:
@@ -263,6 +273,15 @@ class Fleet:
             del self.bars[slot]
             self._reshelve(slot, was_open=False)
 
+    def set_claimed(self, slot: int, claimed: Lack) -> None:
+        """Say what of a node is claimed: as soon as it is free, nobody else has it."""
+        words = self.words
+        give_back(words, slot, self._withheld.pop(slot, NOTHING))
+        self.claimed.pop(slot, None)
+        if claimed != NO_LACK:
+            self.claimed[slot] = claimed
+        self._withhold(words, slot)
+
     def mention(self, labels: frozenset[str]) -> None:
         """Tell pools apart by these labels too."""
         self.mentioned |= labels
@@ -283,6 +302,19 @@ class Fleet:
         self.profile = profile
         self.asked = Memory(ASKED_MAX)
 
+    def has_room(self, slot: int, ask: Resources, tasks: int, devices: int) -> bool:
+        """Whether `occupy` would find what it takes, on a node that is open."""
+        free, rests = self.free(slot), self.devices(slot)
+        share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE
+        has_devices = all(device < len(rests) and rests[device] >= share for device in bits_of(devices))
+        has_rest = (
+            free.cpu_milli >= ask.cpu_milli * tasks
+            and free.memory_bytes >= ask.memory_bytes * tasks
+            and free.disk_bytes >= ask.disk_bytes * tasks
+            and free.network_mbps >= ask.network_mbps * tasks
+        )
+        return has_devices and has_rest and self.is_open(slot)
+
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
         if devices.bit_count() != _devices_for(ask, tasks) or not self._take(slot, ask, tasks, devices):
@@ -302,8 +334,8 @@ class Fleet:
             self.holders[slot] = {other: count for other, count in here.items() if other != job}
         else:
             del self.holders[slot]
-        if slot in self.lacks:
-            self._withheld[slot] = withhold(self._words, slot, self.lacks[slot], self._withheld[slot])
+        if slot in self.lacks or slot in self.claimed:
+            self._withhold(self._words, slot)
 
     def show(self, slot: int, ask: Resources, tasks: int, devices: int) -> None:
         """Show a node as if tasks were there, or as if they had left (below zero): who holds what does not change, and
@@ -316,7 +348,7 @@ class Fleet:
         twin = Fleet.__new__(Fleet)
         for name in _COPIED:
             setattr(twin, name, getattr(self, name).copy())
-        twin._claimants, twin._shown = None, self._shown
+        twin._nodes_with, twin._shown = None, self._shown
         twin.phase = self.phase[:]
         twin.mentioned, twin.profile, twin.losses = self.mentioned, self.profile, self.losses.fork()
         twin.mix = self.mix
@@ -369,21 +401,27 @@ class Fleet:
             ask.network_mbps * tasks,
         )
 
+    def _withhold(self, words: Words, slot: int) -> None:
+        """Withhold what is missing and free, besides what is withheld already."""
+        missing = self.missing(slot)
+        if missing != NO_LACK:
+            self._withheld[slot] = withhold(words, slot, missing, self._withheld.get(slot, NOTHING))
+
     def _set_devices(self, slot: int, devices: tuple[str, ...]) -> None:
         if self.device_ids.get(slot, ()) == devices:
             return
-        if slot in self.device_ids or self._claimants is None:
-            self._claimants = None
+        if slot in self.device_ids or self._nodes_with is None:
+            self._nodes_with = None
         else:
-            self._claim(slot, devices)
+            self._sight(slot, devices)
         self.device_ids.pop(slot, None)
         if devices:
             self.device_ids[slot] = devices
 
-    def _claim(self, slot: int, devices: tuple[str, ...]) -> None:
-        if self._claimants is not None:
+    def _sight(self, slot: int, devices: tuple[str, ...]) -> None:
+        if self._nodes_with is not None:
             for device in devices:
-                self._claimants[device] = tuple(sorted((*self._claimants.get(device, ()), slot)))
+                self._nodes_with[device] = tuple(sorted((*self._nodes_with.get(device, ()), slot)))
 
     def _append(self, name: str) -> None:
         self.addresses.append("")
@@ -403,9 +441,9 @@ class Fleet:
         before, words = self._arena, write_arena(layout, self.capacities, self.prices)
         for slot in self.holders:
             _copy_free(before, words, slot)
-        for slot, lack in self.lacks.items():
+        for slot in self.lacks | self.claimed:
             if slot not in self.holders:
-                self._withheld[slot] = withhold(words_of(words), slot, lack, NOTHING)
+                self._withheld[slot] = withhold(words_of(words), slot, self.missing(slot), NOTHING)
         for slot in range(len(self)):
             words[words[at.AT_NODES] + at.NODE_ROW * slot + at.OPEN] = self.is_open(slot)
         self.pools, self.asked = layout.pools, Memory(ASKED_MAX)
@@ -424,6 +462,7 @@ _COPIED: Final = (
     "lacks",
     "_withheld",
     "bars",
+    "claimed",
     "holders",
     "prices",
 )

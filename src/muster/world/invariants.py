@@ -22,14 +22,15 @@ from muster.units import INSTANT_MAX, Resources
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
-from muster.world.claims import claims_of, is_quarantined
 from muster.world.ledger import Account
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
+from muster.world.runs import class_of
+from muster.world.sightings import devices_of, is_quarantined
 from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import BarEnd
 from muster.world.tour import Tour
-from muster.world.world import World
+from muster.world.world import World, slots_of
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -165,7 +166,7 @@ def _check_slot(world: World, slot: int, name: str, held: Holding) -> None:
     fleet, capacity = world.fleet, world.fleet.capacities[slot]
     fits = all(device < capacity.gpus for device in held.devices) and min(held.left_of(capacity)) >= 0
     require(fits, "allocations fit their node", f"{name} holds {held.amounts} of {capacity}")
-    lack = fleet.lacks.get(slot, NO_LACK)
+    lack = fleet.missing(slot)
     left, rests = held.left_of(capacity, lack), held.rests_of(capacity, lack)
     wanted = (sum(1 << device for device, rest in enumerate(rests) if rest == DEVICE), *left, rests)
     kept = (fleet.read(FREE_MASK, slot), *plain(fleet.free(slot)), fleet.devices(slot))
@@ -225,7 +226,7 @@ def leases_of(world: World) -> Iterator[tuple[Job, int, int, int]]:
 def _check_ledger(world: World) -> None:
     """At every node of the tree, and in every scope."""
     used: dict[Account, int] = {}
-    for job, slot, tasks, _ in leases_of(world):
+    for job, slot, tasks in _counted(world):
         site = world.site_of(slot)
         gpus, cpu, memory = site.amounts(job.spec.ask, tasks)
         amounts = {CPU: cpu, MEMORY: memory} | ({} if site.family in NOT_DEVICES else {site.family: gpus})
@@ -236,6 +237,15 @@ def _check_ledger(world: World) -> None:
     wanted = {account: amount for account, amount in used.items() if amount}
     kept = world.ledger.holdings()
     require(kept == wanted, "the ledger is the sum of the leases", _first_change(kept, wanted))
+
+
+def _counted(world: World) -> Iterator[tuple[Job, int, int]]:
+    """Every (job, slot, tasks) that the quota counts: what is held, and what is claimed."""
+    for job, slot, tasks, _ in leases_of(world):
+        yield job, slot, tasks
+    for number, claim in world.claims.items():
+        for lease in claim.leases:
+            yield world.jobs[number], lease.slot, lease.tasks
 
 
 def _check_budgets(world: World) -> None:
@@ -302,7 +312,7 @@ def _check_devices(world: World) -> None:
     fleet = world.fleet
     owners: dict[str, int] = {}
     for slot in range(len(fleet)):
-        for device in () if is_quarantined(fleet, slot) else claims_of(fleet, slot):
+        for device in () if is_quarantined(fleet, slot) else devices_of(fleet, slot):
             other = owners.setdefault(device, slot)
             where = f"{device}: {fleet.addresses[other]} and {fleet.addresses[slot]}"
             require(other == slot, "no device is in two nodes", where)
@@ -498,6 +508,31 @@ def _check_walk(world: World, twin: World) -> None:
             require(met == wanted, "the walk goes by the shares", f"met {met}, wanted {wanted}")
 
 
+def _check_claims(world: World) -> None:
+    """Whoever has a claim waits for all of a gang's places, and what it claims is kept from everybody else."""
+    claimed: dict[int, Lack] = {}
+    for number, claim in world.claims.items():
+        job = world.jobs.get(number)
+        waits = job is not None and _waits(world, job)
+        require(waits, "whoever has a claim waits", f"job {number}")
+        width = sum(lease.tasks for lease in claim.leases)
+        require(job is not None and width == job.spec.gang, "a claim is for all of a gang", f"job {number}: {width}")
+        claimed |= {slot: world.claimed_on(slot) for slot in slots_of(claim)}
+    require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))
+    overdue = [number for number, claim in world.claims.items() if claim.until <= world.now]
+    require(not overdue, "no claim stands past its time", f"at {world.now}: jobs {overdue[:5]}")
+
+
+def _check_runs(world: World) -> None:
+    """Who holds places is who has leases; and it is known how many are not plain."""
+    holders = {job.id: class_of(job) for job, _, _, _ in leases_of(world)}
+    if world.runs is not None:
+        kept = {number: key for key, jobs in world.runs.by_class.items() for number in jobs}
+        require(kept == holders, "runs are those who hold places", _first_change(kept, holders))
+    varied = sum(job.spec.is_varied for job in world.jobs.values())
+    require(world.varied == varied, "it is known how many jobs are varied", f"kept {world.varied}, wanted {varied}")
+
+
 def _check_keys(world: World) -> None:
     wanted = {(job.spec.tenant, job.key): job.id for job in world.jobs.values() if job.key}
     require(world.keys == wanted, "a key names one live job", _first_change(world.keys, wanted))
@@ -541,5 +576,7 @@ LAWS: Final = (
     _check_bar_ends,
     _check_ends,
     _check_keys,
+    _check_claims,
+    _check_runs,
     _check_usage,
 )

@@ -175,6 +175,7 @@ class Quotas:
         "_checks",
         "_funds",
         "_has_keepers",
+        "_has_owners",
         "_is_flat",
         "_is_known",
         "_ledger",
@@ -191,6 +192,7 @@ class Quotas:
         self._checks: list[dict[str, tuple[Check, ...]]] = []
         self._is_known = False
         self._has_keepers = False
+        self._has_owners = False
         self._is_flat = True
         self._asked = Memory(ANSWERS_MAX)
 
@@ -262,6 +264,12 @@ class Quotas:
         if not self._is_known:
             self._measure(self._funds.values())
         return self._funds
+
+    def has_owners(self) -> bool:
+        """Whether anybody is guaranteed anything, so that something may be borrowed."""
+        if not self._is_known:
+            self.funds()
+        return self._has_owners
 
     def recall(self, key: object) -> object:
         """An answer that was kept, and holds for tree and nodes as they are."""
@@ -379,6 +387,7 @@ class Quotas:
         for fund in funds.values():
             self._add_shares(fund, fund.root, children)
         self._has_keepers = any(fund.has_keepers for fund in funds.values())
+        self._has_owners = any(fund.root.children for fund in funds.values())
         self._is_flat = all(one.parent == ROOT for one in self._tenants.values())
         return {key: funds[key] for key in sorted(funds)}
 

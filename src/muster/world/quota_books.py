@@ -114,6 +114,10 @@ class QuotaBooks:
         """Tasks give back what they held."""
         self._book(spec.tenant, _sum(spec, places), -1)
 
+    def claim(self, spec: Spec, places: Sequence[tuple[Plot, int]], sign: int) -> None:
+        """Places are claimed (1) or not any more (-1): they count as held, and nothing is asked."""
+        self._book(spec.tenant, _sum(spec, places), sign)
+
     def compare(self, ledger: Ledger) -> None:
         """Whether the ledger says the same of all that was touched."""
         for account in self._touched:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from muster.model.claim import Claim
 from muster.model.errors import InvariantError, StoreError
 from muster.model.job import Bar, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
@@ -103,6 +104,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     uses: list[UseColumns] = []
     profiles: dict[str, Edition] = {}
     profile_used: str | None = None
+    claims: list[tuple[int, Claim]] = []
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -153,6 +155,7 @@ def snapshot(world: World) -> bytes:
             profiles={name: each for name, each in world.profiles.items() if PROFILES.get(name) != each},
             profile_used=None if world.profile_used == DEFAULT_NAME else world.profile_used,
             uses=[_use_columns(*book) for book in world.usage.books(world.now)],
+            claims=sorted(world.claims.items()),
         )
     )
 
@@ -195,6 +198,8 @@ def _rebuild(content: Snapshot) -> World:
         elif job.id in ranks:
             world.ranks[job.id] = bytearray(ranks[job.id])
     _restore_closings(world, content.nodes)
+    for number, claim in content.claims:
+        world.claim(number, claim)
     _restore_spending(world, content.spending)
     world.recount_mix()
     return world
@@ -276,6 +281,7 @@ def _sparse_column(capacities: Sequence[Resources], field: str) -> bytes:
 
 def _restore_job(world: World, job: Job) -> None:
     world.put(job)
+    world.varied += job.spec.is_varied
     if job.key:
         world.keys[(job.spec.tenant, job.key)] = job.id
     if isinstance(job.phase, Queued):

@@ -52,6 +52,11 @@ class Tasks:
         """How many tasks are not over."""
         return sum(self.counts[phase] for phase in LIVE)
 
+    @property
+    def holding(self) -> int:
+        """How many tasks hold a place."""
+        return sum(self.counts[phase] for phase in HOLDING)
+
     def find_queued(self, most: int) -> tuple[int, int] | None:
         """The first run of waiting tasks with one epoch, at most `most` long."""
         first = self.phase.find(TaskPhase.QUEUED, self.search_from)

@@ -13,6 +13,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from muster.model.claim import Claim
 from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, TaskPhase
@@ -23,12 +24,13 @@ from muster.model.tier import TIERS, Tier
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
-from muster.world.fleet import Fleet
+from muster.world.fleet import Fleet, FreeVector
 from muster.world.ledger import Ledger
 from muster.world.mix import Mix
 from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
+from muster.world.runs import Runs
 from muster.world.sites import Site, Sites
 from muster.world.tasks import Tasks
 from muster.world.timers import Timers
@@ -45,6 +47,7 @@ class World:
         "accepted",
         "arrays",
         "budgets",
+        "claims",
         "ends",
         "flavors",
         "fleet",
@@ -60,6 +63,7 @@ class World:
         "quotas",
         "ranks",
         "retired",
+        "runs",
         "seq",
         "sites",
         "successors",
@@ -67,6 +71,7 @@ class World:
         "tiers",
         "timers",
         "usage",
+        "varied",
         "walk",
     )
 
@@ -86,6 +91,9 @@ class World:
         self.jobs: dict[int, Job] = {}
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
+        self.claims: dict[int, Claim] = {}
+        self.runs: Runs | None = None
+        self.varied = 0
         self.keys: dict[tuple[str, str], int] = {}
         self.tiers: dict[str, Tier] = TIERS.copy()
         self.profiles: dict[str, Edition] = PROFILES.copy()
@@ -111,6 +119,8 @@ class World:
         self.dequeue(job)
         if spec.gang > 1:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
+        if self.runs is not None:
+            self.runs.add(job)
         phase = Starting(at, run)  # spelled out, for `replace` takes twice the time
         self.jobs[job.id] = Job(job.id, spec, job.accepted_at, phase, run.epoch, job.failures, job.key, job.held)
 
@@ -128,6 +138,8 @@ class World:
             if end is not None:
                 self.ends.remove(job.id)
             self.ranks.pop(job.id, None)
+            if self.runs is not None:
+                self.runs.remove(job)
         else:
             self.dequeue(job)
         self.put(after)
@@ -151,6 +163,8 @@ class World:
         if self.budgets.accounts:
             self._spend(job, leases, 1)
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
+        if self.runs is not None:
+            self.runs.add(job)
         if not tasks.counts[TaskPhase.QUEUED]:
             self.dequeue(job)
 
@@ -171,6 +185,8 @@ class World:
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
             self.enqueue(job)
         tasks.set_phase(first, count, after)
+        if self.runs is not None and not tasks.holding:
+            self.runs.remove(job)
 
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`."""
@@ -218,6 +234,42 @@ class World:
             return bool(self.arrays[job.id].counts[TaskPhase.QUEUED])
         return isinstance(job.phase, Queued)
 
+    def claim(self, job: int, claim: Claim) -> None:
+        """Keep places for a job that waits: nobody else gets anything there, and the quota counts them as held.
+        It replaces the claim it had."""
+        if job in self.claims:
+            self.drop_claim(job)
+        self.claims[job] = claim
+        self.charge_claim(job, 1)
+        for slot in slots_of(claim):
+            self.fleet.set_claimed(slot, self.claimed_on(slot))
+
+    def drop_claim(self, job: int) -> None:
+        """Keep them no longer: what is free there is anybody's."""
+        self.charge_claim(job, -1)
+        self._wake_kin(self.jobs[job].spec.tenant)
+        for slot in slots_of(self.claims.pop(job)):
+            self.fleet.set_claimed(slot, self.claimed_on(slot))
+            vector = self.fleet.find_free(slot)
+            if vector is not None:
+                self._wake_for_room(slot, vector)
+
+    def claimed_on(self, slot: int, but: int = 0) -> Lack:
+        """What of a node is claimed by anybody, or by anybody but one job."""
+        devices, amount = 0, Resources()
+        for job, claim in self.claims.items():
+            for lease in claim.leases if job != but else ():
+                if lease.slot == slot:
+                    devices |= lease.devices
+                    amount = amount.plus(self.jobs[job].spec.ask.times(lease.tasks))
+        return Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
+
+    def charge_claim(self, job: int, sign: int) -> None:
+        """Count what a job claims as held (1), or not (-1)."""
+        spec = self.jobs[job].spec
+        for site, tasks in self.sites.spread(self.claims[job].leases):
+            self.ledger.charge(spec.tenant, site, spec.ask, sign * tasks)
+
     def set_tier(self, name: str, tier: Tier) -> None:
         """Say what a tier is; whoever waits in it stands where its rank says."""
         self.tiers[name] = tier
@@ -245,8 +297,13 @@ class World:
         """A node joins, or an idle one changed: everybody is worth a try."""
         if slot < len(self.sites.by_slot):
             self.sites.count(self.fleet, slot, -1)
+        claims = [job for job, claim in self.claims.items() if slot in slots_of(claim)]
+        for job in claims:
+            self.charge_claim(job, -1)
         self.fleet.join(slot, name, capacity, traits, devices)
         self.sites.settle(self.fleet, slot, self.flavor_of(slot))
+        for job in claims:
+            self.charge_claim(job, 1)
         self._count_on(slot)
         self.queue.wake_all()
 
@@ -319,6 +376,14 @@ class World:
         self.budgets.turn(account, since)
         self.wake_outside()
 
+    def know_runs(self) -> Runs:
+        """Who holds places; from the first question on it is kept."""
+        if self.runs is None:
+            arrays = (self.jobs[number] for number, tasks in self.arrays.items() if tasks.holding)
+            gangs = (job for job in self.jobs.values() if isinstance(job.phase, ACTIVE))
+            self.runs = Runs((*gangs, *arrays))
+        return self.runs
+
     def put(self, job: Job) -> None:
         """Replace a job's record and note what its phase implies for the timers."""
         self.jobs[job.id] = job
@@ -334,6 +399,7 @@ class World:
     def forget(self, job: Job) -> None:
         """Drop a job that is over."""
         del self.jobs[job.id]
+        self.varied -= job.spec.is_varied
         self.arrays.pop(job.id, None)
         if job.key:
             self.keys.pop((job.spec.tenant, job.key), None)
@@ -389,12 +455,13 @@ class World:
     def fork(self) -> World:
         """An independent copy, for what-if; it never leaves the process."""
         twin = self.fork_places()
-        twin.accepted, twin.retired = self.accepted, self.retired
+        twin.accepted, twin.retired, twin.varied = self.accepted, self.retired, self.varied
         twin.jobs, twin.keys = self.jobs.copy(), self.keys.copy()
         twin.queue, twin.timers, twin.ends = self.queue.fork(twin.walk), self.timers.fork(), self.ends.fork()
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
+        twin.claims = self.claims.copy()
         return twin
 
     def fork_places(self) -> World:
@@ -425,9 +492,13 @@ class World:
         ask = job.spec.ask
         self.fleet.vacate(slot, job.id, ask, tasks, devices)
         vector = self.fleet.find_free(slot)
-        if vector is None:
+        if vector is not None:
+            self._wake_for_room(slot, vector)
+        else:
             self.sites.give_back(slot, ask, tasks)
-            return
+
+    def _wake_for_room(self, slot: int, vector: FreeVector) -> None:
+        """Something came free: whoever fits there, or would stand better there, is worth a try."""
         self.queue.wake_for_room(slot, vector)
         if self.queue.outside and len(self.sites.all) > 1:
             self._wake_on_site(self.sites.by_slot[slot])
@@ -444,8 +515,12 @@ class World:
             self.ledger.refund(tenant, site, ask, tasks)
             self.usage.hold(tenant, site, ask, -tasks, at, end)
         self.walk.touched[tenant] = None
+        self._wake_kin(tenant)
+
+    def _wake_kin(self, tenant: str) -> None:
+        """A tenant holds less: whoever shares its lines may stand better."""
         if self.queue.outside:
-            for name in self.quotas.find_kin(spec.tenant, self.queue.outside):
+            for name in self.quotas.find_kin(tenant, self.queue.outside):
                 self.wake_tenant(name)
 
     def _spend(self, job: Job, leases: Sequence[Lease], sign: int) -> None:
@@ -481,3 +556,8 @@ class World:
         self.sites.count(self.fleet, slot, 1)
         self.quotas.forget_nodes()
         self.wake_outside()
+
+
+def slots_of(claim: Claim) -> list[int]:
+    """The slots that a claim closes, each once."""
+    return list(dict.fromkeys(lease.slot for lease in claim.leases))

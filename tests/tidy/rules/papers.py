@@ -103,6 +103,7 @@ TESTED_ROOMS: Final = (
     "wire",
     "world",
     "lifecycle",
+    "policy",
     "scheduler",
     "kernel",
     "stores",

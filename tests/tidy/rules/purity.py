@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 
 from rules.tree import Violation, imported_names, nodes_of, parse, room_of
 
-PURE_ROOMS: Final = frozenset({"units", "model", "wire", "world", "lifecycle", "scheduler", "kernel"})
-EXACT_ROOMS: Final = frozenset({"units", "world", "lifecycle", "scheduler", "kernel"})
+PURE_ROOMS: Final = frozenset({"units", "model", "wire", "world", "lifecycle", "policy", "scheduler", "kernel"})
+EXACT_ROOMS: Final = frozenset({"units", "world", "lifecycle", "policy", "scheduler", "kernel"})
 _OUTSIDE: Final = """
 time random os sys logging socket threading asyncio subprocess pathlib datetime
 secrets uuid signal select multiprocessing sqlite3

@@ -13,7 +13,7 @@ LAYERS: Final = (
     ("model",),
     ("wire",),
     ("world",),
-    ("lifecycle",),
+    ("lifecycle", "policy"),
     ("scheduler",),
     ("kernel",),
     ("ports",),

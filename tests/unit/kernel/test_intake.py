@@ -14,8 +14,8 @@ from muster.model.phase import Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.testing.rig import Rig
 from muster.units import Resources
-from muster.world.claims import is_quarantined
 from muster.world.invariants import check_world
+from muster.world.sightings import is_quarantined
 from muster.world.snapshot import digest, restore, snapshot
 
 NODE = Resources(4, 64_000, 2**38)

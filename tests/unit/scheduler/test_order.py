@@ -102,7 +102,7 @@ def test_an_infeasible_or_over_quota_head_never_blocks_another_pool_or_tenant() 
     """A gang that does not fit and jobs over their quota, both with the smallest shares and in the best tier."""
     rig = Rig(nodes=2, gpus=8)
     rig.tenant("poor", gpus=8)
-    rig.submit(8, tenant="poor")
+    rig.submit(8, tenant="poor", evictable=False)
     rig.submit(4, tenant="busy")
     parked = [rig.submit(1, tenant="poor", tier="critical") for _ in range(3)]
     gang = rig.submit(8, gang=2, tenant="large", tier="critical", priority=1000)

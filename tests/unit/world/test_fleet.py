@@ -6,7 +6,7 @@ import pytest
 
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, NodePhase
-from muster.model.node import DEVICES_MAX, Traits
+from muster.model.node import DEVICES_MAX, Lack, Traits
 from muster.units import Resources
 from muster.world.fleet import Fleet, FreeVector
 
@@ -187,3 +187,14 @@ def test_nodes_that_differ_in_a_mentioned_label_are_two_pools_and_nobody_moves()
     fleet.mention(frozenset({"zone"}))
     assert found(fleet)[1] == (2, 3000, 300)
     assert [dict(pool.labels) for pool in fleet.pools] == [{"zone": "a"}, {"zone": "b"}]
+
+
+def test_what_is_lacking_and_claimed_is_kept_back_once_when_the_fleet_is_laid_out_anew() -> None:
+    fleet = Fleet()
+    fleet.join(0, "n0", Resources(4, 8000, 80))
+    fleet.set_lack(0, Lack(0b0001, Resources(1, 1000, 0)))
+    fleet.set_claimed(0, Lack(0b0010, Resources(0, 2000, 0)))
+    free = fleet.find_free(0)
+    fleet.mention(frozenset({"zone"}))
+    assert fleet.find_free(0) == free
+    assert fleet.find_index_fault() is None

@@ -1,7 +1,7 @@
-"""Claims: which devices a node says are its own, and who else does. Derived from reports; nothing is decided here.
+"""Sightings: which devices a node says are its own, and who else does. Derived from reports; nothing is decided here.
 
-A node claims the devices that it joined with and does not lack. One that is gone claims nothing, and one that is in
-quarantine for its claims takes nothing from anybody.
+A node has the devices that it joined with and does not lack. One that is gone has none, and one that is in quarantine
+for them takes nothing from anybody.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from muster.model.job import MUSTER, BarKind, NodePhase
 from muster.world.fleet import Fleet
 
 
-def claims_of(fleet: Fleet, slot: int) -> list[str]:
-    """The devices that a node claims, in the order of their numbers."""
+def devices_of(fleet: Fleet, slot: int) -> list[str]:
+    """The devices that a node says it has, in the order of their numbers."""
     ids = fleet.device_ids.get(slot)
     if ids is None or fleet.phase[slot] == NodePhase.GONE:
         return []
@@ -22,9 +22,9 @@ def claims_of(fleet: Fleet, slot: int) -> list[str]:
 
 def find_rival(fleet: Fleet, slot: int) -> tuple[str, int] | None:
     """The first device of a node that another one has, and that node's slot."""
-    for device in claims_of(fleet, slot):
-        for other in fleet.claimants(device):
-            if other != slot and not is_quarantined(fleet, other) and device in claims_of(fleet, other):
+    for device in devices_of(fleet, slot):
+        for other in fleet.nodes_with(device):
+            if other != slot and not is_quarantined(fleet, other) and device in devices_of(fleet, other):
                 return device, other
     return None
 

@@ -1,0 +1,1 @@
+"""Small judgements over values: who may take what from whom."""

@@ -1,0 +1,119 @@
+"""claims: who gets the places that were freed for it. Served before anybody else is asked.
+
+A claim is served when all its places are free: the job is placed there and nowhere else. One that cannot be served any
+more (its node is gone or barred, the quota has no room, nobody leaves who is in the way) is given up, and the job waits
+like everybody. It decides nothing about whose places they were.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import Final
+
+from muster.model import fact
+from muster.model.claim import Claim
+from muster.model.job import Job
+from muster.model.phase import Lease
+from muster.scheduler.stage import is_leaving, leaving
+from muster.world.apply import apply
+from muster.world.draft import Draft
+from muster.world.quota import Standing
+from muster.world.world import World, slots_of
+
+SERVED: Final = "served"
+
+
+class Outlook(enum.Enum):
+    """What is to be done about a claim."""
+
+    READY = SERVED
+    WAITS = ""
+    NODE_CLOSED = "a node of it is closed"
+    NO_QUOTA = "no quota is left for it"
+    BLOCKED = "what holds its place stays"
+    STARTED = "the job started elsewhere"
+
+
+def serve_claims(world: World, draft: Draft, now: int, cause: str) -> list[fact.Fact]:
+    """Serve whoever can be served, and give up what never will; the facts that come before those of the draft."""
+    dropped: list[fact.Fact] = []
+    for number in sorted(world.claims):
+        claim, job = world.claims[number], world.jobs[number]
+        outlook = look_at(world, job, claim, now)
+        if outlook != Outlook.WAITS:
+            dropped += _drop(world, number, outlook, now)
+        if outlook == Outlook.READY:
+            _place(world, draft, job, claim, cause)
+    return dropped
+
+
+def drop_outlived(world: World, now: int) -> list[fact.Fact]:
+    """Give up the claims of those who found a place elsewhere."""
+    outlived = [number for number in sorted(world.claims) if not world.is_waiting(world.jobs[number])]
+    return [item for number in outlived for item in _drop(world, number, Outlook.STARTED, now)]
+
+
+def has_ready(world: World, now: int) -> bool:
+    """Whether any claim could be served, or has to be given up, right now."""
+    claims = world.claims.items()
+    return any(look_at(world, world.jobs[number], claim, now) != Outlook.WAITS for number, claim in claims)
+
+
+def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
+    """How a claim stands."""
+    if not all(world.fleet.is_open(slot) for slot in slots_of(claim)):
+        return Outlook.NODE_CLOSED
+    if not all(_has_place(world, job, lease) for lease in claim.leases):
+        return Outlook.WAITS if any(_leavers(world, claim, now)) else Outlook.BLOCKED
+    world.charge_claim(job.id, -1)  # it need not stand beside itself
+    has_quota = _has_quota(world, job, claim)
+    world.charge_claim(job.id, 1)
+    if has_quota:
+        return Outlook.READY
+    return Outlook.NO_QUOTA if next(leaving(world, now), None) is None else Outlook.WAITS
+
+
+def count_leavers(world: World, claim: Claim, now: int) -> int:
+    """How many are about to be gone from the nodes of a claim."""
+    return len(dict.fromkeys(_leavers(world, claim, now)))
+
+
+def _leavers(world: World, claim: Claim, now: int) -> Iterator[int]:
+    """Who sits on the nodes of a claim and is about to be gone."""
+    for slot in slots_of(claim):
+        for number in world.fleet.holders.get(slot, ()):
+            if is_leaving(world, world.jobs[number], now):
+                yield number
+
+
+def _has_place(world: World, job: Job, lease: Lease) -> bool:
+    """Whether one lease of a claim is free, but for what others claim."""
+    fleet, kept = world.fleet, world.fleet.claimed[lease.slot]
+    fleet.set_claimed(lease.slot, world.claimed_on(lease.slot, but=job.id))
+    has_place = fleet.has_room(lease.slot, job.spec.ask, lease.tasks, lease.devices)
+    fleet.set_claimed(lease.slot, kept)
+    return has_place
+
+
+def _has_quota(world: World, job: Job, claim: Claim) -> bool:
+    """Whether the whole gang may lie on each site that it would lie on."""
+    spec = job.spec
+    worst = Standing.BORROWING if spec.evictable else Standing.INSIDE
+    sites = {world.site_of(lease.slot) for lease in claim.leases}
+    return all(world.quotas.standing(spec.tenant, site, spec.ask, spec.gang) <= worst for site in sites)
+
+
+def _drop(world: World, number: int, outlook: Outlook, now: int) -> list[fact.Fact]:
+    item = fact.ClaimDropped(number, cause=outlook.value)
+    apply(world, item, now)
+    return [item]
+
+
+def _place(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> None:
+    if job.spec.array:
+        first, _ = world.arrays[job.id].get_queued(1)
+        lease = claim.leases[0]
+        draft.place_tasks(job, first, [Lease(lease.slot, 1, lease.devices)], cause)
+    else:
+        draft.place(job, list(claim.leases))

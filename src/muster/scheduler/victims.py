@@ -1,0 +1,312 @@
+"""victims: whose places are taken so that one gang fits, and as little work as possible is lost.
+
+    1  price   what it costs on each node to have room for one more task, and one more: the cheapest who cover it
+    2  choose  in each domain that the gang could stay within, the cheapest nodes until it has room for all of it
+    3  fit     on the stage: more, if the gang is choosy and does not fit yet; the cheapest of a few domains
+    4  reprieve whoever is not needed is given back, the dearest first
+
+Where that finds nothing (what is missing is quota, or parts of devices), those who may be taken go one after the other,
+the cheapest first, until the gang fits. It knows costs and places, and not by which right anybody is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush
+from math import gcd
+from typing import Final, NamedTuple, TypeAlias
+
+from muster.model.node import LEVELS, Level
+from muster.model.phase import Lease
+from muster.model.spec import Needs
+from muster.scheduler.fit import find_pools
+from muster.scheduler.stage import Seat, Stage
+from muster.units import Resources
+from muster.world import arena
+from muster.world.fleet import Fleet
+
+DOMAINS_MAX: Final = 3
+"""How many domains are tried in earnest, the cheapest ones by their prices."""
+STEPS_MAX: Final = 64
+"""Up to how many equal parts a node's amounts are looked at exactly; with more, the cheapest by size are taken."""
+
+Amounts: TypeAlias = tuple[int, int, int]
+"""Thousandths of devices, CPU, memory."""
+
+
+class Candidate(NamedTuple):
+    """Somebody whose places may be taken, and what would be lost. Sorts by cost, then by who it is."""
+
+    cost: int
+    job: int
+    first: int
+    seat: Seat
+
+
+class Want(NamedTuple):
+    """What has to fit, and where: `find` gives the leases on the stage as it is, if quota and room let it."""
+
+    ask: Resources
+    gang: int
+    needs: Needs
+    find: Callable[[], list[Lease] | None]
+
+
+class Choice(NamedTuple):
+    """Who is taken, and the leases that the gang then has."""
+
+    cost: int
+    taken: list[Candidate]
+    leases: list[Lease]
+
+
+def choose(stage: Stage, fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
+    """Whom to take so that a gang fits; the stage is left with them gone. None if it would not fit without all."""
+    best: Choice | None = None
+    for steps in _cheapest_domains(fleet, want, candidates):
+        found = _take_steps(stage, want, steps)
+        if found is not None:
+            put_back(stage, found.taken)
+            best = found if best is None else min(best, found, key=_cost_of)
+    if best is None:
+        return _take_in_order(stage, want, sorted(candidates))
+    for each in best.taken:
+        stage.take(each.seat)
+    return best
+
+
+def _cost_of(choice: Choice) -> tuple[int, list[int]]:
+    return choice.cost, [each.job for each in choice.taken]
+
+
+# -- nodes and domains ---------------------------------------------------------------------------------------------
+
+
+class Node(NamedTuple):
+    """A node that the gang could use: what is free there, and who may be taken from it."""
+
+    slot: int
+    free: Amounts
+    here: list[tuple[Candidate, Amounts]]
+
+
+class Step(NamedTuple):
+    """One task more on a node: what that costs, and who is then taken from there."""
+
+    cost: int
+    slot: int
+    tasks: int
+    taken: list[Candidate]
+
+
+def _cheapest_domains(fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Iterator[Iterator[Step]]:
+    """The few cheapest domains, each as the steps to take there in order."""
+    domains: dict[tuple[object, ...], list[Node]] = {}
+    level = LEVELS[want.needs.within or "cluster"]
+    for node in _nodes(fleet, want, candidates):
+        place = fleet.traits[node.slot].place
+        key: tuple[object, ...] = (node.slot,) if level == Level.NODE else place.path(level)
+        domains.setdefault(key, []).append(node)
+    priced = []
+    for key, nodes in domains.items():
+        price = _price_of(want, nodes)
+        if price is not None:
+            priced.append((price, nodes[0].slot, key))
+    for _, _, key in sorted(priced)[:DOMAINS_MAX]:
+        yield _steps(want, domains[key])
+
+
+def _price_of(want: Want, nodes: Iterable[Node]) -> int | None:
+    """What the cheapest steps for all of the gang cost; None if there are not enough."""
+    price = tasks = 0
+    for step in _steps(want, nodes):
+        price, tasks = price + step.cost, tasks + 1
+        if tasks >= want.gang:
+            return price
+    return None
+
+
+def _nodes(fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Iterator[Node]:
+    """Every open node in a pool that the gang could use."""
+    pools = set(find_pools(fleet, want.ask, want.needs))
+    here: dict[int, list[tuple[Candidate, Amounts]]] = {}
+    for each in candidates:
+        ask = each.seat.spec.ask
+        for lease in each.seat.leases:
+            here.setdefault(lease.slot, []).append((each, _amounts(ask, lease.tasks)))
+    for slot in range(len(fleet)):
+        free = fleet.find_free(slot)
+        if free is not None and fleet.read(arena.POOL, slot) in pools:
+            yield Node(slot, (1000 * free[0], *free[1:]), sorted(here.get(slot, ())))
+
+
+def _amounts(ask: Resources, tasks: int) -> Amounts:
+    return (1000 * ask.gpus + ask.gpu_milli) * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks
+
+
+def _steps(want: Want, nodes: Iterable[Node]) -> Iterator[Step]:
+    """One task after the other, always where it costs least."""
+    by_slot = {node.slot: node for node in nodes}
+    heap = [step for node in by_slot.values() if (step := _find_step(want, node, 1, 0)) is not None]
+    heapify(heap)
+    while heap:
+        step = heappop(heap)
+        yield step
+        spent = sum(each.cost for each in step.taken)
+        following = _find_step(want, by_slot[step.slot], step.tasks + 1, spent)
+        if following is not None:
+            heappush(heap, following)
+
+
+def _find_step(want: Want, node: Node, tasks: int, spent: int) -> Step | None:
+    """What it costs to have room for so many tasks on a node, beside what was spent there already."""
+    if tasks > want.gang or (want.needs.spread == "node" and tasks > want.needs.spread_most):
+        return None
+    missing = [need - free for need, free in zip(_amounts(want.ask, tasks), node.free, strict=True)]
+    taken = _cover(node.here, missing)
+    if taken is None:
+        return None
+    return Step(max(0, sum(each.cost for each in taken) - spent), node.slot, tasks, taken)
+
+
+# -- the cheapest who cover an amount ------------------------------------------------------------------------------
+
+
+def _cover(here: Sequence[tuple[Candidate, Amounts]], missing: Sequence[int]) -> list[Candidate] | None:
+    """The cheapest who together have what is missing: exactly so for what is scarcest, devices or else CPU; whoever is
+    needed besides for the other amounts is added, the cheapest first."""
+    if max(missing) <= 0:
+        return []
+    kind = 0 if missing[0] > 0 else 1 if missing[1] > 0 else 2
+    chosen = _cheapest([(amounts[kind], each.cost) for each, amounts in here], missing[kind])
+    if chosen is None:
+        return None
+    left = [most - sum(here[index][1][at] for index in chosen) for at, most in enumerate(missing)]
+    for index, (_, amounts) in enumerate(here):
+        if max(left) <= 0:
+            break
+        if index not in chosen:
+            chosen.append(index)
+            left = [most - amount for most, amount in zip(left, amounts, strict=True)]
+    return [here[index][0] for index in sorted(chosen)] if max(left) <= 0 else None
+
+
+def _cheapest(items: Sequence[tuple[int, int]], need: int) -> list[int] | None:
+    """Which of (size, cost), sorted by cost, together have the size that is needed, for the least cost."""
+    sizes = [size for size, _ in items]
+    if sum(sizes) < need:
+        return None
+    if len(set(sizes)) == 1:
+        return list(range(-(-need // sizes[0])))
+    unit = gcd(need, *sizes)
+    return _cheapest_exactly(items, need, unit) if need // unit <= STEPS_MAX else _cheapest_by_size(items, need)
+
+
+def _cheapest_exactly(items: Sequence[tuple[int, int]], need: int, unit: int) -> list[int]:
+    """By the least cost of every smaller need, item by item."""
+    least: list[tuple[int, list[int]] | None] = [(0, [])] + [None] * (need // unit)
+    for index, (size, cost) in enumerate(items):
+        for want in range(len(least) - 1, 0, -1):
+            before = least[max(0, want - size // unit)]
+            if before is not None and size:
+                now = least[want]
+                if now is None or before[0] + cost < now[0]:
+                    least[want] = (before[0] + cost, [*before[1], index])
+    last = least[-1]
+    return [] if last is None else last[1]
+
+
+def _cheapest_by_size(items: Sequence[tuple[int, int]], need: int) -> list[int]:
+    """Whoever costs least for its size, until there is enough; then without those who were not needed."""
+    order = sorted((index for index, item in enumerate(items) if item[0]), key=lambda at: (_per_size(items[at]), at))
+    chosen: list[int] = []
+    for index in order:
+        if need <= 0:
+            break
+        chosen.append(index)
+        need -= items[index][0]
+    for index in sorted(chosen, key=lambda at: -items[at][1]):
+        if items[index][0] <= -need:
+            chosen.remove(index)
+            need += items[index][0]
+    return chosen
+
+
+def _per_size(item: tuple[int, int]) -> int:
+    return (item[1] << 32) // item[0]
+
+
+# -- on the stage --------------------------------------------------------------------------------------------------
+
+
+def _take_steps(stage: Stage, want: Want, steps: Iterator[Step]) -> Choice | None:
+    """Take step after step until the gang fits, and give back whoever is not needed."""
+    taken: dict[tuple[int, int], Candidate] = {}
+    next_try = want.gang
+    for tasks, step in enumerate(steps, start=1):
+        for each in step.taken:
+            if (each.job, each.first) not in taken:
+                taken[each.job, each.first] = each
+                stage.take(each.seat)
+        if tasks >= next_try:
+            if (leases := want.find()) is not None:
+                return _reprieve(stage, want, list(taken.values()), leases)
+            next_try = tasks + max(1, tasks // 4)
+    leases = want.find()
+    if leases is not None:
+        return _reprieve(stage, want, list(taken.values()), leases)
+    put_back(stage, taken.values())
+    return None
+
+
+def _take_in_order(stage: Stage, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
+    """Take the cheapest, as many as it takes: found by halving, for with more gone whatever fitted still fits."""
+    for each in candidates:
+        stage.take(each.seat)
+    leases = want.find()
+    if leases is None:
+        put_back(stage, candidates)
+        return None
+    few, enough = 0, len(candidates)
+    while few < enough:
+        middle = (few + enough) // 2
+        put_back(stage, candidates[middle:enough])
+        found = want.find()
+        if found is None:
+            for each in candidates[middle:enough]:
+                stage.take(each.seat)
+            few = middle + 1
+        else:
+            enough, leases = middle, found
+    return _reprieve(stage, want, list(candidates[:enough]), leases)
+
+
+def _reprieve(stage: Stage, want: Want, taken: list[Candidate], leases: list[Lease]) -> Choice:
+    """Give back whoever is not needed: first all who sit nowhere near, then one after the other, the dearest first."""
+    slots = {lease.slot for lease in leases}
+    aside = [each for each in taken if not any(lease.slot in slots for lease in each.seat.leases)]
+    put_back(stage, aside)
+    found = want.find()
+    if found is None:  # they are needed after all: for the quota
+        for each in aside:
+            stage.take(each.seat)
+        near = taken
+    else:
+        near, leases = [each for each in taken if any(lease.slot in slots for lease in each.seat.leases)], found
+    kept: list[Candidate] = []
+    for each in sorted(near, reverse=True):
+        stage.give_back(each.seat)
+        found = want.find()
+        if found is None:
+            stage.take(each.seat)
+            kept.append(each)
+        else:
+            leases = found
+    kept.reverse()
+    return Choice(sum(each.cost for each in kept), kept, leases)
+
+
+def put_back(stage: Stage, candidates: Iterable[Candidate]) -> None:
+    """Give back whoever was taken."""
+    for each in candidates:
+        stage.give_back(each.seat)

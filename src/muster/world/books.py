@@ -1,0 +1,68 @@
+"""The pages of the auditor's books: what the facts say of one job, and of one node."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Final
+
+from muster.model.job import Bar, BarKind, NodePhase
+from muster.model.node import NO_LACK, Traits
+from muster.model.phase import TaskPhase, Why
+from muster.model.spec import Spec
+from muster.units import Limit, Resources
+from muster.world.invariants import Holding
+from muster.world.tasks import NOWHERE
+
+SPREAD: Final = -1
+"""The phase of an array: each of its tasks has one of its own."""
+
+
+class JobBook:
+    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over; `why` is why its run was last told to stop;
+    `end` is when its run ends at the latest, while it holds anything."""
+
+    __slots__ = (
+        "devices",
+        "end",
+        "epoch",
+        "epochs",
+        "held",
+        "leases",
+        "phase",
+        "phases",
+        "ranks",
+        "slots",
+        "spec",
+        "why",
+    )
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.phase: int = SPREAD if spec.array else TaskPhase.QUEUED
+        self.epoch = 0
+        self.why = Why.EXIT
+        self.end: Limit = None
+        self.held = spec.held
+        self.leases: list[tuple[int, int, int]] = []
+        self.ranks = bytearray()
+        self.phases = bytearray(spec.array)
+        self.epochs = array("i", bytes(4 * spec.array))
+        self.slots = array("i", [NOWHERE]) * spec.array
+        self.devices = array("q", bytes(8 * spec.array))
+
+
+class NodeBook:
+    """What the facts say of one node."""
+
+    __slots__ = ("bars", "capacity", "devices", "held", "lack", "losses", "name", "phase", "traits")
+
+    def __init__(self, name: str, capacity: Resources, traits: Traits, devices: tuple[str, ...]) -> None:
+        self.name = name
+        self.capacity = capacity
+        self.traits = traits
+        self.devices = devices
+        self.lack = NO_LACK
+        self.phase = NodePhase.UP
+        self.bars: dict[tuple[BarKind, str], Bar] = {}
+        self.held = Holding()
+        self.losses: list[tuple[int, int]] = []

@@ -1,0 +1,164 @@
+"""Stories of taking: owners get back what they lent, higher tiers go first, and nobody is stopped in vain."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.model.event import SetTier
+from muster.model.fact import ClaimDropped, Claimed, Fact, StopAsked
+from muster.model.phase import Why
+from muster.model.reason import Code
+from muster.model.tier import Tier
+from muster.testing.scene import Scene
+from muster.units import HOUR_MS
+
+
+def watch(scene: Scene) -> list[Fact]:
+    """All facts from now on."""
+    seen: list[Fact] = []
+    scene.body.observers.append(lambda outcome, _: seen.extend(outcome.facts))
+    return seen
+
+
+def stopped(facts: list[Fact]) -> list[int]:
+    return [item.job for item in facts if isinstance(item, StopAsked)]
+
+
+def lent(owner_gpus: int = 8) -> Scene:
+    """Two nodes, all of them borrowed by jobs of two GPUs: g0 to g3 on the first, g4 to g7 on the second."""
+    scene = Scene().cluster(nodes=2, gpus=8).share("owner", owner_gpus)
+    for number in range(8):
+        scene.job(f"g{number}", gpus=2, tenant="guest", minutes=600)
+    return scene.run()
+
+
+def test_an_owner_gets_back_what_it_lent_within_the_grace() -> None:
+    scene = lent().job("mine", gpus=4, gang=2, tenant="owner")
+    scene.expect(waiting="mine", reason={"mine": Code.CLAIMED})
+    scene.run().expect(running=("mine", "g4", "g5", "g6", "g7"), waiting=("g0", "g1", "g2", "g3"))
+
+
+def test_what_is_stopped_waits_with_the_same_request_and_starts_again() -> None:
+    scene = lent().job("mine", gpus=8, tenant="owner", minutes=30)
+    before = scene.find_job("g0")
+    scene.run().advance(minutes=31).expect(succeeded="mine", running=[f"g{number}" for number in range(8)])
+    after = scene.find_job("g0")
+    assert before is not None
+    assert after is not None
+    assert (after.spec, after.failures) == (before.spec, 0)
+
+
+def test_only_as_much_as_is_needed() -> None:
+    scene = lent()
+    facts = watch(scene)
+    scene.job("mine", gpus=2, tenant="owner").run().expect(held={"owner": 2, "guest": 14})
+    assert len(stopped(facts)) == 1
+
+
+def test_many_small_owners_are_served_at_once_on_one_node() -> None:
+    """Claims share a node: eight of them do not wait for each other's victims."""
+    scene = Scene().cluster(nodes=1, gpus=8).share("owner", 8)
+    for number in range(8):
+        scene.job(f"g{number}", tenant="guest")
+    scene.run()
+    for number in range(8):
+        scene.job(f"m{number}", tenant="owner")
+    scene.run().expect(held={"owner": 8, "guest": 0})
+
+
+def test_beyond_its_guarantee_nobody_takes_anything() -> None:
+    scene = lent(owner_gpus=4).job("mine", gpus=8, tenant="owner").run()
+    scene.expect(waiting="mine", held={"guest": 16})
+
+
+def test_what_may_not_be_evicted_stays() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).share("firm", 8)
+    scene.job("firm", gpus=8, tenant="firm", evictable=False).run()
+    scene.job("urgent", gpus=8, tenant="firm", tier="critical").run().expect(running="firm", waiting="urgent")
+
+
+def test_a_higher_tier_takes_from_its_own_tenant() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).job("low", gpus=8, tier="opportunistic").run()
+    facts = watch(scene)
+    scene.job("high", gpus=8).run().expect(running="high", waiting="low")
+    assert [item.why for item in facts if isinstance(item, StopAsked)] == [Why.PREEMPT]
+
+
+def test_a_higher_tier_takes_nothing_from_a_stranger_who_owns_as_much() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).job("low", gpus=8, tier="opportunistic", tenant="a").run()
+    scene.job("high", gpus=8, tenant="b", tier="critical").run().expect(running="low", waiting="high")
+
+
+def test_unless_it_is_an_emergency() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).send(SetTier("alarm", Tier(10, HOUR_MS, emergency=True)))
+    scene.job("low", gpus=8, tier="critical", tenant="a").run()
+    scene.job("high", gpus=8, tenant="b", tier="alarm").run().expect(running="high", waiting="low")
+
+
+def test_priority_takes_within_one_tenant_and_tier() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).job("low", gpus=8, tenant="a").run()
+    scene.job("other", gpus=8, tenant="b", priority=9).run().expect(running="low")
+    scene.job("high", gpus=8, tenant="a", priority=1).run().expect(running="high", waiting=("low", "other"))
+
+
+def test_a_limit_is_made_room_for_by_the_own_lower_tier() -> None:
+    scene = Scene().cluster(nodes=2, gpus=8).tenant("a", gpus=8).job("low", gpus=8, tenant="a").run()
+    scene.job("high", gpus=8, tenant="a", tier="critical").run().expect(running="high", waiting="low")
+
+
+def test_freed_places_are_not_given_away_before_all_victims_are_gone() -> None:
+    """Victims leave one by one; small jobs that would fit into each gap are waiting."""
+    scene = lent()
+    facts = watch(scene)
+    for number in range(8):
+        scene.job(f"small{number}", gpus=1, tenant="guest")
+    scene.job("mine", gpus=8, tenant="owner").run().expect(held={"owner": 8, "guest": 8})
+    assert len(stopped(facts)) == 4
+
+
+@pytest.mark.parametrize("end", ["cancel", "hold"])
+def test_who_does_not_want_to_start_any_more_gives_up_its_claim(end: str) -> None:
+    scene = lent().job("mine", gpus=8, tenant="owner")
+    facts = watch(scene)
+    getattr(scene, end)("mine")
+    assert isinstance(facts[0], ClaimDropped)
+    scene.run().expect(held={"owner": 0, "guest": 16})
+
+
+def test_a_claim_on_a_node_that_fails_is_given_up_and_made_elsewhere() -> None:
+    scene = lent().job("mine", gpus=8, tenant="owner").expect(reason={"mine": Code.CLAIMED})
+    facts = watch(scene)
+    scene.cordon("node-0")
+    assert [type(item).__name__ for item in facts[:2]] == ["NodeBarred", "ClaimDropped"]
+    scene.run().expect(running="mine", on={"mine": "node-1"})
+
+
+def test_a_claim_is_given_up_when_its_time_comes() -> None:
+    scene = lent().job("mine", gpus=8, tenant="owner")
+    claims = [claim.until for claim in scene.body.world.claims.values()]
+    scene.cut_off("node-0").advance(minutes=3)
+    assert claims
+    assert all(claim.until > claims[0] for claim in scene.body.world.claims.values())
+
+
+def test_a_gang_is_taken_as_a_whole_and_counts_once() -> None:
+    scene = Scene().cluster(nodes=4, gpus=8).share("owner", 8)
+    scene.job("gang", gpus=8, gang=3, tenant="guest").job("single", gpus=8, tenant="guest").advance(minutes=10)
+    facts = watch(scene)
+    scene.job("mine", gpus=8, tenant="owner").run()
+    assert stopped(facts) == [scene.number("single")]
+
+
+def test_the_cheapest_are_taken() -> None:
+    scene = Scene().cluster(nodes=2, gpus=8).share("owner", 8)
+    scene.job("old", gpus=8, tenant="guest", minutes=600).advance(minutes=60).job("new", gpus=8, tenant="guest")
+    scene.run().job("mine", gpus=8, tenant="owner").run().expect(running=("old", "mine"))
+
+
+def test_a_second_job_of_the_owner_does_not_take_for_what_the_first_will_hold() -> None:
+    scene = lent(owner_gpus=8)
+    facts = watch(scene)
+    scene.job("one", gpus=8, tenant="owner").job("two", gpus=8, tenant="owner").run()
+    assert len(stopped(facts)) == 4
+    assert sum(isinstance(item, Claimed) for item in facts) == 1
+    scene.expect(running=("one", "g4", "g5", "g6", "g7"))
