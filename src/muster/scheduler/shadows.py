@@ -61,7 +61,8 @@ class _Cast:
 class Shadows:
     """The shadows of one cycle, in the order in which they were cast. `_heads` are the lines that may cast one, by
     shape; `_left` is how many each tier may still cast; `_behind` are the jobs of a line that come after one that was
-    refused. Of the shades, those of `_open` are lifted."""
+    refused; `_moved` are lines that stand worse for this cycle, and how they stood. Of the shades, those of `_open` are
+    lifted."""
 
     def __init__(self, world: World, now: int, turns: Round) -> None:
         self._world = world
@@ -72,6 +73,7 @@ class Shadows:
         self._heads: dict[Shape, dict[Line, None]] = {}
         self._left = {name: tier.shadows for name, tier in world.tiers.items()}
         self._behind: dict[Line, Iterator[LeafKey]] = {}
+        self._moved: dict[Line, int] = {}
         self._recasts = RECASTS_MAX
 
     def __enter__(self) -> Shadows:
@@ -93,6 +95,9 @@ class Shadows:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._lift(self._casts)
+        for line, standing in self._moved.items():
+            if line.heap:
+                self._world.queue.restand(line, standing)
 
     def all(self) -> list[Shadow]:
         """The shadows so far."""
@@ -109,10 +114,13 @@ class Shadows:
     def refuse_room(self, line: Line, job: int) -> None:
         """A job found no room at all: its shape sleeps, but for those of its lines that may cast a shadow."""
         shape = line.shape
-        if self._is_shaded(line, job, EVERYWHERE):
+        if self._is_shaded(line, job):
             return
-        if self._is_head(line) and not self._cast(line, job):
-            self._restand(line)
+        if self._is_head(line):
+            if self._cast(line, job):
+                self._pass_on(line)
+            elif self._is_head(line):
+                self._restand(line)
         if self._heads.get(shape):
             shape.did_not_fit = True
             self._keep_to_heads(shape)
@@ -120,11 +128,15 @@ class Shadows:
             self._world.queue.sleep(shape)
 
     def refuse_quota(self, line: Line, job: int, pools: Pools) -> None:
-        """A job found no room where its quota lets it start."""
-        if not self._is_shaded(line, job, pools):
-            if self._is_head(line):
-                self._cast(line, job)
-            self._restand(line)
+        """A job found no room where its quota lets it start: it is asked again as one that stands worse, and only then
+        casts a shadow. If there is room in the shade, it stands again as it did when the cycle is over."""
+        self._close()
+        if self._is_head(line) and line.band[0] + 1 == OVER:
+            self._cast(line, job)
+        if self._casts and self._fits_in_light(line.shape, pools):
+            self._world.queue.shade(line.shape)
+            self._moved.setdefault(line, line.band[0])
+        self._restand(line)
 
     def note_start(self, line: Line) -> None:
         """Somebody started: if it was one who overtakes, shadows may now use the place that it will leave."""
@@ -144,10 +156,10 @@ class Shadows:
     def _is_head(self, line: Line) -> bool:
         return line in self._heads.get(line.shape, ())
 
-    def _is_shaded(self, line: Line, job: int, pools: Pools) -> bool:
+    def _is_shaded(self, line: Line, job: int) -> bool:
         """Whether only a shadow is in a job's way: then it waits for its sake, and may cast one itself."""
         self._close()
-        if not self._casts or not self._fits_in_light(line.shape, pools):
+        if line.shape.did_not_fit or not self._casts or not self._fits_in_light(line.shape, EVERYWHERE):
             return False
         self._world.queue.shade(line.shape)
         if self._is_head(line):
@@ -191,22 +203,30 @@ class Shadows:
     # -- casting ---------------------------------------------------------------------------------------------------
 
     def _cast(self, line: Line, job: int) -> bool:
-        """Cast a shadow for a job, if it is due and its tier has any left. False if there is none for it as it stands,
-        and there may be one where it stands worse: then it is asked again."""
+        """Cast a shadow for a job, if it is due and its tier has any left; False if there is none for it. Its line
+        stays a head only as long as it may cast another, or may where it stands worse."""
         shape, tier = line.shape, line.band[2]
         pools = pools_within(self._world, line.tenant, shape, line.band[0])
         can_cast = self._is_due(line, job) and self._left[tier]
         cast = self._find(job, shape, pools) if can_cast and pools != NOWHERE else None
         if cast is None:
-            if can_cast and pools is not EVERYWHERE:
-                return False
-            del self._heads[shape][line]
-            return True
+            if not can_cast or pools is EVERYWHERE:
+                del self._heads[shape][line]
+            return False
         self._casts.append(cast)
         self._shade(cast)
         self._left[tier] -= 1
-        self._pass_on(line)
+        if not self._left[tier]:
+            self._drop_heads(tier)
         return True
+
+    def _drop_heads(self, tier: str) -> None:
+        """A tier has cast all its shadows: who waits in it and does not fit need not be met."""
+        for shape, heads in self._heads.items():
+            for line in [line for line in heads if line.band[2] == tier]:
+                del heads[line]
+                if shape.did_not_fit:
+                    self._turns.pass_by(line)
 
     def _find(self, job: int, shape: Shape, pools: Pools) -> _Cast | None:
         with self._in_light(), self._look_ahead(shape, pools) as outlook:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from muster.model import event
+from muster.model.node import Traits
 from muster.model.reason import Code
+from muster.model.spec import Needs
+from muster.model.tenant import GPU, Line, gpu_amount
 from muster.model.tier import Tier
 from muster.scheduler.reasons import explain, find_shadows
 from muster.simulator.inspector import check_nobody_overslept
@@ -108,6 +111,37 @@ def test_who_is_over_its_quota_casts_no_shadow() -> None:
     assert reason_of(rig, over) == Code.OVER_QUOTA
     assert find_shadows(rig.world) == []
     assert rig.phase(rig.submit(8)) == "Starting"
+
+
+def two_sites() -> Rig:
+    """A plain node that its owner has a guarantee on, held by a guest for an hour; and an H100 node of a lender."""
+    rig = rig_with(nodes=1)
+    rig.feed(event.NodeSeen("other", Resources(8, 64_000, 2**38), traits=Traits("h100")))
+    rig.tenant("owner", Line(GPU, guaranteed=gpu_amount(8)))
+    rig.tenant("lender", Line("h100", guaranteed=gpu_amount(8)))
+    rig.submit(8, tenant="guest", needs=Needs(flavors=("gpu",)), limit_ms=HOUR_MS)
+    return rig
+
+
+def test_who_is_due_inside_its_guarantee_borrows_where_there_is_room_now() -> None:
+    rig = two_sites()
+    due = rig.submit(8, tenant="owner")
+    assert rig.phase(due) == "Starting"
+    assert rig.run(due).leases[0].slot == 1
+
+
+def test_who_finds_its_own_part_in_the_shade_may_borrow_elsewhere_and_stands_as_it_did() -> None:
+    """The owner's first job is due and too large for the plain node as it is; its second would delay it there."""
+    rig = two_sites()
+    rig.exit(1)
+    rig.submit(4, tenant="guest", needs=Needs(flavors=("gpu",)), limit_ms=HOUR_MS)
+    due = rig.submit(8, tenant="owner", needs=Needs(flavors=("gpu",)))
+    second = rig.submit(4, tenant="owner")
+    assert [shadow.job for shadow in find_shadows(rig.world)] == [due]
+    assert (rig.phase(second), rig.run(second).leases[0].slot) == ("Starting", 1)
+    third = rig.submit(4, tenant="owner", needs=Needs(flavors=("gpu",)))
+    assert reason_of(rig, third) == Code.SHADOWED
+    check_nobody_overslept(rig.world)
 
 
 def test_a_run_that_is_far_past_its_end_is_not_counted_on() -> None:
