@@ -52,6 +52,19 @@ NEEDS = st.builds(
     labels=st.sampled_from(((), ("zone=1",), ("zone!=1",), ("zone",))),
     tolerates=st.sampled_from(((), ("spot",))),
 )
+COMPANY_NEEDS = st.builds(
+    Needs,
+    within=st.sampled_from(("", "rack", "fleet")),
+    spread=st.sampled_from(("", "node")),
+    spread_most=st.integers(1, 3),
+    tolerates=st.just(("spot",)),
+    apart=st.sampled_from(((), ("t/a",), ("t/a", "t/b"))),
+    apart_level=st.sampled_from(("node", "rack", "block", "cluster")),
+    beside=st.sampled_from(((), ("t/c",), ("t/b", "t/c"))),
+    beside_level=st.sampled_from(("node", "rack", "cluster", "fleet")),
+)
+SEATS = st.dictionaries(st.sampled_from(("t/a", "t/b", "t/c")), st.sets(st.integers(0, 8), max_size=3))
+"""Which jobs that others mind are where."""
 LEVEL_NEEDS = st.builds(
     Needs,
     within=st.sampled_from(("", "node", "rack", "block", "fleet")),
@@ -112,9 +125,21 @@ def may_use(fleet: Fleet, slot: int, needs: Needs) -> bool:
     wishes = {"zone=1": zone == "1", "zone!=1": zone != "1", "zone": zone is not None}
     return (
         (not needs.flavors or fleet.flavor(slot) in needs.flavors)
+        and not any(slot in around(fleet, name, needs.apart_level) for name in needs.apart)
+        and all(slot in around(fleet, name, needs.beside_level) for name in needs.beside)
         and all(taint in needs.tolerates for taint in traits.taints)
         and all(wishes[wish] for wish in needs.labels)
     )
+
+
+def around(fleet: Fleet, name: str, level: str) -> list[int]:
+    """The nodes that are in one domain of a level with a job."""
+    seats = fleet.company.by_name.get(name, {})
+    if level == "node":
+        return list(seats)
+    places = [traits.place for traits in fleet.traits]
+    homes = [places[seat].path(LEVELS[level]) for seat in seats]
+    return [slot for slot, place in enumerate(places) if place.path(LEVELS[level]) in homes]
 
 
 def step(amount: int, most: int) -> int:
@@ -267,6 +292,32 @@ def test_a_gang_gets_the_tightest_domain_or_is_refused_because_none_takes_it(
     if not needs.spread:
         check_fewest(fleet, chosen, found, level)
     check_leases(fleet, ask, found, gang)
+
+
+def seat(fleet: Fleet, seats: dict[str, set[int]]) -> None:
+    fleet.company.by_name = {name: {slot: 1 for slot in slots if slot < len(fleet)} for name, slots in seats.items()}
+
+
+@EXACT
+@given(NODES, WHOLE_ASKS, st.integers(1, 9), COMPANY_NEEDS, SEATS)
+def test_a_gang_is_in_the_company_it_wants_or_there_is_no_such_place(
+    nodes: Nodes, ask: Resources, gang: int, needs: Needs, seats: dict[str, set[int]]
+) -> None:
+    fleet = build(nodes)
+    seat(fleet, seats)
+    within = LEVELS[needs.within or "cluster"]
+    found = find_gang(fleet, ask, gang, needs)
+    tried = [Wanted(ask, needs, gang, None)] if gang == 1 else tries(fleet, nodes, ask, gang, needs)
+    fits = any(takes(fleet, one, within) for one in tried)
+    assert (found is not None) == fits, "a false refusal, or a false promise"
+    assert (widest_room(fleet, ask, gang, needs) >= gang) == fits
+    room = sum(room_on(fleet, slot, ask) for slot in range(len(fleet)) if may_use(fleet, slot, needs))
+    assert count_room(fleet, ask, needs) == room
+    assert sum(lease.tasks for lease in find_tasks(fleet, ask, 50, needs)) == min(room, 50)
+    assert fleet.find_index_fault() is None, "whoever was left out is let in again"
+    if found is not None:
+        assert all(may_use(fleet, lease.slot, needs) for lease in found)
+        check_leases(fleet, ask, found, gang)
 
 
 def domains(fleet: Fleet, leases: list[Lease], level: Level) -> set[object]:

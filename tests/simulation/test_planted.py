@@ -55,6 +55,8 @@ FOUND_BY = {
     "index_with_history": {RESTORE},
     "scores_remembered": {RESTORE},
     "mix_keeps_the_dead": {"the mix is that of the live jobs", RESTORE},
+    "company_ignored": {"everybody is in the company they want"},
+    "company_wakes_nobody": {"nobody who could start is asleep", RESTORE},
     "losses_decay": {"losses are what the facts say", "the world is the fold of its facts"},
     "risk_not_settled": {RESTORE, "the index is what is free"},
     "stale_wakeup": {"nobody who could start is asleep", RESTORE},

@@ -46,6 +46,10 @@ from muster.wire.views import Submitted
 @click.option("--within", default="", metavar="LEVEL", help="The whole gang in one rack, block, cluster or region.")
 @click.option("--spread", default="", metavar="LEVEL", help="No two tasks of the gang in one node, rack or block.")
 @click.option("--shape", default="", metavar="AxBxC", help="The gang in a box of a torus, one task on each node.")
+@click.option("--apart", multiple=True, metavar="NAME", help="On no node where the tenant's job NAME is.")
+@click.option("--apart-level", default="node", metavar="LEVEL", help="... in no rack, block or cluster.")
+@click.option("--beside", multiple=True, metavar="NAME", help="Only on nodes where the tenant's job NAME is.")
+@click.option("--beside-level", default="node", metavar="LEVEL", help="... in one rack, block or cluster with it.")
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="Only on nodes with this label: K=V, K!=V or K.")
 @click.option("--tolerate", "tolerates", multiple=True, metavar="TAINT", help="May use nodes with this taint.")
 @click.option("--name", default="", help="A name to find it by.")
@@ -107,11 +111,14 @@ def make_spec(
     afterok: tuple[str, ...],
     afterany: tuple[str, ...],
     afternotok: tuple[str, ...],
+    apart: tuple[str, ...],
+    beside: tuple[str, ...],
     **needs: Any,
 ) -> Spec:
     """The options as a spec; an amount that cannot be read raises."""
     whole, share = parse_gpus(gpus)
     sides: tuple[int, ...] = parse_sides(shape) if shape else ()
+    needs["apart"], needs["beside"] = (tuple(_qualify(tenant, name) for name in names) for names in (apart, beside))
     return Spec(
         command=command,
         name=name,
@@ -141,6 +148,11 @@ def make_spec(
 def _parse_jobs(texts: tuple[str, ...], when: When) -> Iterator[After]:
     for number in ",".join(texts).split(",") if texts else ():
         yield After(parse_count(number, when.value), when)
+
+
+def _qualify(tenant: str, name: str) -> str:
+    """A job as needs name it."""
+    return name if name.startswith(f"{tenant}/") else f"{tenant}/{name}"
 
 
 def _parse_variable(text: str) -> tuple[str, str]:

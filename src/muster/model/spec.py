@@ -43,6 +43,9 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     domain of the level `spread` gets more than `spread_most` tasks; every `slice_tasks` tasks stay together in one
     domain of the level `slice`. `labels` are wishes such as `zone=a`, `zone!=b` or `zone`. A gang with a `shape` gets a
     box of a torus with these sides, in nodes, turned as it fits, and each of its nodes for one task.
+
+    No task goes to a domain of `apart_level` in which a job named in `apart` has a place; every task goes to a domain
+    of `beside_level` in which every job named in `beside` has one. Jobs are named with their tenant: `vision/web`.
     """
 
     flavors: tuple[str, ...] = ()
@@ -56,6 +59,15 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     labels: tuple[str, ...] = ()
     tolerates: tuple[str, ...] = ()
     shape: tuple[int, ...] = ()
+    apart: tuple[str, ...] = ()
+    apart_level: str = "node"
+    beside: tuple[str, ...] = ()
+    beside_level: str = "node"
+
+    @property
+    def has_company(self) -> bool:
+        """Whether it matters where other jobs are."""
+        return bool(self.apart or self.beside)
 
 
 ANYWHERE: Final = Needs()
@@ -112,6 +124,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or _find_tier_fault(spec.tier, spec.priority)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
+        or (_find_company_fault(spec) if spec.needs.has_company else None)
         or _find_size_fault(spec)
         or (find_after_fault(spec.after) if spec.after else None)
     )
@@ -199,11 +212,12 @@ def _find_name_fault(spec: Spec) -> Reason | None:
 
 def _find_need_fault(gang: int, array: int, needs: Needs) -> Reason | None:
     """The first thing wrong with where a job wants to run."""
-    for field in ("within", "near", "spread", "slice"):
+    for field in ("within", "near", "spread", "slice", "apart_level", "beside_level"):
         name = getattr(needs, field)
         if name and name not in LEVELS:
             return Reason(Code.BAD_SPEC, f"needs.{field}", detail=f"{name[:40]!r} is not one of {', '.join(LEVELS)}")
-    for field, names in (("flavors", needs.flavors), ("tolerates", needs.tolerates), ("labels", needs.labels)):
+    for field in ("flavors", "tolerates", "labels", "apart", "beside"):
+        names = getattr(needs, field)
         if len(names) > WISHES_MAX:
             return Reason(Code.TOO_LARGE, f"needs.{field}", needed=len(names), available=WISHES_MAX)
         for name in names:
@@ -244,6 +258,20 @@ def _find_level_fault(gang: int, array: int, needs: Needs) -> Reason | None:
             "needs",
             detail="the tasks of an array are placed one by one; levels and shapes are for gangs",
         )
+    return None
+
+
+def _find_company_fault(spec: Spec) -> Reason | None:
+    """A job minds jobs of its own tenant, and not itself: an array is placed in parts, and the first has nobody."""
+    own = f"{spec.tenant}/{spec.name}"
+    for field, names in (("apart", spec.needs.apart), ("beside", spec.needs.beside)):
+        for name in names:
+            if not name.startswith(f"{spec.tenant}/"):
+                detail = f"{name[:40]!r} is not a job of the same tenant, such as {spec.tenant}/web"
+                return Reason(Code.BAD_SPEC, f"needs.{field}", detail=detail)
+        if own in names and (spec.array or field == "beside"):
+            detail = f"{own[:40]!r} is its own name; use `spread` or `within` for the tasks of one job"
+            return Reason(Code.BAD_SPEC, f"needs.{field}", detail=detail)
     return None
 
 

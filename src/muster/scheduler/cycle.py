@@ -52,6 +52,8 @@ def run_cycle(world: World, now: int, cause: str, seen: list[Shadow] | None = No
         else:
             _start_all(world, turns, draft, cause)
         facts = [*served, *draft.commit(cause)]
+    if world.fleet.company.has_grown:
+        world.wake_company()
     return [*facts, *drop_outlived(world, now)] if world.claims else facts
 
 

@@ -6,6 +6,7 @@ what could fit is never refused. Every choice ends in the lowest slot or the fir
 
 from __future__ import annotations
 
+import contextlib
 from array import array
 from typing import Final, TypeAlias, cast
 
@@ -19,6 +20,7 @@ from muster.scheduler import many
 from muster.scheduler import torus as boxes
 from muster.scheduler.masks import find_rows, keys_of
 from muster.scheduler.query import NO_LEVEL, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
+from muster.scheduler.screen import screened
 from muster.scheduler.single import find_single, lowest_devices, tightest_device
 from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
@@ -38,6 +40,13 @@ def find_gang(
     fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None
 ) -> list[Lease] | None:
     """Leases for all of a gang's tasks, or None if they do not all fit now."""
+    if needs is not ANYWHERE and needs.has_company:
+        with screened(fleet, needs):
+            return _find_gang(fleet, ask, gang, needs, pools)
+    return _find_gang(fleet, ask, gang, needs, pools)
+
+
+def _find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> list[Lease] | None:
     if needs.shape:
         return _find_box(fleet, ask, gang, needs, pools)
     if gang == 1:
@@ -50,7 +59,9 @@ def find_gang(
 def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE, pools: Pools = None) -> list[Lease]:
     """Leases for as many of `most` equal tasks as fit now, the fullest nodes first."""
     words, desk = fleet.words, desk_of(fleet)
-    return _leases(words, desk, many.find_many(words, query_of(fleet, ask, 1, needs, pools), desk, most))
+    query = query_of(fleet, ask, 1, needs, pools)
+    with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
+        return _leases(words, desk, many.find_many(words, query, desk, most))
 
 
 def find_pools(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> list[int]:
@@ -63,15 +74,17 @@ def count_room(
     fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Pools = None, most: int = TASKS_MAX
 ) -> int:
     """How many one-task gangs of this ask would fit now, over all nodes; more than `most` are not counted."""
-    return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
+    with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
+        return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
 
 
 def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:
     """How many of a gang's tasks could start together now, where the ask lets them: the gang fits if all could.
     A box of a torus is there as a whole or not at all."""
-    if needs.shape:
-        return gang if _find_box(fleet, ask, gang, needs, pools) else 0
-    return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs, pools), desk_of(fleet))
+    with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
+        if needs.shape:
+            return gang if _find_box(fleet, ask, gang, needs, pools) else 0
+        return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs, pools), desk_of(fleet))
 
 
 def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:

@@ -106,6 +106,8 @@ class _Heads:
         return [line for shape in shapes for line in shape.lines.values() if self._could_take(line)]
 
     def _could_take(self, line: Line) -> bool:
+        if line.shape.needs.has_company:
+            return False  # whom it minds may be gone or come before its claim is served
         key = class_of(self._world.jobs[line.head()])
         known = self._could.get(key)
         if known is None:

@@ -10,6 +10,7 @@ from typing import Final, cast
 import msgspec
 
 from muster.model.job import Job
+from muster.model.node import LEVELS
 from muster.model.phase import TERMINAL, Running, Stopping
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
@@ -19,6 +20,7 @@ from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
 from muster.scheduler.masks import keys_of
 from muster.scheduler.position import find_position
+from muster.scheduler.screen import count_shut
 from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import INSTANT_MAX, Resources
@@ -101,6 +103,9 @@ def find_fine_label(world: World, needs: Needs) -> Reason | None:
 
 
 def _find_never(world: World, spec: Spec) -> Reason | None:
+    contradiction = _find_contradiction(spec.needs) if spec.needs.has_company else ""
+    if contradiction:
+        return Reason(Code.NEVER_FITS, "tasks", spec.gang, 0, detail=contradiction)
     room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
     if room < spec.gang:
         return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
@@ -118,6 +123,16 @@ def _find_lasting_bound(world: World, spec: Spec) -> Bound | None:
     return first if room < spec.gang else None
 
 
+def _find_contradiction(needs: Needs) -> str:
+    """Whoever is beside somebody is not apart from him, unless the one is meant more narrowly than the other."""
+    both = [name for name in needs.apart if name in needs.beside]
+    if not both or LEVELS[needs.apart_level] < LEVELS[needs.beside_level]:
+        return ""
+    return (
+        f"ruled out by apart = {both[0]} on one {needs.apart_level}: it is to be beside it on one {needs.beside_level}"
+    )
+
+
 def _ruling_out(fleet: Fleet, spec: Spec) -> str:
     """The first need without which the gang would fit: that is what rules it out."""
     for field in Needs.__struct_fields__:
@@ -125,6 +140,11 @@ def _ruling_out(fleet: Fleet, spec: Spec) -> str:
         if without != spec.needs and widest_capacity(fleet, spec.ask, spec.gang, without) >= spec.gang:
             return f"ruled out by {field} = {_shown(getattr(spec.needs, field))}"
     return ""
+
+
+def _show_company(needs: Needs) -> str:
+    words = [f"{field} = {', '.join(getattr(needs, field))}" for field in ("apart", "beside") if getattr(needs, field)]
+    return " and ".join(words)
 
 
 def _shown(value: object) -> str:
@@ -146,14 +166,17 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     if bound is not None:
         return _quota_reason(bound.code, bound)
     closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
-    detail = f"{closed} of {len(fleet)} nodes closed" if closed else ""
+    details = [f"{closed} of {len(fleet)} nodes closed"] if closed else []
+    if spec.needs.has_company:
+        shut = count_shut(fleet, spec.needs)
+        details += [f"{shut} of {len(fleet)} nodes ruled out by {_show_company(spec.needs)}"] if shut else []
     room = widest_room(fleet, spec.ask, spec.gang, spec.needs, pools or EVERYWHERE)
     tier = world.tiers[spec.tier]
     if room >= spec.gang or (tier.shadows and job.accepted_at + tier.longest_wait_ms <= world.now):
         reason = _find_shadow_reason(world, job)
         if reason is not None:
             return reason
-    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=room, detail=detail)
+    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=room, detail="; ".join(details))
 
 
 def _find_shadow_reason(world: World, job: Job) -> Reason | None:

@@ -24,6 +24,7 @@ def warm_up() -> None:
             fleet.occupy(lease.slot, gang, ask, lease.tasks, lease.devices)
             fleet.vacate(lease.slot, gang, ask, lease.tasks, lease.devices)
     find_gang(fleet, Resources(gpu_milli=500), 1)
+    find_gang(fleet, ask, 1, Needs(apart=("a/b",)))
     find_tasks(fleet, ask, 3)
     count_room(fleet, ask)
     widest_capacity(fleet, ask, 2, ANYWHERE)

@@ -171,7 +171,7 @@ class Load:
 
     def _spec(self, kind: Kind, tenant: str) -> Spec:
         dice = self._dice
-        ask, needs = self._ask(kind), self._needs(kind)
+        ask, needs = self._ask(kind), self._needs(kind, tenant)
         return Spec(
             command=("simulate", str(kind.mean_ms)),
             name=kind.name,
@@ -200,8 +200,9 @@ class Load:
         dice = self._due_dice
         return None if dice.random() >= DUE_SHARE else (least // HOUR_MS + dice.randrange(1, 9)) * HOUR_MS
 
-    def _needs(self, kind: Kind) -> Needs:
-        """Some gangs must stay close, some are spread or want a box, some jobs want a zone; never what no fleet has."""
+    def _needs(self, kind: Kind, tenant: str) -> Needs:
+        """Some gangs must stay close, some are spread or want a box, some jobs want a zone, or to be apart from others;
+        never what no fleet has."""
         roll = self._dice.randrange(100)
         if 1 < kind.gang <= RACK and self._options.nodes >= 4 * RACK:
             if roll < 10:
@@ -212,6 +213,8 @@ class Load:
             return Needs(shape=SHAPES[kind.gang])
         if kind.gang == 1 and roll < 8:
             return Needs(labels=("zone=a",))
+        if not kind.array and roll in (80, 81):
+            return Needs(apart=(f"{tenant}/single", f"{tenant}/debug"), apart_level="rack" if roll == 81 else "node")
         return ANYWHERE
 
     def _ask(self, kind: Kind) -> Resources:

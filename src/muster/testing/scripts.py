@@ -36,6 +36,13 @@ _NEEDS: Final = (
     Needs(shape=(1, 2, 1)),
 )
 _WHENS: Final = (When.SUCCEEDED, When.STARTED, When.OVER, When.NOT_SUCCEEDED)
+_COMPANY: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"apart": "x"},
+    {"beside": "x", "beside_level": "rack"},
+    {"apart": "y", "apart_level": "cluster"},
+    {"apart": "x", "beside": "y", "beside_level": "cluster"},
+)
 NODES: Final = ("node-0", "node-1", "node-2", "node-3", "node-4")
 _GAPS_MS: Final = (0, 1, 1000, 60_000, 20 * MINUTE_MS)
 
@@ -70,8 +77,19 @@ def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:
         shape["after"] = (After(_job(rig, y), _WHENS[y % 4]), *((After(_job(rig, y + 3)),) if y % 3 == 0 else ()))
     if y % 5 == 1:
         shape["due_at"] = rig.now + (0, 1, 60_000, 60_000, 90_000)[x % 5]
-    asked = spec(ask=ask, tenant=TENANTS[x // 2 % 3], retries=y % 3, limit_ms=limit, evictable=y % 11 != 5, **shape)
+    tenant = TENANTS[x // 2 % 3]
+    shape |= {"name": ("x", "y", "")[y % 3], "needs": _with_company(shape["needs"], tenant, x + y)}
+    asked = spec(ask=ask, tenant=tenant, retries=y % 3, limit_ms=limit, evictable=y % 11 != 5, **shape)
     return [event.Submit(asked, key=f"k{y % 7}" if x % 5 == 0 else "")]
+
+
+def _with_company(needs: Needs, tenant: str, dice: int) -> Needs:
+    """Some jobs mind each other, now and then also themselves."""
+    if dice % 5 or needs.shape:
+        return needs
+    words = _COMPANY[dice // 5 % len(_COMPANY)]
+    fields = {field: text if field.endswith("level") else (f"{tenant}/{text}",) for field, text in words.items()}
+    return msgspec.structs.replace(needs, **fields)
 
 
 def _hold(rig: Rig, x: int, y: int) -> list[event.Event]:

@@ -32,6 +32,7 @@ from muster.model.phase import (
     Why,
 )
 from muster.model.profile import Edition
+from muster.model.spec import ANYWHERE
 from muster.world.budgets import AccountKey
 from muster.world.losses import BROKEN
 from muster.world.tasks import Tasks
@@ -135,6 +136,8 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
         world.keys[(spec.tenant, item.key)] = item.job
     if world.mix is not None:
         world.mix.add(spec, 1)
+    if spec.needs is not ANYWHERE and spec.needs.has_company:
+        world.keep_company(spec.needs)
     world.next_job = item.job + 1
     world.varied += spec.is_varied
     world.accepted += 1

@@ -39,6 +39,7 @@ from muster.world.arena import DEVICE
 from muster.world.books import SPREAD, JobBook, NodeBook
 from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import ClaimBooks
+from muster.world.company_books import check_company
 from muster.world.invariants import plain, require, require_same
 from muster.world.losses import DAYS_KEPT
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
@@ -204,6 +205,7 @@ class Auditor:
         book.epoch = epoch
         book.end = None if book.spec.limit_ms is None else self._at + book.spec.limit_ms
         book.ranks = bytearray(book.spec.gang)
+        self._check_company(number, [slot for slot, _, _ in leases])
         for slot, tasks, devices in leases:
             self._seat(number, book.spec.ask, slot, tasks, devices)
             book.leases.append((slot, tasks, devices))
@@ -280,6 +282,7 @@ class Auditor:
         self._after.start(item.job)
         gpus, task = book.spec.ask.gpus, item.first
         self._move_tasks(item.job, item.first, sum(item.counts), TaskPhase.STARTING)
+        self._check_company(item.job, item.slots)
         for slot, count, devices in zip(item.slots, item.counts, item.devices, strict=True):
             self._seat(item.job, book.spec.ask, slot, count, devices)
             for mine in range(task, task + count):
@@ -389,6 +392,10 @@ class Auditor:
         require(there, "no work goes to a device that is not there", f"job {number} on {node.name}: {devices:b}")
         self.gpus_in_use += ask.gpus * tasks
         self._touch(slot)
+
+    def _check_company(self, number: int, slots: Iterable[int]) -> None:
+        if self._jobs[number].spec.needs.has_company:
+            check_company(number, slots, self._jobs, [node.traits.place for node in self._nodes])
 
     def _unseat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
         require(slot != NOWHERE, "only what is held is given back", f"job {number} holds no place")

@@ -20,6 +20,7 @@ from muster.model.profile import DEFAULT, Profile
 from muster.model.reason import Code, Reason
 from muster.units import Resources
 from muster.world import arena as at
+from muster.world.company import Company
 from muster.world.compiled import Words, find_differences, words_of
 from muster.world.index import shelve, shelve_all, take
 from muster.world.lacks import NOTHING, Withheld, bits_of, give_back, withhold
@@ -57,8 +58,10 @@ class Fleet:
         "bars",
         "capacities",
         "claimed",
+        "company",
         "device_ids",
         "holders",
+        "is_blank",
         "lacks",
         "losses",
         "mentioned",
@@ -81,6 +84,8 @@ class Fleet:
         self.device_ids: dict[int, tuple[str, ...]] = {}
         self.lacks: dict[int, Lack] = {}
         self.losses = Losses()
+        self.company = Company()
+        self.is_blank = False
         self.phase = array("q")
         self.bars: dict[int, tuple[Bar, ...]] = {}
         self.claimed: dict[int, Lack] = {}
@@ -352,6 +357,7 @@ class Fleet:
         twin.phase = self.phase[:]
         twin.mentioned, twin.profile, twin.losses = self.mentioned, self.profile, self.losses.fork()
         twin.mix = self.mix
+        twin.company, twin.is_blank = self.company.fork(), self.is_blank
         twin.pools, twin.asked = self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]
         twin._words = words_of(twin._arena)
@@ -364,6 +370,7 @@ class Fleet:
         for name in ("names", "addresses", "slot_of", "traits", "capacities", "lacks", "mentioned", "prices"):
             setattr(twin, name, getattr(self, name))
         twin.phase = array("q", [_UP]) * len(self)
+        twin.is_blank = True
         return twin
 
     def find_index_fault(self) -> str | None:

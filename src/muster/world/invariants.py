@@ -22,6 +22,7 @@ from muster.units import INSTANT_MAX, Resources
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
+from muster.world.company import name_of, names_in
 from muster.world.ledger import Account
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
 from muster.world.runs import class_of
@@ -557,8 +558,24 @@ def _check_mix(world: World) -> None:
     require(world.mix.counts == wanted, "the mix is that of the live jobs", f"kept {world.mix.counts}, found {wanted}")
 
 
+def _check_company(world: World) -> None:
+    """Whoever is mentioned is watched, and is where the leases are."""
+    company = world.fleet.company.by_name
+    for job in world.jobs.values():
+        missing = [name for name in names_in(job.spec.needs) if name not in company]
+        require(not missing, "whoever is mentioned is watched", f"job {job.id}: {missing}")
+    wanted: dict[str, dict[int, int]] = {name: {} for name in company}
+    for slot, here in world.fleet.holders.items() if company else ():
+        for number, tasks in here.items():
+            places = wanted.get(name_of(world.jobs[number].spec))
+            if places is not None:
+                places[slot] = places.get(slot, 0) + tasks
+    require(company == wanted, "company is where the leases are", f"kept {company}, found {wanted}")
+
+
 LAWS: Final = (
     _check_counts,
+    _check_company,
     _check_mix,
     _check_gangs,
     _check_arrays,

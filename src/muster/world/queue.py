@@ -409,6 +409,13 @@ class Queue:
             shape.did_not_fit, shape.freed = False, None
         self.awake = dict.fromkeys(self.shapes.values())
 
+    def wake_company(self) -> None:
+        """Somebody came or went whom others mind: they are worth a try, wherever."""
+        for shape in self.shapes.values():
+            if shape.needs.has_company:
+                shape.did_not_fit, shape.freed = False, None
+                self.awake[shape] = None
+
     def regrow(self) -> None:
         """The tree of tenants is another one."""
         self._walk.reset()

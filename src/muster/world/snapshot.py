@@ -202,6 +202,7 @@ def _rebuild(content: Snapshot) -> World:
         world.claim(number, claim)
     _restore_spending(world, content.spending)
     world.recount_mix()
+    world.recount_company()
     return world
 
 

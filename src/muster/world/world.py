@@ -18,12 +18,13 @@ from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
 from muster.model.tenant import OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
+from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.fleet import Fleet, FreeVector
 from muster.world.ledger import Ledger
 from muster.world.mix import Mix
@@ -116,6 +117,8 @@ class World:
             self.ends.add(job.id, end)
         if self.budgets.accounts:
             self._spend(job, leases, 1)
+        if self.fleet.company.by_name:
+            self.fleet.company.seat(spec, leases, 1)
         self.dequeue(job)
         if spec.gang > 1:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
@@ -140,6 +143,8 @@ class World:
             self.ranks.pop(job.id, None)
             if self.runs is not None:
                 self.runs.remove(job)
+            if self.fleet.company.by_name:
+                self._leave_company(spec, phase.run.leases)
         else:
             self.dequeue(job)
         self.put(after)
@@ -162,6 +167,8 @@ class World:
         self.charge(job.spec, leases, at)
         if self.budgets.accounts:
             self._spend(job, leases, 1)
+        if self.fleet.company.by_name:
+            self.fleet.company.seat(job.spec, leases, 1)
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
         if self.runs is not None:
             self.runs.add(job)
@@ -182,6 +189,8 @@ class World:
         if job.id in self.budgets.prices:
             self.budgets.drop_prices(job.id, self._flavors_held(job.id))
         self._refund(job.spec, leases, at)
+        if self.fleet.company.by_name:
+            self._leave_company(job.spec, leases)
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
             self.enqueue(job)
         tasks.set_phase(first, count, after)
@@ -290,6 +299,25 @@ class World:
     def recount_mix(self) -> None:
         """The mix is that of the live jobs; none is kept unless the profile weighs it."""
         self.mix = Mix(self.jobs.values()) if self.fleet.profile.fitting else None
+
+    def keep_company(self, needs: Needs) -> None:
+        """Watch whom needs mention; if there are too many by now, only whom somebody mentions who is here."""
+        if len(self.fleet.company.by_name) >= NAMES_MAX:
+            self.recount_company()
+        self.fleet.company.watch(names_in(needs), self.jobs, self.fleet.holders)
+
+    def recount_company(self) -> None:
+        """Watch whom somebody mentions who is here."""
+        names = [name for job in self.jobs.values() if job.spec.needs.has_company for name in names_in(job.spec.needs)]
+        self.fleet.company = Company()
+        if names:
+            self.fleet.company.watch(names, self.jobs, self.fleet.holders)
+
+    def wake_company(self) -> None:
+        """Somebody who is watched came or went: whoever minds is worth a try, and may stand better."""
+        self.fleet.company.has_grown = False
+        self.queue.wake_company()
+        self.wake_outside()
 
     def join(
         self, slot: int, name: str, capacity: Resources, traits: Traits = PLAIN, devices: tuple[str, ...] = ()
@@ -502,6 +530,11 @@ class World:
         self.queue.wake_for_room(slot, vector)
         if self.queue.outside and len(self.sites.all) > 1:
             self._wake_on_site(self.sites.by_slot[slot])
+
+    def _leave_company(self, spec: Spec, leases: Sequence[Lease]) -> None:
+        """A job gave its places back."""
+        if self.fleet.company.seat(spec, leases, -1):
+            self.wake_company()
 
     def _wake_on_site(self, site: Site) -> None:
         """There is more room on a site: some may stand outside for want of it where they would stand better."""

@@ -158,6 +158,25 @@ def mix_keeps_the_dead() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def company_ignored() -> Iterator[None]:
+    """Nobody is kept apart from anybody."""
+
+    @contextlib.contextmanager
+    def screened(fleet: Fleet, needs: Needs) -> Iterator[None]:  # noqa: ARG001 - not looking is the bug
+        yield
+
+    with mock.patch.object(fit, "screened", screened):
+        yield
+
+
+@contextlib.contextmanager
+def company_wakes_nobody() -> Iterator[None]:
+    """Whoever minds somebody sleeps on when that one leaves."""
+    with mock.patch.object(Queue, "wake_company", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
 def stale_wakeup() -> Iterator[None]:
     """What comes free wakes nobody."""
     with mock.patch.object(Queue, "wake_for_room", return_value=None):
@@ -174,5 +193,7 @@ PLANTS: Final[tuple[Plant, ...]] = (
     losses_decay,
     risk_not_settled,
     mix_keeps_the_dead,
+    company_ignored,
+    company_wakes_nobody,
     stale_wakeup,
 )
