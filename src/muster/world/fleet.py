@@ -379,6 +379,8 @@ class Fleet:
             return None
         twin = self.fork()
         twin._lay_out()
+        if len(self._arena) != len(twin._arena):
+            return f"kept {len(self._arena)} words, wanted {len(twin._arena)}"
         for place in find_differences(self._arena, twin._arena):
             kept, wanted = self._arena[place], twin._arena[place]
             if not (kept > wanted and twin._is_bound(place)):

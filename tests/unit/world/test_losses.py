@@ -111,3 +111,12 @@ def test_a_large_gang_keeps_off_a_risk_and_a_small_one_does_not() -> None:
         4: [1, 2, 3, 4],
         5: [0, 1, 2, 3, 4],
     }, "and if it fits nowhere else, it takes what there is"
+
+
+def test_an_index_that_was_not_laid_out_anew_is_found() -> None:
+    fleet = make_fleet()
+    assert len(fleet.words)
+    assert fleet.find_index_fault() is None
+    fleet.losses.note(1, 6, TODAY * DAY_MS)
+    assert fleet.losses.settle(TODAY * DAY_MS)
+    assert fleet.find_index_fault() is not None, "its pools are those of other risks"
