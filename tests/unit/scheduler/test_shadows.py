@@ -131,10 +131,12 @@ def test_who_is_due_inside_its_guarantee_borrows_where_there_is_room_now() -> No
 
 
 def test_who_finds_its_own_part_in_the_shade_may_borrow_elsewhere_and_stands_as_it_did() -> None:
-    """The owner's first job is due and too large for the plain node as it is; its second would delay it there."""
+    """The owner's first job is due and too large for the plain node as it is, and may not take the guest's place; its
+    second would delay it there."""
     rig = two_sites()
     rig.exit(1)
-    rig.submit(4, tenant="guest", needs=Needs(flavors=("gpu",)), limit_ms=HOUR_MS)
+    rig.feed(event.SetTier("urgent", Tier(10, HOUR_MS, emergency=True)))
+    rig.submit(4, tenant="guest", needs=Needs(flavors=("gpu",)), limit_ms=HOUR_MS, tier="urgent")
     due = rig.submit(8, tenant="owner", needs=Needs(flavors=("gpu",)))
     second = rig.submit(4, tenant="owner")
     assert [shadow.job for shadow in find_shadows(rig.world)] == [due]
