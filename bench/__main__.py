@@ -8,7 +8,7 @@ from typing import Final
 
 from bench.report import Result
 
-NAMES: Final = ("door", "cli", "placement", "gang", "cycle", "why", "torus", "replay")
+NAMES: Final = ("door", "cli", "placement", "gang", "preempt", "cycle", "why", "torus", "replay")
 
 
 def main() -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 from muster.model.event import SetTier
@@ -9,6 +11,8 @@ from muster.model.fact import ClaimDropped, Claimed, Fact, StopAsked
 from muster.model.phase import Why
 from muster.model.reason import Code
 from muster.model.tier import Tier
+from muster.scheduler import preemption
+from muster.testing.planted import PLANTED
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS
 
@@ -162,3 +166,41 @@ def test_a_second_job_of_the_owner_does_not_take_for_what_the_first_will_hold() 
     assert len(stopped(facts)) == 4
     assert sum(isinstance(item, Claimed) for item in facts) == 1
     scene.expect(running=("one", "g4", "g5", "g6", "g7"))
+
+
+def takings_of_a_flapping_job() -> int:
+    """Whatever node the large job is on is drained, again and again: how often it takes others' places in an hour."""
+    scene = Scene().cluster(nodes=2, gpus=8)
+    for number in range(4):
+        scene.job(f"low{number}", gpus=4, tier="opportunistic", minutes=6000)
+    facts = watch(scene.run().job("large", gpus=8, minutes=6000).run())
+    for _ in range(20):
+        for node in scene.nodes_of("large"):
+            scene.drain(node, now=True).advance(minutes=1).uncordon(node)
+        scene.advance(minutes=2)
+    return sum(isinstance(item, Claimed) and item.victims > 0 for item in facts)
+
+
+def test_a_flapping_job_does_not_stop_others_again_and_again() -> None:
+    """F11: a large job whose nodes fail again and again stops others at most a few times; without the back-off, each
+    time."""
+    few = takings_of_a_flapping_job()
+    with mock.patch.object(preemption, "may_take", return_value=True):
+        many = takings_of_a_flapping_job()
+    assert few <= 6 < many
+
+
+@pytest.mark.parametrize(
+    ("failure", "plant"),
+    [
+        ("F7: quota is not released after an eviction", "quota_kept_after_eviction"),
+        ("F8: quota is under-counted after a restart", "claim_forgotten_by_restore"),
+        ("F9: what was evicted ends, or what is over is let in again", "evicted_for_good"),
+        ("F9: terminal is final", "terminal_overwritten"),
+        ("F10: freed places are given away before all victims are gone", "claim_not_kept"),
+        ("F10: places go round in a circle", "the_weaker_takes"),
+    ],
+)
+def test_the_catalogue_of_failures_has_its_planted_bugs(failure: str, plant: str) -> None:
+    """`test_planted.py` proves that each is found."""
+    assert plant in PLANTED, failure

@@ -16,7 +16,7 @@ from muster.control.follower import Follower
 from muster.control.views import view_tiers
 from muster.model.event import SetTier
 from muster.model.reason import Refused
-from muster.model.tier import RANK_MAX, SHADOWS_MAX, Tier
+from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, Tier
 from muster.units import AMOUNT_MAX
 from muster.wire.views import TierView
 
@@ -27,6 +27,9 @@ class TierBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rank: Annotated[int, msgspec.Meta(ge=0, le=RANK_MAX)]
     longest_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
     shadows: Annotated[int, msgspec.Meta(ge=0, le=SHADOWS_MAX)] = 1
+    min_run_ms: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)] = 0
+    evictions_max: Annotated[int, msgspec.Meta(ge=0, le=EVICTIONS_MAX)] | None = None
+    emergency: bool = False
 
 
 _tier_decoder: Final = msgspec.json.Decoder(TierBody)
@@ -51,9 +54,9 @@ class Tiers:
         """Name a tier, or change what it is."""
         body = await read_body(request, _tier_decoder, "tier")
         name = request.path_params["name"]
-        tier = Tier(body.rank, body.longest_wait_ms, body.shadows)
+        tier = Tier(*msgspec.structs.astuple(body))
         answer = await self._follower.ask(SetTier(name, tier, CAUSE))
         if isinstance(answer.reply, Refused):
             return answer_response(answer, 200)
-        view = TierView(name, body.rank, body.longest_wait_ms, body.shadows)
+        view = TierView(name, *msgspec.structs.astuple(body))
         return JsonResponse(view, headers={"Muster-Seq": str(answer.seq)})

@@ -7,6 +7,7 @@ import click
 from muster.cli.printing import print_for_programs, print_table
 from muster.sdk.client import Client
 from muster.units import parse_count, parse_duration, show_duration
+from muster.wire.views import TierView
 
 
 @click.command()
@@ -16,8 +17,13 @@ def tiers(output: str) -> None:
     with Client() as client:
         views = client.tiers()
     if not print_for_programs(output, views):
-        rows = [(view.name, str(view.rank), show_duration(view.longest_wait_ms), str(view.shadows)) for view in views]
-        print_table(("TIER", "RANK", "DUE AFTER", "SHADOWS"), rows)
+        print_table(("TIER", "RANK", "DUE AFTER", "SHADOWS", "MIN RUN", "EVICTIONS"), list(map(_row, views)))
+
+
+def _row(view: TierView) -> tuple[str, ...]:
+    most = "any" if view.evictions_max is None else f"{view.evictions_max} a day"
+    due, least = show_duration(view.longest_wait_ms), show_duration(view.min_run_ms) if view.min_run_ms else "-"
+    return view.name, str(view.rank), due, str(view.shadows), least, "emergency" if view.emergency else most
 
 
 @click.group()
@@ -30,11 +36,22 @@ def tier() -> None:
 @click.option("--rank", required=True, metavar="N", help="The lower one goes first.")
 @click.option("--due-after", required=True, metavar="TIME", help="How long a job may wait before it is due: 90m or 2d.")
 @click.option("--shadows", default="1", metavar="N", help="How many who are due later jobs may not delay; 0 is none.")
-def set_tier(name: str, rank: str, due_after: str, shadows: str) -> None:
+@click.option("--min-run", default="", metavar="TIME", help="How long a run inside its guarantee is left alone.")
+@click.option("--evictions", default="", metavar="N", help="How often in a day such a job may be stopped for others.")
+@click.option("--emergency", is_flag=True, help="It takes from every lower tier, whoever owns what.")
+def set_tier(name: str, rank: str, due_after: str, shadows: str, min_run: str, evictions: str, emergency: bool) -> None:
     """Name a tier, or change what it is: muster tier set batch --rank 400 --due-after 7d"""
     number, span_ms = parse_count(rank, "rank"), parse_duration(due_after)
     with Client() as client:
-        client.set_tier(name, number, span_ms, parse_count(shadows, "shadows"))
+        client.set_tier(
+            name,
+            number,
+            span_ms,
+            parse_count(shadows, "shadows"),
+            min_run_ms=parse_duration(min_run) if min_run else 0,
+            evictions_max=parse_count(evictions, "evictions") if evictions else None,
+            emergency=emergency,
+        )
         client.settle()
     click.echo(f"tier {name} has rank {number}; a job is due after {show_duration(span_ms)}")
 

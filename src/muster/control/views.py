@@ -164,7 +164,7 @@ def why_not_waiting(job: int, phase: str) -> WhyView:
 
 def view_tiers(world: World) -> list[TierView]:
     """Every tier, in order."""
-    found = [TierView(name, tier.rank, tier.longest_wait_ms, tier.shadows) for name, tier in world.tiers.items()]
+    found = [TierView(name, *msgspec.structs.astuple(tier)) for name, tier in world.tiers.items()]
     return sorted(found, key=lambda view: (view.rank, view.name))
 
 

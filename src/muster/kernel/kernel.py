@@ -65,7 +65,7 @@ class Kernel:
             settle(turn, 0)
         if world.queue.awake or world.queue.shadowed or world.claims:
             self._cycle(turn)
-        if turn.facts and not world.queue.awake and can_anybody_take(world):
+        if turn.facts and not world.queue.awake and can_anybody_take(world, turn.facts):
             self._take(turn)
         if turn.facts:
             world.seq += 1

@@ -6,7 +6,7 @@ from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import is_name
-from muster.model.tier import RANK_MAX, SHADOWS_MAX, TIERS_MAX
+from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, TIERS_MAX
 from muster.units import AMOUNT_MAX
 
 
@@ -28,6 +28,8 @@ def _find_fault(turn: Turn, item: event.SetTier) -> Refused | None:
         ("rank", item.tier.rank, 0, RANK_MAX),
         ("longest_wait_ms", item.tier.longest_wait_ms, 0, AMOUNT_MAX),
         ("shadows", item.tier.shadows, 0, SHADOWS_MAX),
+        ("min_run_ms", item.tier.min_run_ms, 0, AMOUNT_MAX),
+        ("evictions_max", item.tier.evictions_max or 0, 0, EVICTIONS_MAX),
     ):
         if not least <= value <= most:
             return refuse(Code.BAD_AMOUNT, field, value, most, f"between {least} and {most}")

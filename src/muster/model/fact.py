@@ -219,7 +219,7 @@ class JobReleased(Record, frozen=True, tag="job_released.1"):
 
 class Claimed(Record, frozen=True, tag="claimed.1"):
     """A waiting job is to have these places once they are free, and nobody else: `tasks[i]` of its tasks on `slots[i]`
-    with those devices. The claim is given up at the instant `until`."""
+    with those devices. The claim is given up at the instant `until`. So many `victims` were stopped for it."""
 
     job: int
     slots: list[int]
@@ -227,6 +227,7 @@ class Claimed(Record, frozen=True, tag="claimed.1"):
     devices: list[int]
     until: int
     cause: str = ""
+    victims: int = 0
 
 
 class ClaimDropped(Record, frozen=True, tag="claim_dropped.1"):

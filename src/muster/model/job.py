@@ -16,7 +16,8 @@ class Job(Record, frozen=True):
 
     `epoch` is that of its latest run (0 before the first) and `failures` counts the runs that ended badly. One that is
     `held` starts nothing, and is in no line; nor is one that `waits` for other jobs, which are named here as long as
-    they are not as far as it wants them.
+    they are not as far as it wants them. `evicted` and `took` are when it was last stopped for others, and others for
+    it: the latest few.
     """
 
     id: int
@@ -28,6 +29,8 @@ class Job(Record, frozen=True):
     key: str = ""
     held: bool = False
     waits: tuple[int, ...] = ()
+    evicted: tuple[int, ...] = ()
+    took: tuple[int, ...] = ()
 
 
 class NodePhase(enum.IntEnum):

@@ -15,6 +15,8 @@ TIERS_MAX: Final = 64
 RANK_MAX: Final = 1_000_000
 SHADOWS_MAX: Final = 64
 PRIORITY_MAX: Final = 1000
+EVICTIONS_MAX: Final = 32
+"""The most evictions in a day that are counted."""
 STANDARD: Final = "standard"
 
 

@@ -11,17 +11,18 @@ what is borrowed. Everything is a function of the world and `now`; nothing is re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.job import Job
-from muster.model.phase import Lease, Running, Starting, Why
+from muster.model.phase import ACTIVE, Lease, Running, Starting, Why
 from muster.model.tier import Tier
+from muster.policy.protection import is_protected, may_take
 from muster.policy.taking import Kin, Party, find_right, strength
 from muster.scheduler.fit import count_room, find_gang
-from muster.scheduler.stage import MARGIN_MS, Seat, Stage, holding_of
+from muster.scheduler.stage import MARGIN_MS, Seat, Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose, put_back
 from muster.scheduler.within import NOWHERE, pools_within
 from muster.units import MINUTE_MS
@@ -34,10 +35,14 @@ from muster.world.world import World
 
 CLAIMS_MAX: Final = 64
 """How many claims one cycle makes at most."""
-VAIN_MAX: Final = 8
+VAIN_MAX: Final = 4
 """For how many lines victims are looked for in vain, before the others have to wait for the next cycle."""
 RESTART_MS: Final = MINUTE_MS
 """What a run loses by being stopped, besides what it did so far."""
+
+
+_IDLE: Final = frozenset({fact.Began, fact.RanksOver, fact.Retired})
+"""Facts after which nobody may take more than before."""
 
 
 class Plan(NamedTuple):
@@ -57,13 +62,11 @@ class Plan(NamedTuple):
         columns = ([x.slot for x in self.leases], [x.tasks for x in self.leases], [x.devices for x in self.leases])
         count = len(self.victims)
         waits_for = f"{count} job{'s' if count != 1 else ''} to stop" if count else "what is being given back"
-        yield fact.Claimed(self.job.id, *columns, self.until, cause=waits_for)
+        yield fact.Claimed(self.job.id, *columns, self.until, waits_for, count)
 
 
 def plan_takings(world: World, now: int) -> list[fact.Fact]:
     """What is taken from whom now, as facts that are not true yet."""
-    if not can_anybody_take(world):
-        return []
     heads = _Heads(world)
     lines = heads.find_lines()
     if not lines:
@@ -77,9 +80,12 @@ def plan_takings(world: World, now: int) -> list[fact.Fact]:
     return facts
 
 
-def can_anybody_take(world: World) -> bool:
-    """Whether it is worth a look: somebody waits, and not all are alike in tier, priority and guarantee."""
-    return bool(world.queue.shapes) and (world.varied > 0 or world.quotas.has_owners())
+def can_anybody_take(world: World, facts: Sequence[fact.Fact]) -> bool:
+    """Whether it is worth a look after these facts: one of them may let somebody take something, somebody waits, and
+    not all are alike in tier, priority and guarantee."""
+    if not world.queue.shapes or all(type(item) in _IDLE for item in facts):
+        return False
+    return world.varied > 0 or world.quotas.has_owners()
 
 
 def check_descent(plan: Plan) -> None:
@@ -129,12 +135,13 @@ class _Taker:
         self._stage = stage
         self._now = now
         self._loans: Loans | None = None
+        self._tables: dict[tuple[Party, RunClass, Kin], _Rights] = {}
 
     def plans(self, lines: list[Line]) -> Iterator[Plan]:
         """The plans of one cycle, in the order of those who wait."""
         made = in_vain = 0
         for line in self._in_order(lines):
-            for number in self._unclaimed(line, CLAIMS_MAX - made):
+            for number in self._takers(line, CLAIMS_MAX - made):
                 plan = self._find_plan(line, self._world.jobs[number])
                 if plan is None:
                     in_vain += 1
@@ -157,12 +164,11 @@ class _Taker:
 
         return sorted(lines, key=key)
 
-    def _unclaimed(self, line: Line, most: int) -> list[int]:
-        """The first jobs of a line that have no claim yet."""
-        claims = self._world.claims
-        if line.head() not in claims and most == 1:
-            return [line.head()]
-        return [number for number in line.ids() if number not in claims][:most]
+    def _takers(self, line: Line, most: int) -> list[int]:
+        """The first jobs of a line that have no claim yet, and did not take anything just now."""
+        world = self._world
+        free = [number for number in line.ids() if number not in world.claims][:most]
+        return [number for number in free if may_take(world.jobs[number].took, self._now)]
 
     def _find_plan(self, line: Line, job: Job) -> Plan | None:
         """As work inside its guarantee, or else as work that borrows."""
@@ -215,7 +221,9 @@ class _Taker:
         runs = world.know_runs()
         for other in runs.classes():
             kin = kin_of(world, job.spec.tenant, other[0])
-            table = _Rights(world, claimant, other, kin)
+            table = self._tables.get((claimant, other, kin))
+            if table is None:
+                table = self._tables[claimant, other, kin] = _Rights(world, claimant, other, kin)
             if table.is_empty:
                 continue
             for number in sorted(runs.by_class[other]):
@@ -229,17 +237,22 @@ class _Taker:
             return None
         borrowed = self._borrowed_funds(job)
         found = table.find(is_borrowing=bool(borrowed), is_owed=any(fund in owed for fund in borrowed))
-        if found is None:
+        if found is None or (not borrowed and self._is_protected(job, phase.run.since)):
             return None
         cost = amount_of(job.spec.ask, job.spec.gang) * (self._now - phase.run.since + RESTART_MS)
         return Candidate(cost, job.id, 0, Seat(job.id, 0, job.spec, phase.run.leases)), found
+
+    def _is_protected(self, job: Job, since: int) -> bool:
+        return is_protected(self._world.tiers[job.spec.tier], since, job.evicted, self._now)
 
     def _borrowed_funds(self, job: Job) -> list[Fund]:
         if not self._world.quotas.has_owners():
             return []
         if self._loans is None:
             self._loans = self._stage.loans()
-        return self._loans.funds_of(job.spec.tenant, holding_of(self._world, job))
+        by_slot, leases = self._world.sites.by_slot, job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
+        sites = (by_slot[leases[0].slot],) if len(leases) == 1 else tuple(by_slot[lease.slot] for lease in leases)
+        return self._loans.funds_of(job.spec.tenant, job.id, job.spec.ask, sites)
 
     def _owed_funds(self, line: Line) -> list[Fund] | None:
         """The funds of which one more gang of a line would be covered, on whatever site; None if on none."""

@@ -5,8 +5,9 @@
     3  fit     on the stage: more, if the gang is choosy and does not fit yet; the cheapest of a few domains
     4  reprieve whoever is not needed is given back, the dearest first
 
-Where that finds nothing (what is missing is quota, or parts of devices), those who may be taken go one after the other,
-the cheapest first, until the gang fits. It knows costs and places, and not by which right anybody is taken.
+Where that finds nothing (what is missing is quota, or parts of devices), or few may be taken, those who may go one
+after the other, the cheapest first, until the gang fits; the cheaper way wins. It knows costs and places, and not by
+which right anybody is taken.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from muster.world.fleet import Fleet
 
 DOMAINS_MAX: Final = 3
 """How many domains are tried in earnest, the cheapest ones by their prices."""
+FEW: Final = 64
+"""With so few who may be taken, both ways are tried."""
 STEPS_MAX: Final = 64
 """Up to how many equal parts a node's amounts are looked at exactly; with more, the cheapest by size are taken."""
 
@@ -62,14 +65,13 @@ class Choice(NamedTuple):
 
 def choose(stage: Stage, fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
     """Whom to take so that a gang fits; the stage is left with them gone. None if it would not fit without all."""
-    best: Choice | None = None
-    for steps in _cheapest_domains(fleet, want, candidates):
-        found = _take_steps(stage, want, steps)
-        if found is not None:
-            put_back(stage, found.taken)
-            best = found if best is None else min(best, found, key=_cost_of)
-    if best is None:
-        return _take_in_order(stage, want, sorted(candidates))
+    tries = [_take_steps(stage, want, steps) for steps in _cheapest_domains(fleet, want, candidates)]
+    if len(candidates) <= FEW or not any(tries):
+        tries.append(_take_in_order(stage, want, sorted(candidates)))
+    found = [choice for choice in tries if choice is not None]
+    if not found:
+        return None
+    best = min(found, key=_cost_of)
     for each in best.taken:
         stage.take(each.seat)
     return best
@@ -108,18 +110,19 @@ def _cheapest_domains(fleet: Fleet, want: Want, candidates: Sequence[Candidate])
         key: tuple[object, ...] = (node.slot,) if level == Level.NODE else place.path(level)
         domains.setdefault(key, []).append(node)
     priced = []
-    for key, nodes in domains.items():
-        price = _price_of(want, nodes)
+    for nodes in domains.values():
+        first = [step for node in nodes if (step := _find_step(want, node, 1, 0)) is not None]
+        price = _price_of(want, nodes, first)
         if price is not None:
-            priced.append((price, nodes[0].slot, key))
-    for _, _, key in sorted(priced)[:DOMAINS_MAX]:
-        yield _steps(want, domains[key])
+            priced.append((price, nodes[0].slot, nodes, first))
+    for _, _, nodes, first in sorted(priced, key=lambda each: each[:2])[:DOMAINS_MAX]:
+        yield _steps(want, nodes, first)
 
 
-def _price_of(want: Want, nodes: Iterable[Node]) -> int | None:
+def _price_of(want: Want, nodes: list[Node], first: list[Step]) -> int | None:
     """What the cheapest steps for all of the gang cost; None if there are not enough."""
     price = tasks = 0
-    for step in _steps(want, nodes):
+    for step in _steps(want, nodes, first):
         price, tasks = price + step.cost, tasks + 1
         if tasks >= want.gang:
             return price
@@ -144,10 +147,9 @@ def _amounts(ask: Resources, tasks: int) -> Amounts:
     return (1000 * ask.gpus + ask.gpu_milli) * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks
 
 
-def _steps(want: Want, nodes: Iterable[Node]) -> Iterator[Step]:
-    """One task after the other, always where it costs least."""
-    by_slot = {node.slot: node for node in nodes}
-    heap = [step for node in by_slot.values() if (step := _find_step(want, node, 1, 0)) is not None]
+def _steps(want: Want, nodes: list[Node], first: list[Step]) -> Iterator[Step]:
+    """One task after the other, always where it costs least; `first` are those for one task on each node."""
+    by_slot, heap = {node.slot: node for node in nodes}, first.copy()
     heapify(heap)
     while heap:
         step = heappop(heap)
@@ -181,7 +183,10 @@ def _cover(here: Sequence[tuple[Candidate, Amounts]], missing: Sequence[int]) ->
     chosen = _cheapest([(amounts[kind], each.cost) for each, amounts in here], missing[kind])
     if chosen is None:
         return None
-    left = [most - sum(here[index][1][at] for index in chosen) for at, most in enumerate(missing)]
+    left = list(missing)
+    for index in chosen:
+        gpus, cpu, memory = here[index][1]
+        left[0], left[1], left[2] = left[0] - gpus, left[1] - cpu, left[2] - memory
     for index, (_, amounts) in enumerate(here):
         if max(left) <= 0:
             break
@@ -240,7 +245,7 @@ def _per_size(item: tuple[int, int]) -> int:
 
 
 def _take_steps(stage: Stage, want: Want, steps: Iterator[Step]) -> Choice | None:
-    """Take step after step until the gang fits, and give back whoever is not needed."""
+    """Take step after step until the gang fits, and find who was needed; the stage is left as it was."""
     taken: dict[tuple[int, int], Candidate] = {}
     next_try = want.gang
     for tasks, step in enumerate(steps, start=1):
@@ -260,7 +265,8 @@ def _take_steps(stage: Stage, want: Want, steps: Iterator[Step]) -> Choice | Non
 
 
 def _take_in_order(stage: Stage, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
-    """Take the cheapest, as many as it takes: found by halving, for with more gone whatever fitted still fits."""
+    """The cheapest, as many as it takes: found by halving, for with more gone whatever fitted still fits. The stage is
+    left as it was."""
     for each in candidates:
         stage.take(each.seat)
     leases = want.find()
@@ -282,7 +288,7 @@ def _take_in_order(stage: Stage, want: Want, candidates: Sequence[Candidate]) ->
 
 
 def _reprieve(stage: Stage, want: Want, taken: list[Candidate], leases: list[Lease]) -> Choice:
-    """Give back whoever is not needed: first all who sit nowhere near, then one after the other, the dearest first."""
+    """Who is needed: not who sits nowhere near, nor whoever can be given back, the dearest first. All are put back."""
     slots = {lease.slot for lease in leases}
     aside = [each for each in taken if not any(lease.slot in slots for lease in each.seat.leases)]
     put_back(stage, aside)
@@ -303,6 +309,7 @@ def _reprieve(stage: Stage, want: Want, taken: list[Candidate], leases: list[Lea
         else:
             leases = found
     kept.reverse()
+    put_back(stage, kept)
     return Choice(sum(each.cost for each in kept), kept, leases)
 
 

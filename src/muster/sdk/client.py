@@ -142,9 +142,26 @@ class Client:
         body = msgspec.structs.asdict(flavor)
         self._send(Request("PUT", f"/v1/flavors/{quote(name)}", body=msgspec.json.encode(body)))
 
-    def set_tier(self, name: str, rank: int, longest_wait_ms: int, shadows: int = 1) -> None:
+    def set_tier(
+        self,
+        name: str,
+        rank: int,
+        longest_wait_ms: int,
+        shadows: int = 1,
+        *,
+        min_run_ms: int = 0,
+        evictions_max: int | None = None,
+        emergency: bool = False,
+    ) -> None:
         """Name a tier, or change what it is."""
-        body = {"rank": rank, "longest_wait_ms": longest_wait_ms, "shadows": shadows}
+        body = {
+            "rank": rank,
+            "longest_wait_ms": longest_wait_ms,
+            "shadows": shadows,
+            "min_run_ms": min_run_ms,
+            "evictions_max": evictions_max,
+            "emergency": emergency,
+        }
         self._send(Request("PUT", f"/v1/tiers/{quote(name)}", body=msgspec.json.encode(body)))
 
     def set_profile(self, name: str, weights: Mapping[str, int], of_version: int | None = None) -> None:

@@ -255,12 +255,16 @@ class TenantView(View, frozen=True):
 
 
 class TierView(View, frozen=True):
-    """A tier: the lower rank goes first, who has waited so long is due, and so many who are due cast a shadow."""
+    """A tier: the lower rank goes first, who has waited so long is due, so many who are due cast a shadow; and what
+    keeps its runs from being stopped for others."""
 
     name: str
     rank: int
     longest_wait_ms: int
     shadows: int = 1
+    min_run_ms: int = 0
+    evictions_max: int | None = None
+    emergency: bool = False
 
 
 class ProfileView(View, frozen=True):

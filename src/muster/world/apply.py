@@ -17,6 +17,7 @@ from muster.model.job import Job
 from muster.model.node import NO_LACK
 from muster.model.phase import (
     ACTIVE,
+    TAKEN,
     Cancelled,
     Failed,
     Lease,
@@ -33,6 +34,7 @@ from muster.model.phase import (
 )
 from muster.model.profile import Edition
 from muster.model.spec import ANYWHERE
+from muster.model.tier import EVICTIONS_MAX
 from muster.world.budgets import AccountKey
 from muster.world.losses import BROKEN
 from muster.world.tasks import Tasks
@@ -193,7 +195,8 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
 def _requeued(world: World, item: fact.Requeued, at: int) -> None:
     job = world.jobs[item.job]
     failures = job.failures + (item.why == Why.EXIT)
-    world.release(job, replace(job, phase=Queued(at), failures=failures), at)
+    evicted = (*job.evicted, at)[-EVICTIONS_MAX:] if item.why in TAKEN else job.evicted
+    world.release(job, replace(job, phase=Queued(at), failures=failures, evicted=evicted), at)
 
 
 def _job_held(world: World, item: fact.JobHeld, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -204,9 +207,12 @@ def _job_released(world: World, item: fact.JobReleased, at: int) -> None:  # noq
     world.set_held(world.jobs[item.job], held=False)
 
 
-def _claimed(world: World, item: fact.Claimed, at: int) -> None:  # noqa: ARG001 - one signature for the table
+def _claimed(world: World, item: fact.Claimed, at: int) -> None:
     leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
     world.claim(item.job, Claim(leases, item.until))
+    if item.victims:
+        job = world.jobs[item.job]
+        world.jobs[item.job] = replace(job, took=(*job.took, at)[-EVICTIONS_MAX:])
 
 
 def _claim_dropped(world: World, item: fact.ClaimDropped, at: int) -> None:  # noqa: ARG001 - one signature

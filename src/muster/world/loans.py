@@ -51,6 +51,7 @@ class Loans:
     def __init__(self, quotas: Quotas, ledger: Ledger, tenants: Iterable[str], holdings_of: HoldingsOf) -> None:
         self._ledger = ledger
         self._left: dict[int, list[Fund]] = {}
+        self._unowned: dict[tuple[object, ...], list[Fund]] = {}
         self._lent = [fund for fund in quotas.funds().values() if fund.root.children and load(fund.root) > 0]
         names = list(tenants) if self._lent else []
         for fund in self._lent:
@@ -61,13 +62,21 @@ class Loans:
                 for weight in _left_over(child, fund, members, holdings_of):
                     self._left.setdefault(weight.job, []).append(fund)
 
-    def funds_of(self, tenant: str, run: Holding) -> list[Fund]:
-        """The funds of which a tenant's run borrows."""
-        found = self._left.get(run.job, [])
-        for fund in self._lent:
-            if self._share_of(fund, tenant) == fund.root.name and run.amount_in(fund):
-                found = [*found, fund]
-        return found
+    def funds_of(self, tenant: str, job: int, ask: Resources, sites: tuple[Site, ...]) -> list[Fund]:
+        """The funds of which a tenant's run on some sites borrows."""
+        if not self._lent:
+            return []
+        key = (tenant, ask, sites[0].number if len(sites) == 1 else sites)
+        unowned = self._unowned.get(key)
+        if unowned is None:
+            unowned = self._unowned[key] = [fund for fund in self._lent if self._is_unowned(fund, tenant, ask, sites)]
+        return [*self._left[job], *unowned] if job in self._left else unowned
+
+    def _is_unowned(self, fund: Fund, tenant: str, ask: Resources, sites: tuple[Site, ...]) -> bool:
+        """Whether nobody on a tenant's way up has a guarantee of a fund that it holds something of."""
+        if self._share_of(fund, tenant) != fund.root.name:
+            return False
+        return any(fund.has_site(site) and site.amounts(ask)[fund.kind] for site in sites)
 
     def _share_of(self, fund: Fund, tenant: str) -> str:
         return next(name for name in self._ledger.chain(tenant) if name in fund.shares)

@@ -125,7 +125,9 @@ class World:
         if self.runs is not None:
             self.runs.add(job)
         phase = Starting(at, run)  # spelled out, for `replace` takes twice the time
-        self.jobs[job.id] = Job(job.id, spec, job.accepted_at, phase, run.epoch, job.failures, job.key, job.held)
+        self.jobs[job.id] = Job(
+            job.id, spec, job.accepted_at, phase, run.epoch, job.failures, job.key, job.held, (), job.evicted, job.took
+        )
 
     def release(self, job: Job, after: Job, at: int) -> None:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""
@@ -420,7 +422,19 @@ class World:
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
         """Replace a job's phase and nothing else."""
-        after = Job(job.id, job.spec, job.accepted_at, phase, job.epoch, job.failures, job.key, job.held)
+        after = Job(
+            job.id,
+            job.spec,
+            job.accepted_at,
+            phase,
+            job.epoch,
+            job.failures,
+            job.key,
+            job.held,
+            (),
+            job.evicted,
+            job.took,
+        )
         self.put(after)
         return after
 

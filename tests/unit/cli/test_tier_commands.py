@@ -9,7 +9,7 @@ import pytest
 
 from muster.cli.main import run_command
 from muster.sdk.transport import Reply, Request, Transport
-from muster.units import DAY_MS
+from muster.units import DAY_MS, MINUTE_MS
 from muster.wire.views import JobPage, TierView
 
 TIERS = (TierView("critical", 100, DAY_MS), TierView("batch", 400, 7 * DAY_MS))
@@ -47,7 +47,15 @@ def test_a_tier_is_set(seen: list[Request], capsys: pytest.CaptureFixture[str]) 
     words = told(capsys, "tier", "set", "batch", "--rank", "400", "--due-after", "7d")
     assert words == "tier batch has rank 400; a job is due after 7d\n"
     assert (seen[0].method, seen[0].path) == ("PUT", "/v1/tiers/batch")
-    assert msgspec.json.decode(seen[0].body) == {"rank": 400, "longest_wait_ms": 7 * DAY_MS, "shadows": 1}
+    plain = {"shadows": 1, "min_run_ms": 0, "evictions_max": None, "emergency": False}
+    assert msgspec.json.decode(seen[0].body) == {"rank": 400, "longest_wait_ms": 7 * DAY_MS, **plain}
+
+
+def test_a_tier_is_set_with_protections(seen: list[Request], capsys: pytest.CaptureFixture[str]) -> None:
+    protections = ("--min-run", "30m", "--evictions", "3", "--emergency")
+    told(capsys, "tier", "set", "alarm", "--rank", "1", "--due-after", "1h", *protections)
+    body = msgspec.json.decode(seen[0].body)
+    assert (body["min_run_ms"], body["evictions_max"], body["emergency"]) == (30 * MINUTE_MS, 3, True)
 
 
 def test_run_hands_on_tier_and_priority() -> None:

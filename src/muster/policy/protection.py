@@ -1,0 +1,34 @@
+"""Protection: what keeps a run from being stopped for others, and a job from taking again and again.
+
+Minimum run time and the most evictions in a day protect only what is inside its guarantee: what is borrowed is held on
+the lender's terms. A job that has taken places twice in a day and waits again backs off: a minute before the next time,
+and twice as long before each one after it, so that one that fails all the time stops others rarely.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from muster.model.tier import EVICTIONS_MAX, Tier
+from muster.units import DAY_MS, MINUTE_MS
+
+BACKOFF_MS: Final = MINUTE_MS
+"""How long after the second time that it took places a job takes none."""
+
+
+def is_protected(tier: Tier, since: int, evicted: tuple[int, ...], now: int) -> bool:
+    """Whether a run inside its guarantee, which began at `since` and whose job was evicted then, is left alone."""
+    if now < since + tier.min_run_ms:
+        return True
+    return tier.evictions_max is not None and len(recent(evicted, now)) >= tier.evictions_max
+
+
+def may_take(took: tuple[int, ...], now: int) -> bool:
+    """Whether a job that took places at these instants may take some again."""
+    lately = recent(took, now)
+    return len(lately) < 2 or now >= lately[-1] + (BACKOFF_MS << (len(lately) - 2))
+
+
+def recent(instants: tuple[int, ...], now: int) -> tuple[int, ...]:
+    """Those of the last day, at most as many as are counted."""
+    return tuple(at for at in instants if at > now - DAY_MS)[-EVICTIONS_MAX:]

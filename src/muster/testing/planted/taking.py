@@ -1,0 +1,93 @@
+"""Bugs planted in who is stopped for whom, and in what becomes of the places: rights, claims, evictions."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+from unittest import mock
+
+import msgspec
+
+from muster.kernel import attempts
+from muster.model import fact
+from muster.model.node import Lack
+from muster.model.phase import TAKEN, Why
+from muster.policy.taking import Kin, Party
+from muster.scheduler import preemption
+from muster.testing.planted.plant import Plant
+from muster.world import apply, snapshot
+from muster.world.fleet import Fleet
+from muster.world.ledger import Ledger
+from muster.world.world import World
+
+_replace = msgspec.structs.replace
+
+
+@contextlib.contextmanager
+def claim_not_kept() -> Iterator[None]:
+    """What is freed for one is given to whoever comes first."""
+
+    def set_claimed(fleet: Fleet, slot: int, claimed: Lack) -> None:
+        if claimed.devices:
+            fleet.claimed[slot] = claimed
+        else:
+            fleet.claimed.pop(slot, None)
+
+    with mock.patch.object(Fleet, "set_claimed", set_claimed):
+        yield
+
+
+@contextlib.contextmanager
+def quota_kept_after_eviction() -> Iterator[None]:
+    """Whoever is stopped for others goes on counting in the quota."""
+    honest = apply.APPLY[fact.Requeued]
+
+    def requeue(world: World, item: fact.Requeued, at: int) -> None:
+        if item.why not in TAKEN:
+            honest(world, item, at)
+            return
+        with mock.patch.object(Ledger, "refund", return_value=None):
+            honest(world, item, at)
+
+    with mock.patch.dict(apply.APPLY, {fact.Requeued: requeue}):
+        yield
+
+
+@contextlib.contextmanager
+def claim_forgotten_by_restore() -> Iterator[None]:
+    """After a restart what is claimed does not count in the quota."""
+    honest = snapshot._rebuild
+
+    def rebuild(content: snapshot.Snapshot) -> World:
+        return honest(_replace(content, claims=[]))
+
+    with mock.patch.object(snapshot, "_rebuild", rebuild):
+        yield
+
+
+@contextlib.contextmanager
+def evicted_for_good() -> Iterator[None]:
+    """Whoever is stopped for others is over, as if it had been cancelled."""
+    with mock.patch.object(attempts, "_SENT_BACK", (Why.LOST, Why.DRAIN, Why.REQUEUE)):
+        yield
+
+
+@contextlib.contextmanager
+def the_weaker_takes() -> Iterator[None]:
+    """Anybody takes from anybody of another tier or tenant: places go round in a circle."""
+
+    def find_right(claimant: Party, victim: Party, kin: Kin, *, owed: bool = False) -> Why | None:  # noqa: ARG001 - not looking at the right is the bug
+        return Why.PREEMPT if victim.evictable else None
+
+    with mock.patch.object(preemption, "find_right", find_right):
+        yield
+
+
+PLANTS: Final[tuple[Plant, ...]] = (
+    claim_not_kept,
+    quota_kept_after_eviction,
+    claim_forgotten_by_restore,
+    evicted_for_good,
+    the_weaker_takes,
+)
