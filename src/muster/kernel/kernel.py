@@ -8,6 +8,7 @@ the truth and must be thrown away.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -24,7 +25,16 @@ from muster.model.reason import Code, Done, Reason, Refused
 from muster.scheduler.claims import has_ready
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.preemption import can_anybody_take, plan_takings
+from muster.units import INSTANT_MAX, SECOND_MS
 from muster.world.world import World
+
+LOOK_EVERY_MS: Final = SECOND_MS
+"""How far apart the looks are at whose places could be taken."""
+
+
+def next_look(at: int) -> int:
+    """When places may next be taken, after something happened at an instant: with the next full second."""
+    return (at // LOOK_EVERY_MS + 1) * LOOK_EVERY_MS
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -41,12 +51,13 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Kernel:
     """The door to one world."""
 
-    __slots__ = ("_latest", "_timer", "world")
+    __slots__ = ("_is_owed", "_latest", "_timer", "world")
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._latest = world.now
         self._timer = find_wake(world)
+        self._is_owed = True
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
         """Take a batch: timers first, then each event in order, who waited for others, then at most one cycle."""
@@ -65,14 +76,18 @@ class Kernel:
             settle(turn, 0)
         if world.queue.awake or world.queue.shadowed or world.claims:
             self._cycle(turn)
-        if turn.facts and not world.queue.awake and can_anybody_take(world, turn.facts):
+        if world.queue.shapes and not world.queue.awake and can_anybody_take(world):
             self._take(turn)
+        else:
+            self._is_owed = False
         if turn.facts:
             world.seq += 1
             world.now = now
             if self._timer is None or self._timer <= now or had_claims or self._has_timers():
                 self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
         wake_at = now if world.queue.awake or (world.claims and has_ready(world, now)) else self._timer
+        if self._is_owed:
+            wake_at = min(next_look(world.now), INSTANT_MAX if wake_at is None else wake_at)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
     def _cycle(self, turn: Turn) -> None:
@@ -87,7 +102,12 @@ class Kernel:
             settle(turn, decided)
 
     def _take(self, turn: Turn) -> None:
-        """Places are taken from some for others: what is told to stop keeps its own until it is gone."""
+        """Places are taken from some for others: what is told to stop keeps its own until it is gone. It is a long
+        look, so there is one in a second at most; if it is too soon, the next one is owed."""
+        if turn.now < next_look(turn.world.now):
+            self._is_owed = self._is_owed or bool(turn.facts)
+            return
+        self._is_owed = False
         for item in plan_takings(turn.world, turn.now):
             turn.emit(item)
             if isinstance(item, fact.StopAsked):

@@ -11,7 +11,7 @@ what is borrowed. Everything is a function of the world and `now`; nothing is re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from muster.model import fact
@@ -39,10 +39,6 @@ VAIN_MAX: Final = 4
 """For how many lines victims are looked for in vain, before the others have to wait for the next cycle."""
 RESTART_MS: Final = MINUTE_MS
 """What a run loses by being stopped, besides what it did so far."""
-
-
-_IDLE: Final = frozenset({fact.Began, fact.RanksOver, fact.Retired})
-"""Facts after which nobody may take more than before."""
 
 
 class Plan(NamedTuple):
@@ -80,11 +76,8 @@ def plan_takings(world: World, now: int) -> list[fact.Fact]:
     return facts
 
 
-def can_anybody_take(world: World, facts: Sequence[fact.Fact]) -> bool:
-    """Whether it is worth a look after these facts: one of them may let somebody take something, somebody waits, and
-    not all are alike in tier, priority and guarantee."""
-    if not world.queue.shapes or all(type(item) in _IDLE for item in facts):
-        return False
+def can_anybody_take(world: World) -> bool:
+    """Whether it is worth a look, if somebody waits: not all are alike in tier, priority and guarantee."""
     return world.varied > 0 or world.quotas.has_owners()
 
 
