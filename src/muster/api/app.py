@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from muster.api.avail import Avail
 from muster.api.bars import Bars
 from muster.api.fleet import Fleet
+from muster.api.goodput import Goodput
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
@@ -32,6 +33,7 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
             *Tenants(follower).routes,
             *Bars(follower).routes,
             *Avail(follower).routes,
+            *Goodput(follower).routes,
             *Tiers(follower).routes,
             *Profiles(follower).routes,
         ],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import msgspec
 from starlette.requests import Request
@@ -32,10 +32,11 @@ from muster.control.views import (
     why_not_waiting,
 )
 from muster.model.errors import RejectedError
-from muster.model.event import Cancel, HoldJob, ReleaseJob, RequeueJob
+from muster.model.event import Cancel, HoldJob, Progressed, ReleaseJob, RequeueJob
 from muster.model.reason import Code, Reason, Refused
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
+from muster.units import AMOUNT_MAX
 from muster.wire.link import Answer
 from muster.wire.views import JobView, Submitted
 from muster.world.world import World
@@ -50,6 +51,17 @@ LOG_LOOK_S: Final = 0.1
 CAUSE: Final = "api"
 
 _spec_decoder: Final = msgspec.json.Decoder(Spec)
+
+
+class ProgressBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far a run is, as it says itself."""
+
+    epoch: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX)]
+    step: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
+    checkpointed: bool = False
+
+
+_progress_decoder: Final = msgspec.json.Decoder(ProgressBody)
 
 
 class Try(NamedTuple):
@@ -76,6 +88,7 @@ class Jobs:
             Route("/v1/jobs/{job}/hold", self.hold, methods=["POST"]),
             Route("/v1/jobs/{job}/release", self.release, methods=["POST"]),
             Route("/v1/jobs/{job}/requeue", self.requeue, methods=["POST"]),
+            Route("/v1/jobs/{job}/progress", self.progress, methods=["POST"]),
         ]
 
     async def submit(self, request: Request) -> Response:
@@ -136,6 +149,12 @@ class Jobs:
     async def release(self, request: Request) -> Response:
         """Let a held job start again."""
         return answer_response(await self._follower.ask_of_job(ReleaseJob(read_job(request), CAUSE)), 200)
+
+    async def progress(self, request: Request) -> Response:
+        """A run says how far it is."""
+        body = await read_body(request, _progress_decoder, "progress")
+        asked = Progressed(read_job(request), body.epoch, body.step, body.checkpointed, CAUSE)
+        return answer_response(await self._follower.ask_of_job(asked), 200)
 
     async def requeue(self, request: Request) -> Response:
         """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done."""

@@ -51,6 +51,7 @@ COMMANDS: Final = {
     "uncordon": Entry("bars", "Lift your cordon and your drain of a node."),
     "tenants": Entry("tenants", "List tenants, their quotas and their use."),
     "quota": Entry("tenants", "Set what a tenant may hold at once."),
+    "goodput": Entry("goodput", "Say what the time of every GPU was spent on."),
     "tiers": Entry("tiers", "List tiers, whoever goes first on top."),
     "tier": Entry("tiers", "Set what a tier is."),
     "profile": Entry("profiles", "List profiles, the weights of the score terms; or show, compare, set or use one."),

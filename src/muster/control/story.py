@@ -129,6 +129,9 @@ class _Teller:
     def began(self, item: fact.Began) -> str:
         return "began" if item.count == self._tasks else f"{_span('rank', item.first, item.count)} began"
 
+    def progressed(self, item: fact.Progressed) -> str:
+        return f"at step {item.step}{', checkpointed' if item.checkpointed else ''}"
+
     def ranks_over(self, item: fact.RanksOver) -> str:
         return f"{_span('rank', item.first, item.count)} over"
 
@@ -195,6 +198,7 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.AfterMet: _Teller.after_met,
     fact.Placed: _Teller.placed,
     fact.Began: _Teller.began,
+    fact.Progressed: _Teller.progressed,
     fact.RanksOver: _Teller.ranks_over,
     fact.StopAsked: _Teller.stop_asked,
     fact.Ended: _Teller.ended,

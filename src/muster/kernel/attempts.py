@@ -10,9 +10,11 @@ from typing import Final, TypeAlias
 from muster.kernel.turn import Turn, refuse
 from muster.lifecycle.gang import can_move, sources_of
 from muster.model import event, fact
+from muster.model.goodput import Mark
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, TAKEN, TERMINAL, Spread, Stopping, TaskPhase, Why
+from muster.model.phase import ACTIVE, TAKEN, TERMINAL, Running, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
+from muster.units import AMOUNT_MAX
 from muster.world.tasks import HOLDING, Tasks, spans_of
 
 Verdict: TypeAlias = tuple[int, int, TaskPhase, Why]
@@ -33,6 +35,26 @@ def on_started(turn: Turn, item: event.Started) -> Done | Refused:
             turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.RUNNING, item.cause))
     elif can_move(job.phase, _RUNNING):
         turn.emit(fact.Began(job.id, item.first, item.count, item.cause))
+    return Done(job.id)
+
+
+def on_progressed(turn: Turn, item: event.Progressed) -> Done | Refused:
+    """A run says how far it is. It never goes back, and only what runs can say so."""
+    job = turn.world.jobs.get(item.job)
+    if job is None:
+        return refuse(Code.UNKNOWN_JOB, "job", item.job)
+    if job.spec.array:
+        return refuse(Code.BAD_SPEC, "progress", detail="the tasks of an array have no marks yet")
+    if isinstance(job.phase, TERMINAL):
+        return refuse(Code.ALREADY_OVER, "job", item.job)
+    if item.epoch != job.epoch:
+        return refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
+    if not isinstance(job.phase, Running):
+        return refuse(Code.UNEXPECTED, "progress", detail="the job does not run")
+    known = turn.world.goodput.marks.get(job.id, Mark(0)).step
+    if not known <= item.step <= AMOUNT_MAX:
+        return refuse(Code.BAD_AMOUNT, "step", item.step, AMOUNT_MAX, f"from {known} to 2^62")
+    turn.emit(fact.Progressed(job.id, item.step, item.checkpointed, item.cause))
     return Done(job.id)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from muster.kernel.attempts import on_exited, on_started
+from muster.kernel.attempts import on_exited, on_progressed, on_started
 from muster.kernel.bars import on_bar_node, on_unbar_node
 from muster.kernel.flavors import on_set_flavor
 from muster.kernel.nodes import on_node_gone, on_node_seen, on_node_silent
@@ -36,4 +36,5 @@ REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.NodeGone: on_node_gone,
     event.Started: on_started,
     event.Exited: on_exited,
+    event.Progressed: on_progressed,
 }

@@ -7,6 +7,7 @@ from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.job import Job
 from muster.model.phase import Lease, Run
 from muster.model.reason import Code, Reason, Refused
+from muster.world.accounting import advance
 from muster.world.apply import APPLY
 from muster.world.world import World
 
@@ -25,6 +26,8 @@ class Turn:
 
     def emit(self, fact: Fact) -> None:
         """Make a fact true and remember it for the journal."""
+        if not self.facts:
+            advance(self.world, self.now)
         APPLY[type(fact)](self.world, fact, self.now)
         self.facts.append(fact)
 

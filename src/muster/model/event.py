@@ -189,6 +189,16 @@ class Exited(Record, frozen=True, tag="exited"):
     cause: str = ""
 
 
+class Progressed(Record, frozen=True, tag="progressed"):
+    """A run says how far it is, and whether what it did up to here is safe in a checkpoint."""
+
+    job: int
+    epoch: int
+    step: int
+    checkpointed: bool = False
+    cause: str = ""
+
+
 Event: TypeAlias = (
     Submit
     | Cancel
@@ -208,4 +218,5 @@ Event: TypeAlias = (
     | NodeGone
     | Started
     | Exited
+    | Progressed
 )

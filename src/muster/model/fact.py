@@ -166,6 +166,15 @@ class Began(Record, frozen=True, tag="began.1"):
     cause: str = ""
 
 
+class Progressed(Record, frozen=True, tag="progressed.1"):
+    """A run is so far; if it is checkpointed, what it did up to here is of use, whatever becomes of it."""
+
+    job: int
+    step: int
+    checkpointed: bool = False
+    cause: str = ""
+
+
 class RanksOver(Record, frozen=True, tag="ranks_over.1"):
     """Some ranks of a gang have ended while others have not."""
 
@@ -302,6 +311,7 @@ Fact: TypeAlias = (
     | AfterMet
     | Placed
     | Began
+    | Progressed
     | RanksOver
     | StopAsked
     | Ended

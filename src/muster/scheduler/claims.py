@@ -17,9 +17,10 @@ from muster.model.job import Job
 from muster.model.phase import Lease
 from muster.scheduler.stage import is_leaving, leaving
 from muster.world.apply import apply
+from muster.world.claiming import charge_claim, claimed_on, slots_of
 from muster.world.draft import Draft
 from muster.world.quota import Standing
-from muster.world.world import World, slots_of
+from muster.world.world import World
 
 SERVED: Final = "served"
 
@@ -66,9 +67,9 @@ def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
         return Outlook.NODE_CLOSED
     if not all(_has_place(world, job, lease) for lease in claim.leases):
         return Outlook.WAITS if any(_leavers(world, claim, now)) else Outlook.BLOCKED
-    world.charge_claim(job.id, -1)  # it need not stand beside itself
+    charge_claim(world, job.id, -1)  # it need not stand beside itself
     has_quota = _has_quota(world, job, claim)
-    world.charge_claim(job.id, 1)
+    charge_claim(world, job.id, 1)
     if has_quota:
         return Outlook.READY
     return Outlook.NO_QUOTA if next(leaving(world, now), None) is None else Outlook.WAITS
@@ -90,7 +91,7 @@ def _leavers(world: World, claim: Claim, now: int) -> Iterator[int]:
 def _has_place(world: World, job: Job, lease: Lease) -> bool:
     """Whether one lease of a claim is free, but for what others claim."""
     fleet, kept = world.fleet, world.fleet.claimed[lease.slot]
-    fleet.set_claimed(lease.slot, world.claimed_on(lease.slot, but=job.id))
+    fleet.set_claimed(lease.slot, claimed_on(world, lease.slot, but=job.id))
     has_place = fleet.has_room(lease.slot, job.spec.ask, lease.tasks, lease.devices)
     fleet.set_claimed(lease.slot, kept)
     return has_place

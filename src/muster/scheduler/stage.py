@@ -15,6 +15,7 @@ from muster.model.node import NO_LACK, Lack
 from muster.model.phase import ACTIVE, Lease, Stopping, TaskPhase
 from muster.model.spec import Spec
 from muster.units import MINUTE_MS
+from muster.world.claiming import charge_claim
 from muster.world.loans import Holding, Loans
 from muster.world.tasks import spans_of
 from muster.world.world import World
@@ -50,7 +51,7 @@ class Stage:
         for seat in list(leaving(world, self._now)):
             self.take(seat)
         for number in sorted(world.claims):
-            world.charge_claim(number, -1)
+            charge_claim(world, number, -1)
             self.seat(world.jobs[number], world.claims[number].leases)
         return self
 
@@ -62,7 +63,7 @@ class Stage:
         for seat in self._gone.values():
             self._occupy(seat)
         for number in self._world.claims:
-            self._world.charge_claim(number, 1)
+            charge_claim(self._world, number, 1)
         for slot, kept in self._kept.items():
             self._world.fleet.set_claimed(slot, kept)
 

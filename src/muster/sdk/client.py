@@ -31,6 +31,7 @@ from muster.sdk.whereabouts import Address, default_root, find_address, read_tok
 from muster.wire.views import (
     AvailView,
     FlavorView,
+    GoodputView,
     Health,
     JobPage,
     JobView,
@@ -240,6 +241,15 @@ class Client:
     def tenants(self) -> tuple[TenantView, ...]:
         """Every tenant, its lines and its use, each before those below it."""
         return self._get(tuple[TenantView, ...], "/v1/tenants")
+
+    def goodput(self, tenant: str = "") -> GoodputView:
+        """What the time of every GPU was spent on: of the fleet, or of what one tenant held."""
+        return self._get(GoodputView, add_query("/v1/goodput", {"tenant": tenant} if tenant else {}))
+
+    def progress(self, job: int, step: int, *, epoch: int, checkpointed: bool = False) -> None:
+        """Say how far a run is, and whether what it did is safe in a checkpoint."""
+        body = {"epoch": epoch, "step": step, "checkpointed": checkpointed}
+        self._send(Request("POST", f"/v1/jobs/{job}/progress", body=msgspec.json.encode(body)))
 
     def tiers(self) -> tuple[TierView, ...]:
         """Every tier, whoever goes first on top."""

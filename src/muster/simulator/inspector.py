@@ -23,7 +23,8 @@ from muster.simulator.engine import SimulatedEngine
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply, apply_entry
 from muster.world.auditor import Auditor
-from muster.world.invariants import Holding, check_same, check_world, leases_of, require
+from muster.world.invariants import Holding, check_same, check_world, leases_of
+from muster.world.law import require
 from muster.world.queue import INSIDE, OVER
 from muster.world.snapshot import restore, snapshot
 from muster.world.world import World

@@ -47,6 +47,7 @@ class Report(msgspec.Struct, frozen=True):
     digest: str
     bundle: bytes | None = None
     device_faults: int = 0
+    goodput: dict[str, int] = {}
 
     def render(self, width: int = 80) -> str:
         """The report as text, at most `width` wide."""
@@ -59,6 +60,7 @@ class Report(msgspec.Struct, frozen=True):
             f"restarts  {self.restarts} runs, after {_pairs(self._troubles())}",
             f"wait      {', '.join(f'{name} {show_duration(span)}' for name, span in self.waits_ms.items())}",
             f"GPU time  {self.busy_pct}% held",
+            f"goodput   {self._shares()}",
             f"work      {self.events} events in {self.batches} batches, {self.facts} facts in {self.entries} entries",
             f"laws      {self.entries} entries audited, {self.inspections} full inspections, none broken",
             f"digest    {self.digest} (journal {self.journal_hash})",
@@ -67,6 +69,12 @@ class Report(msgspec.Struct, frozen=True):
             *plot("waiting", [sample.waiting for sample in self.samples], width),
         ]
         return "\n".join(part for line in lines for part in _fold(line, width)) + "\n"
+
+    def _shares(self) -> str:
+        """What all device time was spent on, in tenths of a per cent."""
+        total = max(1, sum(self.goodput.values()))
+        shares = {name: divmod(1000 * time // total, 10) for name, time in self.goodput.items() if time}
+        return ", ".join(f"{name} {whole}.{tenth}%" for name, (whole, tenth) in shares.items()) or "none"
 
     def _troubles(self) -> dict[str, int]:
         return {"node faults": self.node_faults, "device faults": self.device_faults, "bars": self.node_bars}

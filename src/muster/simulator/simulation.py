@@ -16,8 +16,9 @@ import msgspec
 from muster.kernel.kernel import Outcome
 from muster.model import fact
 from muster.model.errors import InvariantError
-from muster.model.event import Cancel, Event, HoldJob, ReleaseJob, RequeueJob, Submit
-from muster.model.phase import TERMINAL, TaskPhase
+from muster.model.event import Cancel, Event, HoldJob, Progressed, ReleaseJob, RequeueJob, Submit
+from muster.model.goodput import Bucket, Mark
+from muster.model.phase import TERMINAL, Running, TaskPhase
 from muster.model.reason import Done
 from muster.simulator.agenda import Agenda
 from muster.simulator.body import Body
@@ -30,10 +31,14 @@ from muster.simulator.report import Report, Sample, percentiles
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from muster.wire.bundle import encode_bundle
 from muster.wire.codec import encode_entry
+from muster.world.accounting import read_account
+from muster.world.goodput import Times
 from muster.world.snapshot import digest
 
 START_MS: Final = 1_767_225_600_000  # 2026-01-01, so that instants look like instants
 DRAIN_DAYS_MAX: Final = 60
+PROGRESS_REACH: Final = 30
+"""How many of the newest jobs may say how far they are, one whenever somebody submits."""
 TRIALS: Final = 4
 """Other weights are tried four times as often as one node is barred: seldom, but in a storm."""
 
@@ -74,6 +79,7 @@ class Simulation:
         self._maintenance = Maintenance(agenda, self.body.take, names, self._dice("maintenance"))
         self._trials = Trials(agenda, self.body.take, self._dice("trials"))
         self._device_faults = DeviceFaults(agenda, engine, names, self._dice("devices"))
+        self._marks = self._dice("progress")
         self._figures = _Figures(self.body)
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Report:
@@ -134,7 +140,15 @@ class Simulation:
         hold_ms = self._load.find_hold_ms()
         if hold_ms is not None:
             self._agenda.after(MINUTE_MS, self._plan_hold, self.body.world.next_job, hold_ms)
+        self._progress(self.body.world.next_job - 1 - self._marks.randrange(PROGRESS_REACH))
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
+
+    def _progress(self, number: int) -> None:
+        """Now and then a run says how far it is, and has a checkpoint."""
+        job = self.body.world.jobs.get(number)
+        if job is not None and isinstance(job.phase, Running):
+            step = self.body.world.goodput.marks.get(number, Mark(0)).step + self._marks.randrange(3)
+            self.body.take(Progressed(number, job.epoch, step, self._marks.random() < 0.5, cause="its run"))
 
     def _plan_hold(self, job: int, delay_ms: int) -> None:
         """The owner holds a job, has it sent back should it run, and releases it later."""
@@ -172,9 +186,15 @@ class Simulation:
             busy_pct=100 * figures.gpu_ms // total,
             samples=figures.samples,
             journal_hash=figures.journal.hexdigest(),
+            goodput=_sum_buckets(read_account(body.world, self._agenda.now)),
             digest=digest(body.world),
             bundle=encode_bundle(body.bundle()) if self.options.record else None,
         )
+
+
+def _sum_buckets(account: dict[str, Times]) -> dict[str, int]:
+    """All flavors together."""
+    return {bucket.value: sum(times[bucket] for times in account.values()) for bucket in Bucket}
 
 
 class _Figures:

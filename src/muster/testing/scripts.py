@@ -185,6 +185,11 @@ def _exited(rig: Rig, x: int, y: int) -> list[event.Event]:
     return [exited, exited] if x % 6 == 0 else [exited]
 
 
+def _progressed(rig: Rig, x: int, y: int) -> list[event.Event]:
+    held = _held(rig, x, 13 if y % 5 else y)
+    return [event.Progressed(held.job, held.epoch, y % 9, checkpointed=y % 2 == 0)]
+
+
 def _whole_job(rig: Rig, x: int, y: int) -> list[event.Event]:
     """All tasks of a job come up and, mostly, end."""
     number = _job(rig, x)
@@ -217,6 +222,7 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _submit,
     _whole_job,
     _started,
+    _progressed,
     _exited,
     _exited,
     _cancel,

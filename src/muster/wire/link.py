@@ -16,6 +16,7 @@ from muster.model.event import (
     Cancel,
     DropTenant,
     HoldJob,
+    Progressed,
     ReleaseJob,
     RequeueJob,
     SetFlavor,
@@ -32,7 +33,7 @@ from muster.model.record import Record
 FRAME_MAX: Final = 32 * 1024 * 1024
 HEADER_BYTES: Final = 4
 
-OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob
+OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | Progressed
 OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile
 Request: TypeAlias = Submit | OfJob | OfAdmin | BarNode | UnbarNode
 

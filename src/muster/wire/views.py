@@ -276,6 +276,23 @@ class ProfileView(View, frozen=True):
     weights: dict[str, int]
 
 
+class FlavorGoodput(View, frozen=True):
+    """What the time of a flavor's devices was spent on, in thousandths of a device times milliseconds, exactly."""
+
+    flavor: str
+    time: dict[str, int]
+
+
+class GoodputView(View, frozen=True):
+    """The goodput account up to an instant: of the fleet, where the buckets of a flavor add up to all the time that
+    there was since `since_ms`; or of what one tenant held."""
+
+    at_ms: int
+    flavors: list[FlavorGoodput]
+    tenant: str = ""
+    since_ms: int = 0
+
+
 class Health(View, frozen=True):
     """Whether the server is fit to answer: `leader` is whether writes get through."""
 

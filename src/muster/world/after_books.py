@@ -13,7 +13,7 @@ from muster.model.after import When
 from muster.model.fact import AfterMet
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
-from muster.world.invariants import require
+from muster.world.law import require
 
 _OVER: Final = (TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED)
 _MET_AT: Final = {

@@ -35,7 +35,10 @@ from muster.model.phase import (
 from muster.model.profile import Edition
 from muster.model.spec import ANYWHERE
 from muster.model.tier import EVICTIONS_MAX
+from muster.world.accounting import advance
 from muster.world.budgets import AccountKey
+from muster.world.claiming import drop_claim, put_claim
+from muster.world.goodput import devices_of
 from muster.world.losses import BROKEN
 from muster.world.tasks import Tasks
 from muster.world.world import World
@@ -46,6 +49,7 @@ replace = msgspec.structs.replace
 def apply(world: World, item: fact.Fact, at: int) -> None:
     """Make one fact true."""
     world.budgets.now = at
+    advance(world, at)
     APPLY[type(item)](world, item, at)
 
 
@@ -54,6 +58,7 @@ def apply_entry(world: World, seq: int, at: int, facts: Iterable[fact.Fact]) -> 
     if seq != world.seq + 1 or at < world.now:
         raise InvariantError("entries follow each other", f"entry {seq} at {at} after {world.seq} at {world.now}")
     world.budgets.now = at
+    advance(world, at)
     for item in facts:
         APPLY[type(item)](world, item, at)
     world.seq = seq
@@ -133,7 +138,7 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     phase: Phase = Spread(at) if spec.array else Queued(at)
     job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key, spec.held, item.waits)
     if spec.array:
-        world.arrays[item.job] = Tasks(spec.array)
+        world.arrays[item.job] = Tasks(spec.array, bool(spec.ask.gpus or spec.ask.gpu_milli))
     if item.key:
         world.keys[(spec.tenant, item.key)] = item.job
     if world.mix is not None:
@@ -168,6 +173,10 @@ def _began(world: World, item: fact.Began, at: int) -> None:
     world.set_job_phase(job, Running(at, _run_of(job)))
 
 
+def _progressed(world: World, item: fact.Progressed, at: int) -> None:
+    world.goodput.mark(world.jobs[item.job], item.step, item.checkpointed, at)
+
+
 def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:
     """A rank may be over before it was said to be up: the gang runs as soon as no rank is still to come."""
     job, ranks = world.jobs[item.job], world.ranks[item.job]
@@ -178,6 +187,8 @@ def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:
 
 def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
     job = world.jobs[item.job]
+    if devices_of(job.spec.ask):
+        world.goodput.close(job, at, is_useful=False)
     world.set_job_phase(job, Stopping(at, _run_of(job), item.why, item.code))
 
 
@@ -209,22 +220,26 @@ def _job_released(world: World, item: fact.JobReleased, at: int) -> None:  # noq
 
 def _claimed(world: World, item: fact.Claimed, at: int) -> None:
     leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
-    world.claim(item.job, Claim(leases, item.until))
+    put_claim(world, item.job, Claim(leases, item.until))
     if item.victims:
         job = world.jobs[item.job]
         world.jobs[item.job] = replace(job, took=(*job.took, at)[-EVICTIONS_MAX:])
 
 
 def _claim_dropped(world: World, item: fact.ClaimDropped, at: int) -> None:  # noqa: ARG001 - one signature
-    world.drop_claim(item.job)
+    drop_claim(world, item.job)
 
 
 def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:
     world.hold_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices, at)
 
 
-def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.arrays[item.job].set_phase(item.first, item.count, item.phase)
+def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
+    job, tasks = world.jobs[item.job], world.arrays[item.job]
+    if tasks.since:
+        world.goodput.close_tasks(job, tasks, item.first, item.count, at)
+        tasks.set_since(item.first, item.count, at)
+    tasks.set_phase(item.first, item.count, item.phase)
 
 
 def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:
@@ -283,6 +298,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.AfterMet: _after_met,
     fact.Placed: _placed,
     fact.Began: _began,
+    fact.Progressed: _progressed,
     fact.RanksOver: _ranks_over,
     fact.StopAsked: _stop_asked,
     fact.Ended: _ended,

@@ -14,18 +14,10 @@ from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import MUSTER, BarKind, Job, NodePhase
-from muster.model.node import NO_LACK, Flavor, flavor_of
+from muster.model.node import NO_LACK, Flavor
 from muster.model.phase import (
     TAKEN,
-    Cancelled,
-    Failed,
     Lease,
-    Queued,
-    Running,
-    Spread,
-    Starting,
-    Stopping,
-    Succeeded,
     TaskPhase,
     Why,
 )
@@ -36,11 +28,13 @@ from muster.model.tier import TIERS, Tier
 from muster.units import DAY_MS, Resources
 from muster.world.after_books import AfterBooks
 from muster.world.arena import DEVICE
-from muster.world.books import SPREAD, JobBook, NodeBook
+from muster.world.books import PHASE_OF, JobBook, NodeBook, deal
 from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import ClaimBooks
 from muster.world.company_books import check_company
-from muster.world.invariants import plain, require, require_same
+from muster.world.goodput_books import GoodputBooks, Seats
+from muster.world.invariants import plain
+from muster.world.law import require, require_same
 from muster.world.losses import DAYS_KEPT
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
@@ -50,16 +44,6 @@ from muster.world.world import World
 Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 
 _OVER: Final = frozenset({TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED})
-_PHASE_OF: Final[dict[type, int]] = {
-    Queued: TaskPhase.QUEUED,
-    Starting: TaskPhase.STARTING,
-    Running: TaskPhase.RUNNING,
-    Stopping: TaskPhase.STOPPING,
-    Succeeded: TaskPhase.SUCCEEDED,
-    Failed: TaskPhase.FAILED,
-    Cancelled: TaskPhase.CANCELLED,
-    Spread: SPREAD,
-}
 _FINAL: Final = "terminal is final"
 _TABLE: Final = "only moves that the table lists"
 _SENT_BACK: Final = "what is sent back to the queue does not end"
@@ -78,6 +62,7 @@ class Auditor:
         self._spending = SpendBooks(self._quota.chain)
         self._at = 0
         self._use = UseBooks()
+        self._goodput = GoodputBooks()
         self._after = AfterBooks(self._find_stage)
         self._flavors: dict[str, Flavor] = {}
         self._mentioned: frozenset[str] = frozenset()
@@ -100,6 +85,7 @@ class Auditor:
         """Book one entry's facts and compare what they touched with the world that already holds them."""
         self._at = world.now
         self._use.at = world.now
+        self._goodput.pass_time(world.now)
         for item in facts:
             _BOOK[type(item)](self, item)
         self._compare(world)
@@ -210,6 +196,7 @@ class Auditor:
             self._seat(number, book.spec.ask, slot, tasks, devices)
             book.leases.append((slot, tasks, devices))
         self._start(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
+        self._goodput.place(number, epoch)
 
     def _began(self, item: fact.Began) -> None:
         book = self._book_of(item.job)
@@ -229,9 +216,18 @@ class Auditor:
         self._jobs_touched[number] = None
         if 0 not in book.ranks and book.phase == TaskPhase.STARTING:
             self._move(number, TaskPhase.RUNNING)
+            self._goodput.run(number)
+
+    def _progressed(self, item: fact.Progressed) -> None:
+        book = self._book_of(item.job)
+        require(book.phase == TaskPhase.RUNNING, "only what runs progresses", f"job {item.job}")
+        if item.checkpointed:
+            self._goodput.save(item.job, book.spec, self._seats_of(book))
 
     def _stop_asked(self, item: fact.StopAsked) -> None:
-        self._move(item.job, TaskPhase.STOPPING).why = item.why
+        book = self._move(item.job, TaskPhase.STOPPING)
+        book.why = item.why
+        self._goodput.stop(item.job, book.spec, self._seats_of(book))
 
     def _ended(self, item: fact.Ended) -> None:
         book = self._book_of(item.job)
@@ -246,7 +242,7 @@ class Auditor:
             sent_back = book.phase == TaskPhase.STOPPING and book.why in (Why.DRAIN, Why.REQUEUE, *TAKEN)
             require(not sent_back, _SENT_BACK, f"job {item.job} ended as {item.phase.name}")
             self._move(item.job, item.phase)
-            self._unseat_gang(item.job, book)
+            self._unseat_gang(item.job, book, item.phase == TaskPhase.SUCCEEDED)
 
     def _requeued(self, item: fact.Requeued) -> None:
         book = self._move(item.job, TaskPhase.QUEUED)
@@ -286,10 +282,11 @@ class Auditor:
         for slot, count, devices in zip(item.slots, item.counts, item.devices, strict=True):
             self._seat(item.job, book.spec.ask, slot, count, devices)
             for mine in range(task, task + count):
+                self._goodput.place(item.job, book.epochs[mine] + 1, mine)
                 if book.spec.ask.gpu_milli:
                     book.devices[mine] = devices
                 else:
-                    book.devices[mine], devices = _deal(devices, gpus)
+                    book.devices[mine], devices = deal(devices, gpus)
                 book.slots[mine] = slot
                 book.epochs[mine] += 1
             task += count
@@ -347,12 +344,7 @@ class Auditor:
     def _find_stage(self, number: int) -> TaskPhase | None:
         """How far a job is, as far as others care who wait for it."""
         book = self._jobs.get(number)
-        if book is None:
-            return None
-        if book.phase in _OVER:
-            return TaskPhase(book.phase)
-        had_a_place = any(book.epochs) or any(book.phases) or book.epoch
-        return TaskPhase.RUNNING if had_a_place else TaskPhase.QUEUED
+        return None if book is None else book.stage()
 
     def _move(self, number: int, to: TaskPhase) -> JobBook:
         book = self._book_of(number)
@@ -368,6 +360,8 @@ class Auditor:
         inside = first >= 0 and count > 0 and first + count <= len(book.phases)
         require(inside, "a range lies inside its array", f"job {number}: {first} and {count} of {len(book.phases)}")
         window = book.phases[first : first + count]
+        for task in range(first, first + count) if to != TaskPhase.STARTING else ():
+            self._goodput.move_task(number, task, book.spec, self._seats(book, [(book.slots[task], 1)]), to)
         for phase in TaskPhase:
             if phase in window:
                 require(phase not in _OVER, _FINAL, f"job {number}, tasks from {first}: {phase.name} to {to.name}")
@@ -404,13 +398,22 @@ class Auditor:
         self.gpus_in_use -= ask.gpus * tasks
         self._touch(slot)
 
-    def _unseat_gang(self, number: int, book: JobBook) -> None:
+    def _unseat_gang(self, number: int, book: JobBook, is_useful: bool = False) -> None:
         if not book.leases:
             return
+        self._goodput.end(number, book.spec, self._seats_of(book), is_useful)
         for slot, tasks, devices in book.leases:
             self._unseat(number, book.spec.ask, slot, tasks, devices)
         self._stop(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
         book.leases.clear()
+
+    def _seats_of(self, book: JobBook) -> Seats:
+        return self._seats(book, [(slot, tasks) for slot, tasks, _ in book.leases])
+
+    def _seats(self, book: JobBook, places: list[tuple[int, int]]) -> Seats:
+        """What tasks hold on some nodes, by flavor."""
+        milli = 1000 * book.spec.ask.gpus + book.spec.ask.gpu_milli
+        return [(self._nodes[slot].flavor(), milli * tasks) for slot, tasks in places] if milli else []
 
     def _start(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
         if self._quota.has_owners:
@@ -422,7 +425,7 @@ class Auditor:
         self._use.hold(spec, plots, 1)
         for slot, tasks in places:
             node = self._nodes[slot]
-            name = flavor_of(node.traits, node.capacity)
+            name = node.flavor()
             flavor = self._flavors.get(name, Flavor(name))
             self._spending.start(number, spec, slot, tasks, name, flavor, self._at)
 
@@ -449,6 +452,9 @@ class Auditor:
         self._after.settle()
         for slot in self._slots_touched:
             self._compare_slot(world, slot)
+            node = self._nodes[slot]
+            self._goodput.set_node(slot, node.flavor(), node.parts())
+        self._goodput.compare(world.goodput)
         self._quota.compare(world.ledger)
         self._spending.compare(world.budgets, self._at)
         self._use.compare(world.usage)
@@ -518,7 +524,7 @@ class Auditor:
             require(book is None and job is None, "no job vanishes", f"job {number}: kept {job}, booked {book}")
             return
         held = book.held and book.phase not in _OVER
-        kept = (_PHASE_OF[type(job.phase)], job.epoch, job.held, job.waits)
+        kept = (PHASE_OF[type(job.phase)], job.epoch, job.held, job.waits)
         wanted = (book.phase, book.epoch, held, self._after.waits_of(number))
         law = _FINAL if book.phase in _OVER else "a job is what the facts say"
         require_same(kept, wanted, law, f"job {number}")
@@ -546,16 +552,6 @@ class Auditor:
         require(same, "a task is what the facts say", f"job {number}, tasks {first} to {end - 1}")
 
 
-def _deal(devices: int, count: int) -> tuple[int, int]:
-    """The lowest `count` devices, and the rest."""
-    mine = 0
-    for _ in range(count):
-        low = devices & -devices
-        mine |= low
-        devices ^= low
-    return mine, devices
-
-
 _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.TenantSet: Auditor._tenant_set,
     fact.TenantDropped: Auditor._tenant_dropped,
@@ -574,6 +570,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.AfterMet: Auditor._after_met,
     fact.Placed: Auditor._placed,
     fact.Began: Auditor._began,
+    fact.Progressed: Auditor._progressed,
     fact.RanksOver: Auditor._ranks_over,
     fact.StopAsked: Auditor._stop_asked,
     fact.Ended: Auditor._ended,

@@ -6,15 +6,38 @@ from array import array
 from typing import Final
 
 from muster.model.job import Bar, BarKind, NodePhase
-from muster.model.node import NO_LACK, Traits
-from muster.model.phase import TaskPhase, Why
+from muster.model.node import NO_LACK, Traits, flavor_of
+from muster.model.phase import (
+    Cancelled,
+    Failed,
+    Queued,
+    Running,
+    Spread,
+    Starting,
+    Stopping,
+    Succeeded,
+    TaskPhase,
+    Why,
+)
 from muster.model.spec import Spec
 from muster.units import Limit, Resources
+from muster.world.arena import DEVICE
+from muster.world.goodput import Parts
 from muster.world.invariants import Holding
 from muster.world.tasks import NOWHERE
 
 SPREAD: Final = -1
 """The phase of an array: each of its tasks has one of its own."""
+PHASE_OF: Final[dict[type, int]] = {
+    Queued: TaskPhase.QUEUED,
+    Starting: TaskPhase.STARTING,
+    Running: TaskPhase.RUNNING,
+    Stopping: TaskPhase.STOPPING,
+    Succeeded: TaskPhase.SUCCEEDED,
+    Failed: TaskPhase.FAILED,
+    Cancelled: TaskPhase.CANCELLED,
+    Spread: SPREAD,
+}
 
 
 class JobBook:
@@ -50,6 +73,12 @@ class JobBook:
         self.slots = array("i", [NOWHERE]) * spec.array
         self.devices = array("q", bytes(8 * spec.array))
 
+    def stage(self) -> TaskPhase:
+        """How far it is, as far as others care: without a place so far, with one now or before, or over."""
+        if self.phase >= TaskPhase.SUCCEEDED:
+            return TaskPhase(self.phase)
+        return TaskPhase.RUNNING if any(self.epochs) or any(self.phases) or self.epoch else TaskPhase.QUEUED
+
 
 class NodeBook:
     """What the facts say of one node."""
@@ -66,3 +95,24 @@ class NodeBook:
         self.bars: dict[tuple[BarKind, str], Bar] = {}
         self.held = Holding()
         self.losses: list[tuple[int, int]] = []
+
+    def flavor(self) -> str:
+        """The kind of capacity that it is."""
+        return flavor_of(self.traits, self.capacity)
+
+    def parts(self) -> Parts:
+        """How much of devices it has, and of what nobody holds, how much is idle, barred and gone."""
+        whole, held = DEVICE * self.capacity.gpus, sum(self.held.devices.values())
+        free = sum(self.held.rests_of(self.capacity, self.lack)) if self.phase == NodePhase.UP else 0
+        idle, barred = (0, free) if self.bars else (free, 0)
+        return whole, idle, barred, whole - held - free
+
+
+def deal(devices: int, count: int) -> tuple[int, int]:
+    """The lowest `count` devices, and the rest."""
+    mine = 0
+    for _ in range(count):
+        low = devices & -devices
+        mine |= low
+        devices ^= low
+    return mine, devices

@@ -15,7 +15,7 @@ from muster.model.node import Flavor
 from muster.model.spec import Spec
 from muster.model.tenant import NOT_DEVICES, Tenant
 from muster.world.budgets import SCALE, AccountKey, Budgets
-from muster.world.invariants import require
+from muster.world.law import require
 
 Chain: TypeAlias = Callable[[str], Iterable[str]]
 

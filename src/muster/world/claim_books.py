@@ -11,7 +11,7 @@ from typing import TypeAlias
 from muster.model.claim import Claim
 from muster.model.node import Lack
 from muster.model.spec import Spec
-from muster.world.invariants import require
+from muster.world.law import require
 from muster.world.quota_books import Plot, QuotaBooks
 
 Plots: TypeAlias = Sequence[tuple[Plot, int]]

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from muster.model.node import LEVELS, Level, Place
 from muster.model.spec import Spec
-from muster.world.invariants import require
+from muster.world.law import require
 from muster.world.tasks import NOWHERE
 
 

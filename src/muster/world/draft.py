@@ -12,6 +12,7 @@ from types import TracebackType
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease, Run, TaskPhase
+from muster.world.accounting import advance
 from muster.world.world import World
 
 
@@ -44,12 +45,16 @@ class Draft:
     def place(self, job: Job, leases: list[Lease]) -> None:
         """Place a gang."""
         run = Run(job.epoch + 1, tuple(leases), self._at)
+        if not self._undo:
+            advance(self._world, self._at)
         self._world.hold(job, run, self._at)
         self._undo.append((job, 0, 0))
         self._gangs.append((job.id, run))
 
     def place_tasks(self, job: Job, first: int, leases: list[Lease], cause: str) -> None:
         """Place tasks of an array, from `first` on."""
+        if not self._undo:
+            advance(self._world, self._at)
         columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
         self._world.hold_tasks(job, first, *columns, self._at)
         count = sum(columns[1])

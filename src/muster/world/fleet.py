@@ -159,6 +159,13 @@ class Fleet:
         rest = (whole.cpu_milli - free.cpu_milli, whole.memory_bytes - free.memory_bytes)
         return milli - withheld.gpu_milli, rest[0] - cpu, rest[1] - memory
 
+    def lacking_milli(self, slot: int) -> int:
+        """Thousandths of devices that a node lacks and nobody holds."""
+        devices = self.lacks[slot].devices
+        if self.is_idle(slot):
+            return at.DEVICE * devices.bit_count()
+        return sum(milli for device, milli in self._withheld[slot].devices if devices >> device & 1)
+
     def find_slot(self, reference: str) -> int | Reason:
         """The one node that a person means: by its whole address, or by as much of the end of it as is enough."""
         slot = self.slot_of.get(reference)
@@ -372,6 +379,14 @@ class Fleet:
         twin.phase = array("q", [_UP]) * len(self)
         twin.is_blank = True
         return twin
+
+    def jobs_on(self, flavor: str) -> set[int]:
+        """The jobs that hold something of a flavor."""
+        return {job for slot, holders in self.holders.items() if self.flavor(slot) == flavor for job in holders}
+
+    def flavors_held(self, job: int) -> set[str]:
+        """The flavors that a job holds something of."""
+        return {self.flavor(slot) for slot, holders in self.holders.items() if job in holders}
 
     def find_index_fault(self) -> str | None:
         """Where the arena differs from one that is laid out anew; bounds may be above those, never below."""

@@ -8,21 +8,24 @@ InvariantError that names the law and shows the evidence.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations, product
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from muster.model.budget import GPU_HOURS, MONEY
 from muster.model.errors import InvariantError
 from muster.model.job import Job
-from muster.model.node import NO_LACK, Lack, Spot, address_of
+from muster.model.node import NO_LACK, Lack, address_of
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Queued, Running, Spread, TaskPhase
 from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
 from muster.units import INSTANT_MAX, Resources
 from muster.wire.codec import decode_entry
+from muster.world.accounting import capacity_time, read_account
 from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
+from muster.world.box_law import check_boxes
+from muster.world.claiming import claimed_on, slots_of
 from muster.world.company import name_of, names_in
+from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
 from muster.world.runs import class_of
@@ -31,7 +34,7 @@ from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import BarEnd
 from muster.world.tour import Tour
-from muster.world.world import World, slots_of
+from muster.world.world import World
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -59,18 +62,6 @@ def check_same(living: World, folded: World) -> None:
         "the world is the fold of its facts",
         f"entry {living.seq}: living {digest(living)}, folded {digest(folded)} of {folded.seq}",
     )
-
-
-def require(holds: bool, law: str, evidence: str) -> None:
-    """Raise unless a law holds."""
-    if not holds:
-        raise InvariantError(law, evidence)
-
-
-def require_same(kept: object, booked: object, law: str, of: object = "") -> None:
-    """Raise unless what is kept is what is booked. The evidence is written only if it is needed."""
-    if kept != booked:
-        raise InvariantError(law, f"{of}: kept {kept}, booked {booked}" if of else f"kept {kept}, booked {booked}")
 
 
 def _check_counts(world: World) -> None:
@@ -139,28 +130,6 @@ def _check_places(world: World) -> None:
     require(fleet.holders == holders, "holders are those of the leases", _first_change(fleet.holders, holders))
     for slot, name in enumerate(fleet.names):
         _check_slot(world, slot, name, held.get(slot, Holding()))
-
-
-def _check_boxes(world: World) -> None:
-    law = "a gang with a shape holds a box of a torus"
-    for job in world.jobs.values():
-        shape = job.spec.needs.shape
-        if shape and isinstance(job.phase, ACTIVE):
-            spots = [world.fleet.traits[lease.slot].spot for lease in job.phase.run.leases]
-            require(is_box([spot for spot in spots if spot is not None], shape), law, f"job {job.id}: {spots[:8]}")
-
-
-def is_box(spots: Sequence[Spot], shape: Sequence[int]) -> bool:
-    """Whether spots are, each once, those of a box with these sides in some order, across the seam or not."""
-    if len({(spot.torus, spot.size) for spot in spots}) != 1:
-        return False
-    size, here = spots[0].size, {spot.at for spot in spots}
-    return any(
-        {tuple((at + step) % side for at, step, side in zip(first, steps, size, strict=True)) for steps in box} == here
-        for sides in sorted(set(permutations(shape)))
-        for box in [list(product(*map(range, sides)))]
-        for first in sorted(here)
-    )
 
 
 def _check_slot(world: World, slot: int, name: str, held: Holding) -> None:
@@ -518,7 +487,7 @@ def _check_claims(world: World) -> None:
         require(waits, "whoever has a claim waits", f"job {number}")
         width = sum(lease.tasks for lease in claim.leases)
         require(job is not None and width == job.spec.gang, "a claim is for all of a gang", f"job {number}: {width}")
-        claimed |= {slot: world.claimed_on(slot) for slot in slots_of(claim)}
+        claimed |= {slot: claimed_on(world, slot) for slot in slots_of(claim)}
     require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))
     overdue = [number for number, claim in world.claims.items() if claim.until <= world.now]
     require(not overdue, "no claim stands past its time", f"at {world.now}: jobs {overdue[:5]}")
@@ -532,6 +501,18 @@ def _check_runs(world: World) -> None:
         require(kept == holders, "runs are those who hold places", _first_change(kept, holders))
     varied = sum(job.spec.is_varied for job in world.jobs.values())
     require(world.varied == varied, "it is known how many jobs are varied", f"kept {world.varied}, wanted {varied}")
+
+
+def _check_goodput(world: World) -> None:
+    """Whatever a moment was spent on, it was one thing: what was held, by tenants and jobs, and what was not, by
+    nodes, add up to all that there was."""
+    for flavor, times in read_account(world, world.now).items():
+        wanted, parts = capacity_time(world, flavor, world.now), sum(times.values())
+        require(parts == wanted, "every moment is in one bucket", f"{flavor}: {parts} of {wanted}, {times}")
+        negative = {bucket.value: time for bucket, time in times.items() if time < 0}
+        require(not negative, "every moment is in one bucket", f"{flavor}: {negative}")
+    strangers = [number for number in world.goodput.marks if not isinstance(world.jobs[number].phase, ACTIVE)]
+    require(not strangers, "marks are those of runs", f"jobs {strangers[:5]}")
 
 
 def _check_keys(world: World) -> None:
@@ -581,7 +562,7 @@ LAWS: Final = (
     _check_arrays,
     _check_devices,
     _check_places,
-    _check_boxes,
+    check_boxes,
     _check_ledger,
     _check_sites,
     _check_budgets,
@@ -596,4 +577,5 @@ LAWS: Final = (
     _check_claims,
     _check_runs,
     _check_usage,
+    _check_goodput,
 )

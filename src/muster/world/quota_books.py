@@ -13,7 +13,7 @@ from muster.model.node import Flavor, Traits, flavor_of
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, MEMORY, NOT_DEVICES, OPEN, ROOT, Line, Tenant, device_amount
 from muster.units import Resources
-from muster.world.invariants import require, require_same
+from muster.world.law import require, require_same
 from muster.world.ledger import Account, Ledger
 from muster.world.quota import apportion, children_of, find_line
 

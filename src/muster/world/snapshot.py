@@ -16,6 +16,7 @@ import msgspec
 
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError, StoreError
+from muster.model.goodput import Mark
 from muster.model.job import Bar, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, Lease, Queued, TaskPhase
@@ -26,6 +27,8 @@ from muster.model.tier import TIERS, Tier
 from muster.units import Resources
 from muster.wire.upcast import lift_quota
 from muster.world.budgets import SCALE, AccountKey
+from muster.world.claiming import put_claim
+from muster.world.goodput import devices_of
 from muster.world.losses import Days
 from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.usage import Uses
@@ -60,6 +63,7 @@ class TaskColumns(msgspec.Struct, frozen=True):
     epoch: bytes
     slot: bytes
     devices: bytes
+    since: bytes = b""
 
 
 class Spending(msgspec.Struct, frozen=True, array_like=True):
@@ -82,6 +86,16 @@ class UseColumns(msgspec.Struct, frozen=True):
     amounts: list[str]
 
 
+class GoodputColumns(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The goodput account, from an instant on: by flavor, and by tenant and flavor, as text since amounts may be larger
+    than any word; and how far runs said they were."""
+
+    since: int
+    spent: dict[str, list[str]]
+    booked: list[tuple[str, str, list[str]]]
+    marks: list[tuple[int, Mark]] = []
+
+
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     """The content of a world."""
 
@@ -102,6 +116,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     prices: list[tuple[int, dict[str, int]]] = []
     tiers: dict[str, Tier] = {}
     uses: list[UseColumns] = []
+    goodput: GoodputColumns | None = None
     profiles: dict[str, Edition] = {}
     profile_used: str | None = None
     claims: list[tuple[int, Claim]] = []
@@ -156,6 +171,7 @@ def snapshot(world: World) -> bytes:
             profile_used=None if world.profile_used == DEFAULT_NAME else world.profile_used,
             uses=[_use_columns(*book) for book in world.usage.books(world.now)],
             claims=sorted(world.claims.items()),
+            goodput=_goodput_columns(world),
         )
     )
 
@@ -199,10 +215,11 @@ def _rebuild(content: Snapshot) -> World:
             world.ranks[job.id] = bytearray(ranks[job.id])
     _restore_closings(world, content.nodes)
     for number, claim in content.claims:
-        world.claim(number, claim)
+        put_claim(world, number, claim)
     _restore_spending(world, content.spending)
     world.recount_mix()
     world.recount_company()
+    _restore_goodput(world, content.goodput)
     return world
 
 
@@ -239,6 +256,22 @@ def _restore_spending(world: World, spending: Sequence[Spending]) -> None:
     for each in spending:
         spent = each.whole * SCALE[each.unit] + each.part
         world.budgets.restore(AccountKey(each.tenant, each.unit, each.soft), each.since, spent)
+
+
+def _goodput_columns(world: World) -> GoodputColumns:
+    goodput = world.goodput
+    spent = {flavor: list(map(str, times)) for flavor, times in goodput.spent(world.now).items()}
+    booked = [(*key, list(map(str, row))) for key, row in sorted(goodput.booked.items())]
+    return GoodputColumns(goodput.since, spent, booked, sorted(goodput.marks.items()))
+
+
+def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
+    """A snapshot from before there was an account begins one."""
+    kept = GoodputColumns(world.now, {}, []) if columns is None else columns
+    goodput = world.goodput
+    goodput.since, goodput.marks = kept.since, dict(kept.marks)
+    goodput.booked = {(tenant, flavor): list(map(int, row)) for tenant, flavor, row in kept.booked}
+    goodput.restore(world.fleet, {flavor: list(map(int, row)) for flavor, row in kept.spent.items()}, world.now)
 
 
 def _restore_uses(world: World, uses: list[UseColumns]) -> None:
@@ -303,6 +336,9 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     tasks.epoch = array("i", columns.epoch)
     tasks.slot = array("i", columns.slot)
     tasks.devices = array("q", columns.devices)
+    tasks.since = array("q", columns.since)
+    if devices_of(job.spec.ask) and not tasks.since:  # written before there was an account
+        tasks.since = array("q", [world.now if phase in HOLDING else 0 for phase in tasks.phase])
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
         seats = list(tasks.seats(first, count, shared=job.spec.ask.gpu_milli > 0))
@@ -320,6 +356,7 @@ def _task_columns(tasks: Tasks) -> TaskColumns:
         tasks.epoch.tobytes(),
         tasks.slot.tobytes(),
         tasks.devices.tobytes(),
+        tasks.since.tobytes(),
     )
 
 

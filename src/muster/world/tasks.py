@@ -31,16 +31,18 @@ def spans_of(
 
 
 class Tasks:
-    """Columns by task index: phase, epoch of the latest try, slot and devices it holds, and how often it failed."""
+    """Columns by task index: phase, epoch of the latest try, slot and devices it holds, and how often it failed. Of
+    tasks that ask for devices, also when each came into the phase in which it holds them; 0 if it holds none."""
 
-    __slots__ = ("counts", "devices", "epoch", "failures", "phase", "search_from", "slot")
+    __slots__ = ("counts", "devices", "epoch", "failures", "phase", "search_from", "since", "slot")
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, has_devices: bool = False) -> None:
         self.phase = bytearray(count)
         self.failures = bytearray(count)
         self.epoch = array("i", bytes(4 * count))
         self.slot = array("i", [NOWHERE]) * count
         self.devices = array("q", bytes(8 * count))
+        self.since = array("q", bytes(8 * count if has_devices else 0))
         self.counts = [count, 0, 0, 0, 0, 0, 0]
         self.search_from = 0
 
@@ -124,6 +126,10 @@ class Tasks:
             yield slot, first, stop - first
             first = stop
 
+    def set_since(self, first: int, count: int, at: int) -> None:
+        """Note when a range came into its phase, or that it holds nothing."""
+        self.since[first : first + count] = array("q", [at]) * count
+
     def held_devices(self, first: int, count: int) -> int:
         """The devices of a range, as one word."""
         held = 0
@@ -138,9 +144,9 @@ class Tasks:
             self.devices[first : first + count] = array("q", bytes(8 * count))
 
     def fork(self) -> Tasks:
-        """An independent copy: seven memcpys."""
+        """An independent copy: a memcpy for each column."""
         twin = Tasks.__new__(Tasks)
-        for column in ("phase", "failures", "epoch", "slot", "devices", "counts"):
+        for column in ("phase", "failures", "epoch", "slot", "devices", "since", "counts"):
             setattr(twin, column, getattr(self, column)[:])
         twin.search_from = self.search_from
         return twin

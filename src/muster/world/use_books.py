@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, device_amount
-from muster.world.invariants import require_same
+from muster.world.law import require_same
 from muster.world.quota_books import Plot
 from muster.world.usage import BUCKET_MS, Usage
 

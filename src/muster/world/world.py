@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from muster.model.claim import Claim
 from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
-from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, TaskPhase
+from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Needs, Spec
 from muster.model.tenant import OPEN, ROOT, Tenant
@@ -24,8 +24,10 @@ from muster.model.tier import TIERS, Tier
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
+from muster.world.claiming import charge_claim, slots_of
 from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.fleet import Fleet, FreeVector
+from muster.world.goodput import Goodput, Stock
 from muster.world.ledger import Ledger
 from muster.world.mix import Mix
 from muster.world.pools import Pool
@@ -52,6 +54,7 @@ class World:
         "ends",
         "flavors",
         "fleet",
+        "goodput",
         "jobs",
         "keys",
         "ledger",
@@ -106,12 +109,15 @@ class World:
         self.successors: dict[int, dict[int, None]] = {}
         self.timers = Timers()
         self.ends = Ends()
+        self.goodput = Goodput()
 
     def hold(self, job: Job, run: Run, at: int) -> None:
         """Give a waiting gang its leases. The inverse of `release`."""
         spec, leases = job.spec, run.leases
         for lease in leases:
             self.fleet.occupy(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
+        if spec.ask.gpus or spec.ask.gpu_milli:
+            self.goodput.take(spec.ask, leases, at)
         self.charge(spec, leases, at, end := run.find_end(spec.limit_ms))
         if end is not None:
             self.ends.add(job.id, end)
@@ -133,20 +139,9 @@ class World:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""
         phase, spec = job.phase, job.spec
         if isinstance(phase, ACTIVE):
-            for lease in phase.run.leases:
-                self._vacate(lease.slot, job, lease.tasks, lease.devices)
-            if self.budgets.accounts:
-                self._spend(job, phase.run.leases, -1)
-            if job.id in self.budgets.prices:
-                self.budgets.drop_prices(job.id)
-            self._refund(spec, phase.run.leases, at, end := phase.run.find_end(spec.limit_ms))
-            if end is not None:
-                self.ends.remove(job.id)
-            self.ranks.pop(job.id, None)
-            if self.runs is not None:
-                self.runs.remove(job)
-            if self.fleet.company.by_name:
-                self._leave_company(spec, phase.run.leases)
+            if spec.ask.gpus or spec.ask.gpu_milli:
+                self.goodput.close(job, at, is_useful=isinstance(after.phase, Succeeded))
+            self._leave(job, phase.run, at)
         else:
             self.dequeue(job)
         self.put(after)
@@ -166,6 +161,9 @@ class World:
                 tasks.share_devices(first, count, ask.gpus, mask)
             first += count
         leases = list(map(Lease, slots, counts))
+        if tasks.since:
+            self.goodput.take(ask, leases, at)
+            tasks.set_since(begin, first - begin, at)
         self.charge(job.spec, leases, at)
         if self.budgets.accounts:
             self._spend(job, leases, 1)
@@ -182,14 +180,16 @@ class World:
         tasks, ask = self.arrays[job.id], job.spec.ask
         has_devices = bool(ask.gpus or ask.gpu_milli)
         seats = list(tasks.seats(first, count, shared=ask.gpu_milli > 0))
+        if has_devices:
+            self.goodput.close_tasks(job, tasks, first, count, at, is_useful=after == TaskPhase.SUCCEEDED)
         for slot, begin, width in seats:
-            self._vacate(slot, job, width, tasks.held_devices(begin, width) if has_devices else 0)
+            self._vacate(slot, job, width, tasks.held_devices(begin, width) if has_devices else 0, at)
         tasks.clear(first, count, has_devices)
         leases = [Lease(slot, width) for slot, _, width in seats]
         if self.budgets.accounts:
             self._spend(job, leases, -1)
         if job.id in self.budgets.prices:
-            self.budgets.drop_prices(job.id, self._flavors_held(job.id))
+            self.budgets.drop_prices(job.id, self.fleet.flavors_held(job.id))
         self._refund(job.spec, leases, at)
         if self.fleet.company.by_name:
             self._leave_company(job.spec, leases)
@@ -245,42 +245,6 @@ class World:
             return bool(self.arrays[job.id].counts[TaskPhase.QUEUED])
         return isinstance(job.phase, Queued)
 
-    def claim(self, job: int, claim: Claim) -> None:
-        """Keep places for a job that waits: nobody else gets anything there, and the quota counts them as held.
-        It replaces the claim it had."""
-        if job in self.claims:
-            self.drop_claim(job)
-        self.claims[job] = claim
-        self.charge_claim(job, 1)
-        for slot in slots_of(claim):
-            self.fleet.set_claimed(slot, self.claimed_on(slot))
-
-    def drop_claim(self, job: int) -> None:
-        """Keep them no longer: what is free there is anybody's."""
-        self.charge_claim(job, -1)
-        self._wake_kin(self.jobs[job].spec.tenant)
-        for slot in slots_of(self.claims.pop(job)):
-            self.fleet.set_claimed(slot, self.claimed_on(slot))
-            vector = self.fleet.find_free(slot)
-            if vector is not None:
-                self._wake_for_room(slot, vector)
-
-    def claimed_on(self, slot: int, but: int = 0) -> Lack:
-        """What of a node is claimed by anybody, or by anybody but one job."""
-        devices, amount = 0, Resources()
-        for job, claim in self.claims.items():
-            for lease in claim.leases if job != but else ():
-                if lease.slot == slot:
-                    devices |= lease.devices
-                    amount = amount.plus(self.jobs[job].spec.ask.times(lease.tasks))
-        return Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
-
-    def charge_claim(self, job: int, sign: int) -> None:
-        """Count what a job claims as held (1), or not (-1)."""
-        spec = self.jobs[job].spec
-        for site, tasks in self.sites.spread(self.claims[job].leases):
-            self.ledger.charge(spec.tenant, site, spec.ask, sign * tasks)
-
     def set_tier(self, name: str, tier: Tier) -> None:
         """Say what a tier is; whoever waits in it stands where its rank says."""
         self.tiers[name] = tier
@@ -326,41 +290,42 @@ class World:
     ) -> None:
         """A node joins, or an idle one changed: everybody is worth a try."""
         if slot < len(self.sites.by_slot):
-            self.sites.count(self.fleet, slot, -1)
+            self._count_off(slot)
         claims = [job for job, claim in self.claims.items() if slot in slots_of(claim)]
         for job in claims:
-            self.charge_claim(job, -1)
+            charge_claim(self, job, -1)
         self.fleet.join(slot, name, capacity, traits, devices)
         self.sites.settle(self.fleet, slot, self.flavor_of(slot))
+        self.goodput.settle(self.fleet, slot)
         for job in claims:
-            self.charge_claim(job, 1)
+            charge_claim(self, job, 1)
         self._count_on(slot)
         self.queue.wake_all()
 
     def set_lack(self, slot: int, lack: Lack) -> None:
         """A busy node has less than it joined with, or has it again: everybody is worth a try."""
-        self.sites.count(self.fleet, slot, -1)
+        self._count_off(slot)
         self.fleet.set_lack(slot, lack)
         self._count_on(slot)
         self.queue.wake_all()
 
     def set_phase(self, slot: int, phase: NodePhase) -> None:
         """A node's phase changed: everybody is worth a try."""
-        self.sites.count(self.fleet, slot, -1)
+        self._count_off(slot)
         self.fleet.set_phase(slot, phase)
         self._count_on(slot)
         self.queue.wake_all()
 
     def bar(self, slot: int, bar: Bar) -> None:
         """Bar a node, and note when the bar ends by itself."""
-        self.sites.count(self.fleet, slot, -1)
+        self._count_off(slot)
         self.fleet.bar(slot, bar)
         self._count_on(slot)
         self.timers.watch_bar(slot, bar)
 
     def unbar(self, slot: int, kind: BarKind, owner: str) -> None:
         """Lift a bar: whoever waits is worth a try."""
-        self.sites.count(self.fleet, slot, -1)
+        self._count_off(slot)
         self.fleet.unbar(slot, kind, owner)
         self._count_on(slot)
         self.queue.wake_all()
@@ -369,12 +334,12 @@ class World:
         """Say what a flavor is; its nodes, which hold nothing if it counts as something else now, count anew."""
         before = self.flavors.get(name, Flavor(name)).price_micros
         if flavor.price_micros != before:
-            self.budgets.keep_price(sorted(self._jobs_on(name)), name, before)
+            self.budgets.keep_price(sorted(self.fleet.jobs_on(name)), name, before)
         self.flavors[name] = flavor
         self.fleet.set_price(name, flavor.price_micros)
         for slot in range(len(self.fleet)):
             if self.fleet.flavor(slot) == name:
-                self.sites.count(self.fleet, slot, -1)
+                self._count_off(slot)
                 self.sites.settle(self.fleet, slot, flavor)
                 self._count_on(slot)
 
@@ -490,14 +455,11 @@ class World:
         """Let a tenant's lines stand as well as they do now."""
         self.queue.wake_for_quota(tenant, self.standing_of)
 
-    def count_over(self) -> int:
-        """How many jobs are over and still here."""
-        return sum(isinstance(job.phase, TERMINAL) for job in self.jobs.values())
-
     def fork(self) -> World:
         """An independent copy, for what-if; it never leaves the process."""
         twin = self.fork_places()
         twin.accepted, twin.retired, twin.varied = self.accepted, self.retired, self.varied
+        twin.goodput = self.goodput.fork()
         twin.jobs, twin.keys = self.jobs.copy(), self.keys.copy()
         twin.queue, twin.timers, twin.ends = self.queue.fork(twin.walk), self.timers.fork(), self.ends.fork()
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
@@ -520,7 +482,28 @@ class World:
         twin.usage = self.usage.fork()
         twin.walk = Walk(twin.usage, twin.tenants)
         twin.queue = Queue(twin.walk)
+        twin.goodput.by_slot = [Stock("")] * len(self.fleet)  # what might start is not in the account
         return twin
+
+    def _leave(self, job: Job, run: Run, at: int) -> None:
+        """A gang gives back all that it holds."""
+        spec, leases = job.spec, run.leases
+        if self.goodput.marks:
+            self.goodput.marks.pop(job.id, None)
+        for lease in leases:
+            self._vacate(lease.slot, job, lease.tasks, lease.devices, at)
+        if self.budgets.accounts:
+            self._spend(job, leases, -1)
+        if job.id in self.budgets.prices:
+            self.budgets.drop_prices(job.id)
+        self._refund(spec, leases, at, end := run.find_end(spec.limit_ms))
+        if end is not None:
+            self.ends.remove(job.id)
+        self.ranks.pop(job.id, None)
+        if self.runs is not None:
+            self.runs.remove(job)
+        if self.fleet.company.by_name:
+            self._leave_company(spec, leases)
 
     def _leave_others(self, job: Job) -> None:
         for other in job.waits:
@@ -529,17 +512,24 @@ class World:
             if not jobs:
                 del self.successors[other]
 
-    def _vacate(self, slot: int, job: Job, tasks: int, devices: int) -> None:
+    def _vacate(self, slot: int, job: Job, tasks: int, devices: int, at: int) -> None:
         """Tasks leave a node: whoever could use what they had is worth a try, unless no new work may go there."""
         ask = job.spec.ask
-        self.fleet.vacate(slot, job.id, ask, tasks, devices)
+        if slot in self.fleet.lacks:
+            self.goodput.count(self.fleet, slot, -1, at)
+            self.fleet.vacate(slot, job.id, ask, tasks, devices)
+            self.goodput.count(self.fleet, slot, 1, at)
+        else:
+            self.fleet.vacate(slot, job.id, ask, tasks, devices)
+            if devices:
+                self.goodput.give_back(self.fleet, slot, ask, tasks, at)
         vector = self.fleet.find_free(slot)
         if vector is not None:
-            self._wake_for_room(slot, vector)
+            self.wake_for_room(slot, vector)
         else:
             self.sites.give_back(slot, ask, tasks)
 
-    def _wake_for_room(self, slot: int, vector: FreeVector) -> None:
+    def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""
         self.queue.wake_for_room(slot, vector)
         if self.queue.outside and len(self.sites.all) > 1:
@@ -562,9 +552,9 @@ class World:
             self.ledger.refund(tenant, site, ask, tasks)
             self.usage.hold(tenant, site, ask, -tasks, at, end)
         self.walk.touched[tenant] = None
-        self._wake_kin(tenant)
+        self.wake_kin(tenant)
 
-    def _wake_kin(self, tenant: str) -> None:
+    def wake_kin(self, tenant: str) -> None:
         """A tenant holds less: whoever shares its lines may stand better."""
         if self.queue.outside:
             for name in self.quotas.find_kin(tenant, self.queue.outside):
@@ -589,22 +579,14 @@ class World:
                 spec = self.jobs[number].spec
                 yield number, spec.tenant, spec.ask, tasks, self.fleet.flavor(slot), self.flavor_of(slot)
 
-    def _jobs_on(self, name: str) -> set[int]:
-        """The jobs that hold something of a flavor."""
-        return {
-            job for slot, holders in self.fleet.holders.items() if self.fleet.flavor(slot) == name for job in holders
-        }
-
-    def _flavors_held(self, job: int) -> set[str]:
-        return {self.fleet.flavor(slot) for slot, holders in self.fleet.holders.items() if job in holders}
+    def _count_off(self, slot: int) -> None:
+        """A node is to change."""
+        self.sites.count(self.fleet, slot, -1)
+        self.goodput.count(self.fleet, slot, -1, self.budgets.now)
 
     def _count_on(self, slot: int) -> None:
         """A node is what it is now: what is healthy changed, and so may what the quota lets through."""
         self.sites.count(self.fleet, slot, 1)
+        self.goodput.count(self.fleet, slot, 1, self.budgets.now)
         self.quotas.forget_nodes()
         self.wake_outside()
-
-
-def slots_of(claim: Claim) -> list[int]:
-    """The slots that a claim closes, each once."""
-    return list(dict.fromkeys(lease.slot for lease in claim.leases))

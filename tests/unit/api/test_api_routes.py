@@ -185,6 +185,19 @@ def test_a_job_waits_for_another(scene: Scene) -> None:
     assert scene.call("POST", "/v1/jobs", spec | {"after": [{"job": 1, "when": "soon"}]}).status == 422
 
 
+def test_goodput_and_progress(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",), ask=Resources(gpus=1))))
+    mark = {"epoch": 1, "step": 5, "checkpointed": True}
+    assert scene.call("POST", "/v1/jobs/1/progress", mark).json["code"] == "M123"
+    scene.follower.happen(Started(1, 1))
+    assert scene.call("POST", "/v1/jobs/1/progress", mark).status == 200
+    assert scene.call("POST", "/v1/jobs/1/progress", mark | {"step": -1}).status == 422
+    assert scene.call("POST", "/v1/jobs/9/progress", mark).status == 404
+    [flavor] = scene.call("GET", "/v1/goodput").json["flavors"]
+    assert set(flavor["time"]) >= {"useful", "no_demand"}
+    assert scene.call("GET", "/v1/goodput?tenant=nobody").json["flavors"] == []
+
+
 def test_nodes_and_tenants(scene: Scene) -> None:
     line = {"family": "gpu", "limit": 2_000_000}
     assert scene.call("PUT", "/v1/tenants/lab/vision", {"lines": [line]}).status == 200

@@ -17,6 +17,8 @@ from muster.units import Resources
 from muster.wire.views import (
     Ahead,
     AvailView,
+    FlavorGoodput,
+    GoodputView,
     Health,
     JobPage,
     JobView,
@@ -352,3 +354,22 @@ def test_status_tells_when_the_leader_is_away(serve: Serve, capsys: pytest.Captu
     assert "leader:   not running" in output_of(capsys, "status", code=3)
     serve({"GET /v1/health": Health("ok", True, 5)})
     assert output_of(capsys, "status").startswith("status:   ok")
+
+
+def test_goodput_is_a_small_chart(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    hour = 3_600_000_000
+    time = {"useful": 6 * hour, "lost": 0, "no_demand": 2 * hour + 1}
+    view = GoodputView(1, [FlavorGoodput("h100", time)], since_ms=1000)
+    seen = serve({"GET /v1/goodput": view})
+    told = output_of(capsys, "goodput").splitlines()
+    assert [line.split() for line in told] == [
+        ["since", "1970-01-01", "00:00:01.000Z"],
+        ["FLAVOR", "BUCKET", "GPU-HOURS", "SHARE"],
+        ["h100", "useful", "6.000", "74.9%", "█" * 29],
+        ["h100", "no_demand", "2.000", "25.0%", "█" * 10],
+        ["h100", "all", "8.000", "100%"],
+    ]
+    assert msgspec.json.decode(output_of(capsys, "goodput", "--tenant", "lab", "-o", "json"), type=GoodputView) == view
+    assert "tenant=lab" in seen[-1].path
+    serve({"GET /v1/goodput": GoodputView(1, [])})
+    assert output_of(capsys, "goodput") == "no GPU time yet\n"

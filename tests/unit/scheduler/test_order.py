@@ -126,7 +126,7 @@ def test_work_inside_its_guarantee_goes_before_work_that_would_borrow() -> None:
     """Whatever the tier and the share: `owner` has used a day of the whole node, and still its guarantee is its own."""
     rig = Rig(nodes=1, gpus=8)
     rig.tenant("owner", Line(GPU, guaranteed=gpu_amount(4)))
-    first = rig.submit(8, tenant="owner")
+    first = rig.submit(8, tenant="owner", tier="critical")
     borrower = rig.submit(8, tenant="guest", tier="critical")
     inside = rig.submit(4, tenant="owner", tier="opportunistic")
     rig.feed(after_ms=DAY_MS)

@@ -14,7 +14,7 @@ from muster.model.tenant import GPU, Line, Tenant, gpu_amount, show_amount
 from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig, spec
 from muster.testing.worked_tables import read_table
-from muster.units import HOUR_MS, MICRO, Resources
+from muster.units import HOUR_MS, MICRO, SECOND_MS, Resources
 from muster.world.quota import Standing
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "quota.md"
@@ -39,6 +39,7 @@ def test_the_worked_example_is_true() -> None:
         count, stays = int(job.split()[0]), job.endswith("stays")
         standing = rig.world.quotas.standing(tenant, rig.world.site_of(0), Resources(1), count)
         number = rig.submit(1, gang=count, tenant=tenant, evictable=not stays)
+        rig.feed(after_ms=SECOND_MS)
         waiting = explain(rig.world, rig.job(number))
         found = Standing(standing).name.lower() if waiting is None else f"waits, {waiting.reason.code.value}"
         assert found == stands, (tenant, job)

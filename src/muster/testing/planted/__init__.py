@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from muster.testing.planted import calendar, fleet, jobs, places, shares, taking, waits
+from muster.testing.planted import account, calendar, fleet, jobs, places, shares, taking, waits
 from muster.testing.planted.plant import Plant
 
-PLANTED: Final[dict[str, Plant]] = {
-    plant.__name__: plant for room in (jobs, places, shares, fleet, waits, calendar, taking) for plant in room.PLANTS
-}
+_ROOMS: Final = (jobs, places, shares, fleet, waits, calendar, taking, account)
+PLANTED: Final[dict[str, Plant]] = {plant.__name__: plant for room in _ROOMS for plant in room.PLANTS}

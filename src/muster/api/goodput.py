@@ -1,0 +1,25 @@
+"""Goodput over HTTP: what every moment of every accelerator was spent on."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.jobs import read_response, read_world
+from muster.control.follower import Follower
+from muster.control.goodput import view_goodput
+
+
+class Goodput:
+    """The route /v1/goodput."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self.routes = [Route("/v1/goodput", self.goodput, methods=["GET"])]
+
+    async def goodput(self, request: Request) -> Response:
+        """The account of the fleet, or of one `tenant`."""
+        world = await read_world(request, self._follower)
+        tenant = request.query_params.get("tenant", "")
+        return read_response(world, view_goodput(world, self._follower.now_ms(), tenant))

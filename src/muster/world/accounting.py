@@ -1,0 +1,91 @@
+"""The goodput account as a whole: how idle time is split as time passes, and what the account says at an instant.
+
+Why devices are idle follows from who waits, what is held and what the quota says, and from nothing that was tried; it
+is asked once per entry, before the entry changes anything, and only while somebody waits.
+"""
+
+from __future__ import annotations
+
+from muster.model.goodput import HELD, Bucket
+from muster.world.goodput import ALL, BARRED, BOOKED, GONE, IDLE, Times
+from muster.world.quota import Standing
+from muster.world.world import World
+
+_OVER = Standing.OVER
+_KINDS = (*BOOKED, Bucket.PROVISIONAL)
+
+
+def advance(world: World, at: int) -> None:
+    """Time has passed since the last entry, with the world as it is."""
+    goodput = world.goodput
+    if at > goodput.at:
+        if world.queue.shapes:
+            _split_idle(world, at - goodput.at)
+        goodput.at = at
+
+
+def read_account(world: World, at: int, tenant: str = "") -> dict[str, Times]:
+    """By flavor, what every moment up to an instant was spent on: of the fleet, or of what one tenant held. Nothing
+    happened between the newest entry and that instant, as far as the world knows."""
+    account = _booked(world, tenant)
+    for job in world.jobs.values():
+        if not tenant or job.spec.tenant == tenant:
+            for flavor, kind, time in world.goodput.open_times(job, world.arrays.get(job.id), at):
+                account.setdefault(flavor, dict.fromkeys(HELD, 0))[_KINDS[kind]] += time
+    if not tenant:
+        for flavor, times in _unheld(world, at).items():
+            account[flavor] = dict.fromkeys(HELD, 0) | account.get(flavor, {}) | times
+    return {flavor: account[flavor] for flavor in sorted(account) if any(account[flavor].values())}
+
+
+def _booked(world: World, tenant: str) -> dict[str, Times]:
+    account: dict[str, Times] = {}
+    for (owner, flavor), row in world.goodput.booked.items():
+        if not tenant or owner == tenant:
+            times = account.setdefault(flavor, dict.fromkeys(HELD, 0))
+            for bucket, time in zip(BOOKED, row, strict=True):
+                times[bucket] += time
+    return account
+
+
+def _unheld(world: World, at: int) -> dict[str, Times]:
+    """What nobody held, by flavor."""
+    found: dict[str, Times] = {}
+    want = {stock.flavor: _want_of(world, stock.flavor) for stock in world.goodput.stocks.values()}
+    for flavor, stock in world.goodput.stocks.items():
+        since = stock.levels[IDLE] * (at - world.goodput.at)
+        times = {Bucket.BLOCKED: stock.blocked, Bucket.FRAGMENTED: stock.fragmented}
+        times[Bucket.NO_DEMAND] = stock.time(IDLE, at) - since - sum(times.values())
+        times[want[flavor]] += since
+        found[flavor] = times | {Bucket.BARRED: stock.time(BARRED, at), Bucket.GONE: stock.time(GONE, at)}
+    return found
+
+
+def capacity_time(world: World, flavor: str, at: int) -> int:
+    """All the device time that there was of a flavor: what its buckets add up to."""
+    return world.goodput.stocks[flavor].time(ALL, at)
+
+
+def _split_idle(world: World, span_ms: int) -> None:
+    for stock in world.goodput.stocks.values():
+        idle = stock.levels[IDLE]
+        if idle:
+            want = _want_of(world, stock.flavor)
+            if want is Bucket.FRAGMENTED:
+                stock.fragmented += idle * span_ms
+            elif want is Bucket.BLOCKED:
+                stock.blocked += idle * span_ms
+
+
+def _want_of(world: World, flavor: str) -> Bucket:
+    """Why devices of a flavor are idle: somebody waits who could use them and is within its quota, so that they did not
+    fit; or only such who are over it; or nobody."""
+    found = Bucket.NO_DEMAND
+    for shape in world.queue.shapes.values():
+        ask, flavors = shape.ask, shape.needs.flavors
+        if (ask.gpus or ask.gpu_milli) and (not flavors or flavor in flavors):
+            sites = world.sites.inhabited(ask)
+            if any(world.standing_among(sites, line) is not _OVER for line in shape.lines.values()):
+                return Bucket.FRAGMENTED
+            found = Bucket.BLOCKED
+    return found

@@ -1,0 +1,62 @@
+"""Claiming: places that are kept for a job that waits, as far as the world has to know.
+
+Nobody else gets anything there, and the quota counts them as held. Whose places they were and when the job gets them is
+decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from muster.model.claim import Claim
+from muster.model.node import Lack
+from muster.units import Resources
+
+if TYPE_CHECKING:  # the world counts claims when a node joins again
+    from muster.world.world import World
+
+
+def put_claim(world: World, job: int, claim: Claim) -> None:
+    """Keep places for a job. It replaces the claim that it had."""
+    if job in world.claims:
+        drop_claim(world, job)
+    world.claims[job] = claim
+    charge_claim(world, job, 1)
+    for slot in slots_of(claim):
+        world.fleet.set_claimed(slot, claimed_on(world, slot))
+
+
+def drop_claim(world: World, job: int) -> None:
+    """Keep them no longer: what is free there is anybody's."""
+    charge_claim(world, job, -1)
+    world.wake_kin(world.jobs[job].spec.tenant)
+    for slot in slots_of(world.claims.pop(job)):
+        world.fleet.set_claimed(slot, claimed_on(world, slot))
+        vector = world.fleet.find_free(slot)
+        if vector is not None:
+            world.wake_for_room(slot, vector)
+
+
+def claimed_on(world: World, slot: int, but: int = 0) -> Lack:
+    """What of a node is claimed by anybody, or by anybody but one job."""
+    devices, amount = 0, Resources()
+    for job, claim in world.claims.items():
+        for lease in claim.leases if job != but else ():
+            if lease.slot == slot:
+                devices |= lease.devices
+                amount = amount.plus(world.jobs[job].spec.ask.times(lease.tasks))
+    return Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
+
+
+def charge_claim(world: World, job: int, sign: int) -> None:
+    """Count what a job claims as held (1), or not (-1)."""
+    spec = world.jobs[job].spec
+    for site, tasks in world.sites.spread(world.claims[job].leases):
+        world.ledger.charge(spec.tenant, site, spec.ask, sign * tasks)
+
+
+def slots_of(claim: Claim) -> list[int]:
+    """The slots that a claim is on, each once."""
+    return list(dict.fromkeys(lease.slot for lease in claim.leases))

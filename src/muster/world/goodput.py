@@ -1,0 +1,240 @@
+"""The goodput account: every moment of every accelerator in one bucket, in thousandths of a device times milliseconds.
+
+Of devices that nobody holds there is a *stock* per flavor. While nothing changes each of its parts (all, idle, barred,
+gone) grows as a straight line, so a change is one step of a slope and nothing has to tick. Idle time is split by who
+waits: see `want_of`. Of what is held, spans are booked when they end, by tenant and flavor, and those that have not
+ended follow from the jobs' own phases when somebody asks. So the two halves come about in different ways, and that they
+add up is a law. What is useful is decided by the rule of `docs/concepts/goodput.md`, and nothing here knows why a run
+ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+from muster.model.goodput import Bucket, Mark
+from muster.model.job import Job, NodePhase
+from muster.model.phase import ACTIVE, Lease, Running, Starting, Stopping, TaskPhase
+from muster.units import Resources
+from muster.world.arena import DEVICE
+from muster.world.fleet import Fleet
+from muster.world.tasks import HOLDING, Tasks, spans_of
+
+ALL, IDLE, BARRED, GONE = range(4)
+"""The parts of a stock: all devices there are, and of those that nobody holds, where they stand."""
+USEFUL, LOST, STARTING, RESTARTING, STOPPING = range(5)
+"""What is booked of devices that are held."""
+PROVISIONAL: Final = 5
+"""What has not ended and may yet be of use or lost: never booked."""
+BOOKED: Final = (Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING, Bucket.STOPPING)
+Parts: TypeAlias = tuple[int, int, int, int]
+Times: TypeAlias = dict[Bucket, int]
+_NOTHING: Final[Parts] = (0, 0, 0, 0)
+
+
+def devices_of(ask: Resources, tasks: int = 1) -> int:
+    """Thousandths of devices that tasks hold."""
+    return (DEVICE * ask.gpus + ask.gpu_milli) * tasks
+
+
+def parts_of(fleet: Fleet, slot: int) -> Parts:
+    """How many thousandths of devices a node has, and where those stand that nobody holds: a device that is not there,
+    or whose node is not heard of, is gone. One that is claimed is idle like any other, for now."""
+    whole = DEVICE * fleet.capacities[slot].gpus
+    if not whole:
+        return _NOTHING
+    unheld = whole - (0 if fleet.is_idle(slot) else fleet.held(slot)[0])
+    if fleet.phase[slot] != NodePhase.UP:
+        return whole, 0, 0, unheld
+    lacking = fleet.lacking_milli(slot) if slot in fleet.lacks else 0
+    idle, barred = (0, unheld - lacking) if slot in fleet.bars else (unheld - lacking, 0)
+    return whole, idle, barred, lacking
+
+
+class Stock:
+    """All devices of a flavor: in each part, up to an instant t, `offsets + levels * t` was spent; and how much of the
+    idle time somebody waited who was over the quota (`blocked`), or within it (`fragmented`)."""
+
+    __slots__ = ("blocked", "flavor", "fragmented", "levels", "offsets")
+
+    def __init__(self, flavor: str) -> None:
+        self.flavor = flavor
+        self.levels = [0, 0, 0, 0]
+        self.offsets = [0, 0, 0, 0]
+        self.blocked = 0
+        self.fragmented = 0
+
+    def step(self, part: int, amount: int, at: int) -> None:
+        """A part has so much more from now on; its own inverse with the opposite sign."""
+        self.levels[part] += amount
+        self.offsets[part] -= amount * at
+
+    def time(self, part: int, at: int) -> int:
+        """What was spent in a part up to an instant."""
+        return self.offsets[part] + self.levels[part] * at
+
+    def fork(self) -> Stock:
+        """An independent copy."""
+        twin = Stock(self.flavor)
+        twin.levels, twin.offsets = self.levels.copy(), self.offsets.copy()
+        twin.blocked, twin.fragmented = self.blocked, self.fragmented
+        return twin
+
+
+class Goodput:
+    """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are those of runs.
+    Nothing before `since` counts, and idle time is split up to `at`."""
+
+    __slots__ = ("at", "booked", "by_slot", "marks", "since", "stocks")
+
+    def __init__(self) -> None:
+        self.since = 0
+        self.at = 0
+        self.stocks: dict[str, Stock] = {}
+        self.by_slot: list[Stock] = []
+        self.booked: dict[tuple[str, str], list[int]] = {}
+        self.marks: dict[int, Mark] = {}
+
+    # -- what nobody holds ---------------------------------------------------------------------------------------
+
+    def settle(self, fleet: Fleet, slot: int) -> None:
+        """Say what a slot's flavor is, now that it is known; whoever changes it counts the node off and on again."""
+        flavor = fleet.flavor(slot)
+        stock = self.stocks.get(flavor)
+        if stock is None:
+            stock = self.stocks[flavor] = Stock(flavor)
+        if slot == len(self.by_slot):
+            self.by_slot.append(stock)
+        else:
+            self.by_slot[slot] = stock
+
+    def count(self, fleet: Fleet, slot: int, sign: int, at: int) -> None:
+        """Count a node on (1) or off (-1)."""
+        stock = self.by_slot[slot]
+        for part, amount in enumerate(parts_of(fleet, slot)):
+            if amount:
+                stock.step(part, sign * amount, at)
+
+    def take(self, ask: Resources, leases: Sequence[Lease], at: int) -> None:
+        """Leases begin on nodes that are open."""
+        for lease in leases:
+            amount, stock = devices_of(ask, lease.tasks), self.by_slot[lease.slot]
+            stock.levels[IDLE] -= amount
+            stock.offsets[IDLE] += amount * at
+
+    def give_back(self, fleet: Fleet, slot: int, ask: Resources, tasks: int, at: int) -> None:
+        """Tasks end on a node that lacks nothing."""
+        part = GONE if fleet.phase[slot] != NodePhase.UP else BARRED if slot in fleet.bars else IDLE
+        self.by_slot[slot].step(part, devices_of(ask, tasks), at)
+
+    def restore(self, fleet: Fleet, times: Mapping[str, Sequence[int]], at: int) -> None:
+        """So much was spent up to now in each part, and blocked and fragmented; levels are those of the nodes."""
+        for flavor in (*self.stocks, *times):
+            stock = self.stocks[flavor] = self.stocks.get(flavor) or Stock(flavor)
+            *offsets, stock.blocked, stock.fragmented = times.get(flavor, (0, 0, 0, 0, 0, 0))
+            stock.levels, stock.offsets = [0, 0, 0, 0], offsets
+        for slot in range(len(fleet)):
+            self.count(fleet, slot, 1, at)
+        self.at = at
+
+    def spent(self, at: int) -> dict[str, list[int]]:
+        """What `restore` wants to know, by flavor; of those that never had a device, nothing."""
+        found = {}
+        for flavor in sorted(self.stocks):
+            stock = self.stocks[flavor]
+            times = [*(stock.time(part, at) for part in range(4)), stock.blocked, stock.fragmented]
+            if any(times):
+                found[flavor] = times
+        return found
+
+    # -- what is held --------------------------------------------------------------------------------------------
+
+    def close(self, job: Job, at: int, *, is_useful: bool) -> None:
+        """The phase of a gang that holds devices ends: book what it was spent on."""
+        self._book_leases(job, self._spans(job, at), USEFUL if is_useful else LOST)
+
+    def mark(self, job: Job, step: int, checkpointed: bool, at: int) -> None:
+        """A run is so far. If it is checkpointed, what it did up to now is of use, whatever becomes of it."""
+        if not checkpointed:
+            self.marks[job.id] = msgspec.structs.replace(self.marks.get(job.id, Mark(0)), step=step)
+            return
+        self._book_leases(job, self._spans(job, at)[1:], USEFUL)
+        self.marks[job.id] = Mark(step, step, at)
+
+    def close_tasks(self, job: Job, tasks: Tasks, first: int, count: int, at: int, *, is_useful: bool = False) -> None:
+        """The phases of tasks that hold devices end; they are in none until somebody says so."""
+        for flavor, kind, time in self._task_times(job, tasks, first, count, at):
+            self._book((job.spec.tenant, flavor), kind if kind != PROVISIONAL else USEFUL if is_useful else LOST, time)
+        tasks.set_since(first, count, 0)
+
+    def open_times(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, int]]:
+        """What a job that holds devices spends in phases that have not ended: (flavor, kind, time)."""
+        if not devices_of(job.spec.ask):
+            return
+        if tasks is not None:
+            yield from self._task_times(job, tasks, 0, len(tasks), at)
+        elif isinstance(job.phase, ACTIVE):
+            for kind, span in self._spans(job, at):
+                for lease in job.phase.run.leases:
+                    flavor = self.by_slot[lease.slot].flavor
+                    yield flavor, kind, devices_of(job.spec.ask, lease.tasks) * span
+
+    def fork(self) -> Goodput:
+        """An independent copy."""
+        twin = Goodput()
+        twin.since, twin.at, twin.marks = self.since, self.at, self.marks.copy()
+        twin.stocks = {flavor: stock.fork() for flavor, stock in self.stocks.items()}
+        twin.by_slot = [twin.stocks[stock.flavor] for stock in self.by_slot]
+        twin.booked = {key: row.copy() for key, row in self.booked.items()}
+        return twin
+
+    def _spans(self, job: Job, at: int) -> tuple[tuple[int, int], ...]:
+        """What a gang's phase was spent on since it began, and how long: of one that runs, its start comes first."""
+        phase, since = job.phase, self.since
+        if isinstance(phase, Stopping):
+            return ((STOPPING, at - max(phase.since, since)),)
+        if not isinstance(phase, Starting | Running):
+            return ()
+        kind, placed = RESTARTING if job.epoch > 1 else STARTING, max(phase.run.since, since)
+        if isinstance(phase, Starting):
+            return ((kind, at - placed),)
+        began = max(phase.since, since)
+        mark = self.marks.get(job.id)
+        return (kind, began - placed), (PROVISIONAL, at - (began if mark is None else max(began, mark.saved_at)))
+
+    def _task_times(self, job: Job, tasks: Tasks, first: int, count: int, at: int) -> Iterator[tuple[str, int, int]]:
+        for phase in HOLDING:
+            for begin, width in spans_of(tasks.phase, (phase,), first, first + count):
+                for slot, seat, seats in tasks.seats(begin, width):
+                    flavor = self.by_slot[slot].flavor
+                    while seats:
+                        alike = tasks.same_epoch(seat, seats)
+                        span = alike * at - sum(tasks.since[seat : seat + alike])
+                        kind = RESTARTING if phase == TaskPhase.STARTING and tasks.epoch[seat] > 1 else _KIND_OF[phase]
+                        yield flavor, kind, devices_of(job.spec.ask) * span
+                        seat, seats = seat + alike, seats - alike
+
+    def _book_leases(self, job: Job, spans: Sequence[tuple[int, int]], ran_as: int) -> None:
+        """Book spans of a gang on each of its nodes; what was provisional turned out so."""
+        tenant, ask = job.spec.tenant, job.spec.ask
+        for lease in job.phase.run.leases if isinstance(job.phase, ACTIVE) else ():
+            key, amount = (tenant, self.by_slot[lease.slot].flavor), devices_of(ask, lease.tasks)
+            for kind, span in spans:
+                self._book(key, ran_as if kind == PROVISIONAL else kind, amount * span)
+
+    def _book(self, key: tuple[str, str], kind: int, time: int) -> None:
+        if time:
+            row = self.booked.get(key)
+            if row is None:
+                row = self.booked[key] = [0, 0, 0, 0, 0]
+            row[kind] += time
+
+
+_KIND_OF: Final = {
+    TaskPhase.STARTING: STARTING,
+    TaskPhase.RUNNING: PROVISIONAL,
+    TaskPhase.STOPPING: STOPPING,
+}

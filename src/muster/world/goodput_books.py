@@ -1,0 +1,128 @@
+"""The auditor's books of goodput: kept from the facts alone, the plain way.
+
+Device time that nobody holds is added up from entry to entry; what was held is booked run by run and task by task, each
+with instants of its own. It shares with the world the words and the rule of what is of use, and not the arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from muster.model.phase import TaskPhase
+from muster.model.spec import Spec
+from muster.world.goodput import LOST, RESTARTING, STARTING, STOPPING, USEFUL, Goodput, Parts
+from muster.world.law import require
+
+Key: TypeAlias = tuple[str, str]
+Seats: TypeAlias = list[tuple[str, int]]
+"""Flavors, and the thousandths of devices that a run holds of each."""
+
+_EXACT: Final = "device time is what there was, times how long"
+_RULE: Final = "only what succeeded or was checkpointed is of use"
+_GANG: Final = -1
+
+
+class RunBook:
+    """When a try of a gang, or of a task, came to where it is; `saved` is when it was last checkpointed."""
+
+    __slots__ = ("is_first", "placed", "ran", "saved", "stopped")
+
+    def __init__(self, placed: int, is_first: bool) -> None:
+        self.placed = placed
+        self.is_first = is_first
+        self.ran: int | None = None
+        self.stopped: int | None = None
+        self.saved = 0
+
+
+class GoodputBooks:
+    """Levels and times of each flavor, what was booked by tenant and flavor, and every run that holds devices."""
+
+    def __init__(self) -> None:
+        self.at = 0
+        self._parts: dict[int, tuple[str, Parts]] = {}
+        self._levels: dict[str, list[int]] = {}
+        self._times: dict[str, list[int]] = {}
+        self._booked: dict[Key, list[int]] = {}
+        self._runs: dict[tuple[int, int], RunBook] = {}
+        self._touched: dict[Key, None] = {}
+
+    def pass_time(self, at: int) -> None:
+        """Everything stood as it did until now."""
+        for flavor, levels in self._levels.items():
+            times = self._times[flavor]
+            for part, level in enumerate(levels):
+                times[part] += level * (at - self.at)
+        self.at = at
+
+    def set_node(self, slot: int, flavor: str, parts: Parts) -> None:
+        """A node has so much, and of what nobody holds so much is idle, barred and gone."""
+        old_flavor, old = self._parts.get(slot, (flavor, (0, 0, 0, 0)))
+        for name, sign, amounts in ((old_flavor, -1, old), (flavor, 1, parts)):
+            levels = self._levels.setdefault(name, [0, 0, 0, 0])
+            self._times.setdefault(name, [0, 0, 0, 0])
+            for part, amount in enumerate(amounts):
+                levels[part] += sign * amount
+        self._parts[slot] = (flavor, parts)
+
+    def place(self, job: int, epoch: int, task: int = _GANG) -> None:
+        """A try got its places."""
+        self._runs[(job, task)] = RunBook(self.at, epoch == 1)
+
+    def run(self, job: int) -> None:
+        """A gang is up."""
+        if (job, _GANG) in self._runs:
+            self._runs[(job, _GANG)].ran = self.at
+
+    def save(self, job: int, spec: Spec, seats: Seats) -> None:
+        """A gang is checkpointed."""
+        run = self._runs[(job, _GANG)]
+        if run.ran is not None:
+            self._book(spec, seats, USEFUL, self.at - max(run.ran, run.saved))
+            run.saved = self.at
+
+    def stop(self, job: int, spec: Spec, seats: Seats) -> None:
+        """A gang is told to stop: whatever it does from now on is of no use, nor what it did since it was saved."""
+        self._close(self._runs[(job, _GANG)], spec, seats, LOST)
+        self._runs[(job, _GANG)].stopped = self.at
+
+    def end(self, job: int, spec: Spec, seats: Seats, is_useful: bool) -> None:
+        """A gang holds nothing any more."""
+        self._close(self._runs.pop((job, _GANG)), spec, seats, USEFUL if is_useful else LOST)
+
+    def move_task(self, job: int, task: int, spec: Spec, seats: Seats, to: TaskPhase) -> None:
+        """A task that holds devices comes into another phase: each phase is booked as it ends."""
+        run = self._runs[(job, task)]
+        self._close(run, spec, seats, USEFUL if to == TaskPhase.SUCCEEDED else LOST)
+        if to == TaskPhase.RUNNING:
+            run.ran = run.placed = self.at
+        elif to == TaskPhase.STOPPING:
+            run.stopped = self.at
+        else:
+            del self._runs[(job, task)]
+
+    def compare(self, goodput: Goodput) -> None:
+        """Whether the world's account says the same."""
+        for flavor, times in self._times.items():
+            stock = goodput.stocks[flavor]
+            kept = (stock.levels, [stock.time(part, self.at) for part in range(4)])
+            booked = (self._levels[flavor], times)
+            require(kept == booked, _EXACT, f"{flavor}: kept {kept}, booked {booked}")
+        for key in self._touched:
+            row = goodput.booked.get(key, [0, 0, 0, 0, 0])
+            require(row == self._booked[key], _RULE, f"{key}: kept {row}, booked {self._booked[key]}")
+        self._touched.clear()
+
+    def _close(self, run: RunBook, spec: Spec, seats: Seats, ran_as: int) -> None:
+        if run.stopped is not None:
+            self._book(spec, seats, STOPPING, self.at - run.stopped)
+            return
+        up = self.at if run.ran is None else run.ran
+        self._book(spec, seats, STARTING if run.is_first else RESTARTING, up - run.placed)
+        if run.ran is not None:
+            self._book(spec, seats, ran_as, self.at - max(run.ran, run.saved))
+
+    def _book(self, spec: Spec, seats: Seats, kind: int, span: int) -> None:
+        for flavor, amount in seats:
+            self._booked.setdefault((spec.tenant, flavor), [0, 0, 0, 0, 0])[kind] += amount * span
+            self._touched[(spec.tenant, flavor)] = None
