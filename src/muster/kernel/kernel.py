@@ -76,7 +76,7 @@ class Kernel:
             settle(turn, 0)
         if world.queue.awake or world.queue.shadowed or world.claims:
             self._cycle(turn)
-        if world.queue.shapes and not world.queue.awake and can_anybody_take(world):
+        if world.queue.shapes and can_anybody_take(world):
             self._take(turn)
         else:
             self._is_owed = False

@@ -91,12 +91,12 @@ class Inspector:
 
 
 def check_alike(living: Outcome, other: Outcome) -> None:
-    """The law of restore: the same answers, facts and instructions, in the same order. It wakes up no later: what was
-    looked at in vain is forgotten, and looked at again."""
+    """The law of restore: the same answers, facts and instructions, in the same order. It wakes up no later, for what
+    was looked at in vain is looked at again; but that somebody is worth another try at once is a memory."""
     for name in ("seq", "at", "answers", "facts", "instructions"):
         mine, theirs = getattr(living, name), getattr(other, name)
         require(mine == theirs, RESTORE_LAW, f"entry {living.seq}: {name} {_difference(mine, theirs)}")
-    if living.wake_at is not None:
+    if living.wake_at is not None and living.wake_at > living.at:
         in_time = other.wake_at is not None and other.wake_at <= living.wake_at
         require(in_time, RESTORE_LAW, f"entry {living.seq}: wakes at {other.wake_at}, living at {living.wake_at}")
 

@@ -48,6 +48,7 @@ class Report(msgspec.Struct, frozen=True):
     bundle: bytes | None = None
     device_faults: int = 0
     goodput: dict[str, int] = {}
+    takings: int = 0
 
     def render(self, width: int = 80) -> str:
         """The report as text, at most `width` wide."""
@@ -57,7 +58,7 @@ class Report(msgspec.Struct, frozen=True):
             f"{fleet}, {show_duration(self.span_ms)}, seed {self.options.seed}",
             f"jobs      {_pairs({'accepted': self.accepted, 'refused': self.refused, **self.outcomes})}",
             f"tasks     {_pairs(self.tasks)}",
-            f"restarts  {self.restarts} runs, after {_pairs(self._troubles())}",
+            f"restarts  {self.restarts} runs, after {_pairs(self._troubles())}; {self.takings} for others",
             f"wait      {', '.join(f'{name} {show_duration(span)}' for name, span in self.waits_ms.items())}",
             f"GPU time  {self.busy_pct}% held",
             f"goodput   {self._shares()}",

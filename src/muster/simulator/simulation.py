@@ -18,7 +18,7 @@ from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.event import Cancel, Event, HoldJob, Progressed, ReleaseJob, RequeueJob, Submit
 from muster.model.goodput import Bucket, Mark
-from muster.model.phase import TERMINAL, Running, TaskPhase
+from muster.model.phase import TAKEN, TERMINAL, Running, TaskPhase
 from muster.model.reason import Done
 from muster.simulator.agenda import Agenda
 from muster.simulator.body import Body
@@ -182,6 +182,7 @@ class Simulation:
             outcomes=figures.outcomes,
             tasks=figures.tasks,
             restarts=figures.restarts,
+            takings=figures.takings,
             waits_ms=percentiles(figures.waits),
             busy_pct=100 * figures.gpu_ms // total,
             samples=figures.samples,
@@ -209,6 +210,7 @@ class _Figures:
         self.facts = 0
         self.refused = 0
         self.restarts = 0
+        self.takings = 0
         self.gpu_ms = 0
         self.waits: list[int] = []
         self.samples: list[Sample] = []
@@ -250,7 +252,8 @@ class _Figures:
             self.outcomes[item.phase.name.lower()] += 1
             self._unplaced.pop(item.job, None)
         elif isinstance(item, fact.Requeued):
-            self.restarts += 1
+            self.takings += item.why in TAKEN
+            self.restarts += item.why not in TAKEN
         elif isinstance(item, fact.TasksEnded):
             self._count_tasks(item)
 

@@ -14,6 +14,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from muster.model.claim import Claim
+from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
@@ -405,6 +406,8 @@ class World:
 
     def forget(self, job: Job) -> None:
         """Drop a job that is over."""
+        if not isinstance(job.phase, TERMINAL):
+            raise InvariantError("no job vanishes", f"job {job.id} is to retire and is not over")
         del self.jobs[job.id]
         self.varied -= job.spec.is_varied
         self.arrays.pop(job.id, None)
