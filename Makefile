@@ -4,6 +4,15 @@ BIN := .venv/bin
 STAMP := .venv/.ready
 TESTS ?= not soak
 
+# What computes, beside what mostly waits for processes: each takes about half of the time.
+COMPUTING := tests/property tests/simulation
+PYTEST := $(BIN)/pytest -q -p no:cacheprovider
+define side_by_side
+	$(PYTEST) -m "$(1)" $(COMPUTING) & computing=$$!; \
+	$(PYTEST) -m "$(1)" $(addprefix --ignore=,$(COMPUTING)); others=$$?; \
+	wait $$computing && test $$others -eq 0
+endef
+
 .PHONY: setup check lint types contracts fast test demo bench soak lock clean
 
 setup: $(STAMP)
@@ -29,10 +38,10 @@ contracts: setup
 	$(BIN)/lint-imports
 
 fast: setup
-	$(BIN)/pytest -q -m "not slow and not soak"
+	$(call side_by_side,not slow and not soak)
 
 test: setup
-	$(BIN)/pytest -q -m "$(TESTS)"
+	$(call side_by_side,$(TESTS))
 
 demo: setup
 	$(BIN)/python examples/demo.py
