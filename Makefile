@@ -5,7 +5,7 @@ STAMP := .venv/.ready
 TESTS ?= not soak
 
 # What computes, beside what mostly waits for processes: each takes about half of the time.
-COMPUTING := tests/property tests/simulation
+COMPUTING := tests/simulation
 PYTEST := $(BIN)/pytest -q -p no:cacheprovider
 define side_by_side
 	$(PYTEST) -m "$(1)" $(COMPUTING) & computing=$$!; \
