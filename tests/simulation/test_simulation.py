@@ -131,15 +131,25 @@ def test_a_report_is_as_wide_as_asked_for() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.parametrize("seed", [100, 101])
+def test_two_storms(seed: int) -> None:
+    _storm(seed)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(102, 130))
 def test_many_storms(seed: int) -> None:
+    _storm(seed)
+
+
+def _storm(seed: int) -> None:
     run_simulation(
         SimOptions(nodes=16, days=1, seed=seed, load=1.2, pace=8, faults=5000, maintenance=2000, lost=100,
                    doubled=300, failures=0.2, cancels=0.1, inspect_every=100)
     )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_week_of_a_thousand_nodes_keeps_every_law() -> None:
     report = run_simulation(SimOptions(nodes=1000, days=7, seed=1, inspect_every=5000))
     assert report.accepted == sum(report.outcomes.values()) > 20_000
