@@ -7,7 +7,6 @@ same submit when nobody can be taken. The loss is compared with an exhaustive se
 
 from __future__ import annotations
 
-import itertools
 import random
 
 from bench.fleets import NODE, make_traits
@@ -20,6 +19,7 @@ from muster.model.tenant import Line, Tenant, gpu_amount
 from muster.scheduler.fit import find_gang
 from muster.scheduler.stage import Seat, Stage
 from muster.scheduler.victims import Candidate, Want, choose
+from muster.testing.exhaustive import least_cost
 from muster.units import MINUTE_MS, Resources
 from muster.world.world import World
 
@@ -99,21 +99,6 @@ def _small_losses(dice: random.Random) -> tuple[int, int]:
     with Stage(world, 10) as stage:
         if want.find() is not None:
             return 0, 0
-        best = _least(stage, want, candidates)
+        best = least_cost(stage, want, candidates)
         found = choose(stage, world.fleet, want, candidates)
         return (0, 0) if best is None or found is None else (found.cost, best)
-
-
-def _least(stage: Stage, want: Want, candidates: list[Candidate]) -> int | None:
-    best: int | None = None
-    for count in range(len(candidates) + 1):
-        for some in itertools.combinations(candidates, count):
-            cost = sum(each.cost for each in some)
-            if best is None or cost < best:
-                for each in some:
-                    stage.take(each.seat)
-                if want.find() is not None:
-                    best = cost
-                for each in some:
-                    stage.give_back(each.seat)
-    return best

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import pytest
@@ -15,6 +14,7 @@ from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.scheduler.fit import find_gang
 from muster.scheduler.stage import Seat, Stage
 from muster.scheduler.victims import Candidate, Want, choose
+from muster.testing.exhaustive import least_cost
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS, MINUTE_MS
@@ -46,23 +46,6 @@ def small_case(seed: int) -> tuple[Rig, Want, list[Candidate]]:
         seat = Seat(number, 0, rig.job(number).spec, rig.run(number).leases)
         candidates.append(Candidate(dice.randrange(1, 1000), number, 0, seat))
     return rig, Want(ask, gang, needs, lambda: find_gang(fleet, ask, gang, needs)), candidates
-
-
-def least_cost(stage: Stage, want: Want, candidates: list[Candidate]) -> int | None:
-    """By trying everything."""
-    best: int | None = None
-    for count in range(len(candidates) + 1):
-        for some in itertools.combinations(candidates, count):
-            cost = sum(each.cost for each in some)
-            if best is not None and cost >= best:
-                continue
-            for each in some:
-                stage.take(each.seat)
-            if want.find() is not None:
-                best = cost
-            for each in some:
-                stage.give_back(each.seat)
-    return best
 
 
 def test_nobody_is_taken_in_vain_and_hardly_more_is_lost_than_must_be() -> None:

@@ -143,10 +143,11 @@ def test_many_storms(seed: int) -> None:
 
 
 def _storm(seed: int) -> None:
-    run_simulation(
+    report = run_simulation(
         SimOptions(nodes=16, days=1, seed=seed, load=1.2, pace=8, faults=5000, maintenance=2000, lost=100,
                    doubled=300, failures=0.2, cancels=0.1, inspect_every=100)
     )  # fmt: skip
+    assert report.accepted == sum(report.outcomes.values())
 
 
 @pytest.mark.soak
