@@ -1,4 +1,4 @@
-"""The runner. A benchmark is a module of this package with `run(seed) -> Result`."""
+"""The runner. A benchmark is a module of this package with `run(seed) -> Result`; a league takes options of its own."""
 
 from __future__ import annotations
 
@@ -6,18 +6,28 @@ import argparse
 import importlib
 from typing import Final
 
+from bench import league
 from bench.report import Result
 
 NAMES: Final = ("door", "cli", "placement", "gang", "preempt", "cycle", "why", "torus", "replay")
 
 
 def main() -> int:
-    """Run one benchmark, or all of them."""
+    """Run one benchmark, one league, or all benchmarks."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=(*NAMES, "all"))
+    parser.add_argument("name", choices=(*NAMES, "league", "all"))
+    league.add_options(parser)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if (options.name == "league") != (options.league is not None):
+        parser.error(f"`league` takes one of {', '.join(league.LEAGUES)}, and nothing else does")
+    if options.name == "league":
+        policies = tuple(filter(None, options.policies.split(",")))
+        wanted = league.LeagueOptions(options.traces, options.seeds, policies, options.seed)
+        played = league.run(options.league, wanted)
+        print(played.as_json() if options.json else played.as_table(), flush=True)
+        return 0
     for name in NAMES if options.name == "all" else (options.name,):
         result: Result = importlib.import_module(f"bench.{name}").run(options.seed)
         print(result.as_json() if options.json else result.as_table(), flush=True)

@@ -9,16 +9,18 @@ import msgspec
 
 
 class Metric(msgspec.Struct, frozen=True):
-    """One figure with its goal. `at_least` says which side of the goal is good."""
+    """One figure with its goal, if it has one. `at_least` says which side of the goal is good."""
 
     value: float
     unit: str
-    goal: float
-    at_least: bool
+    goal: float | None = None
+    at_least: bool = True
 
     @property
     def met(self) -> bool:
-        """Whether the goal is reached."""
+        """Whether the goal is reached; whatever has none is."""
+        if self.goal is None:
+            return True
         return self.value >= self.goal if self.at_least else self.value <= self.goal
 
 
@@ -42,8 +44,9 @@ class Result(msgspec.Struct, frozen=True):
         """The table that people read."""
         lines = [f"{self.bench:22} {'value':>14} {'goal':>14}  unit"]
         for name, m in self.metrics.items():
-            bound = f"{'≥' if m.at_least else '≤'} {m.goal:,g}"
-            lines.append(f"  {name:20} {m.value:>14,.1f} {bound:>14}  {m.unit:12} {'met' if m.met else 'MISSED'}")
+            bound = "" if m.goal is None else f"{'≥' if m.at_least else '≤'} {m.goal:,g}"
+            verdict = "" if m.goal is None else "met" if m.met else "MISSED"
+            lines.append(f"  {name:20} {m.value:>14,.1f} {bound:>14}  {m.unit:12} {verdict}".rstrip())
         lines += [f"  {name:20} {value:>14,.4g} {'reference':>14}" for name, value in self.reference.items()]
         return "\n".join(lines)
 

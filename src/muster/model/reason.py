@@ -76,6 +76,7 @@ class Code(enum.StrEnum):
     BAD_BUNDLE = "M312"
     FORBIDDEN = "M313"
     BEHIND = "M314"
+    BAD_TRACE = "M315"
     ENGINE_FAILED = "M320"
     INVARIANT = "M900"
 

@@ -170,6 +170,7 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.NOT_FOUND: Words("{subject} not found", "check the address"),
     Code.BAD_BUNDLE: Words("cannot read the bundle: {detail}", "record it anew"),
     Code.FORBIDDEN: Words("{subject}: {detail}", "use the command line or the SDK, on the server's own machine"),
+    Code.BAD_TRACE: Words("{subject}: {detail}", "mend or remove that line, or name another file"),
     Code.BEHIND: Words("this server has entry {available}, entry {needed} was asked for", "try again in a moment"),
     Code.ENGINE_FAILED: Words("the engine failed: {detail}", "see the server's log"),
     Code.INVARIANT: Words("a law of Muster was broken: {subject}: {detail}", "report it with the recorded bundle"),
