@@ -1,0 +1,52 @@
+"""Which format a file has, by what stands in it and never by its name; and all files of some formats below a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from muster.model.errors import RejectedError
+from muster.model.reason import Code, Reason
+from muster.simulator.traces.faults import is_faults
+from muster.simulator.traces.jobs import FORMATS, read_jobs
+from muster.simulator.traces.record import Reading, trace_error
+from muster.simulator.traces.swf import is_swf, read_swf
+from muster.simulator.traces.table import read_columns
+
+SWF: Final = "swf"
+FAULTS: Final = "infinitehbd"
+
+
+def find_format(path: Path) -> str | None:
+    """The name of a file's format; None if it is none of ours."""
+    columns = read_columns(path)
+    for form in FORMATS:
+        if all(name in columns for name in form.columns):
+            return form.name
+    if is_swf(path):
+        return SWF
+    return FAULTS if is_faults(path) else None
+
+
+def read_trace(path: Path) -> Reading:
+    """The jobs of a file, in whatever format of jobs it has."""
+    name = find_format(path)
+    for form in FORMATS:
+        if form.name == name:
+            return read_jobs(path, form)
+    if name == SWF:
+        return read_swf(path)
+    raise trace_error(path, 1, "is no trace of jobs in a format that is known")
+
+
+def find_traces(folder: Path, *names: str) -> Iterator[tuple[str, Path]]:
+    """The files below a folder that have one of these formats, by path, each with a stem that no other has."""
+    if not folder.is_dir():
+        raise RejectedError(Reason(Code.BAD_TRACE, str(folder), detail="is no folder"))
+    stems: dict[str, int] = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if find_format(path) in names:
+            stem = path.name.split(".")[0]
+            stems[stem] = stems.get(stem, 0) + 1
+            yield stem if stems[stem] == 1 else f"{stem}-{stems[stem]}", path

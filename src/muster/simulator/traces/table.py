@@ -1,0 +1,135 @@
+"""Rows of a trace's file: plain or gzipped, with the line that each stands on, and numbers that are numbers.
+
+It knows no format. Whoever reads a row says what a field should be: what is not a number at all is refused with its
+line, and what is a number and makes no sense is left out under a reason, which is counted.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, TextIO
+
+from muster.simulator.traces.record import trace_error
+from muster.units import SECOND_MS
+
+SPAN_MAX_MS: Final = 100 * 366 * 86400 * SECOND_MS
+"""A hundred years: whatever is longer is no time of a job."""
+GZIP_MAGIC: Final = b"\x1f\x8b"
+
+
+class DropRowError(Exception):
+    """A row is left out; the message is the reason under which it is counted."""
+
+
+def open_text(path: Path) -> TextIO:
+    """A trace's file as text, unpacked if it is packed, whatever its name says."""
+    with path.open("rb") as head:
+        is_packed = head.read(2) == GZIP_MAGIC
+    if is_packed:
+        return gzip.open(path, "rt", encoding="utf-8", newline="")
+    return path.open("r", encoding="utf-8", newline="")
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Every line with its number; a file that ends in the middle is refused there."""
+    number = 0
+    try:
+        with open_text(path) as file:
+            for number, line in enumerate(file, start=1):
+                yield number, line
+    except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        raise trace_error(path, number + 1, f"cannot be read any further: {error}") from error
+
+
+def read_columns(path: Path) -> tuple[str, ...]:
+    """The names in a file's first line, if it is a table; none if it cannot be read."""
+    try:
+        _, line = next(read_lines(path))
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is not a table of ours
+        return ()
+    return tuple(name.strip() for name in line.split(","))
+
+
+class Row:
+    """One row of a table, by column."""
+
+    __slots__ = ("_cells", "_path", "line")
+
+    def __init__(self, path: Path, line: int, cells: dict[str, str]) -> None:
+        self._path, self.line, self._cells = path, line, cells
+
+    def text(self, column: str) -> str:
+        """What stands there."""
+        return self._cells[column].strip()
+
+    def number(self, column: str) -> float:
+        """A number; what is none is refused, and one that is not finite is left out."""
+        try:
+            value = float(self.text(column))
+        except ValueError:
+            raise trace_error(self._path, self.line, f"{column} is {self.text(column)!r}, not a number") from None
+        if not math.isfinite(value):
+            raise DropRowError(f"{column} is not finite")
+        return value
+
+    def count(self, column: str) -> int:
+        """A whole number of things, at least none."""
+        value = self.number(column)
+        if value < 0 or value != int(value):
+            raise DropRowError(f"{column} is not a count")
+        return int(value)
+
+    def span_ms(self, column: str, unit_ms: int) -> int:
+        """A time in some unit, as milliseconds; it is never negative."""
+        return to_ms(self.number(column), unit_ms, column)
+
+
+def to_ms(value: float, unit_ms: int, what: str) -> int:
+    """A time in some unit as whole milliseconds."""
+    if value < 0:
+        raise DropRowError(f"{what} is negative")
+    if value * unit_ms > SPAN_MAX_MS:
+        raise DropRowError(f"{what} is more than a hundred years")
+    return round(value * unit_ms)
+
+
+def read_table(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    """The rows of a table with a line of names; the named columns are there, or the file is refused."""
+    lines = read_lines(path)
+    header = next(lines, None)
+    names = [] if header is None else [name.strip() for name in next(csv.reader([header[1]]))]
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise trace_error(path, 1, f"no column {', '.join(missing)}")
+    for number, line in lines:
+        cells = next(csv.reader([line]), [])
+        if not cells:
+            continue
+        if len(cells) != len(names):
+            raise trace_error(path, number, f"{len(cells)} fields, and the first line names {len(names)}")
+        yield Row(path, number, dict(zip(names, cells, strict=True)))
+
+
+class Seen:
+    """What was left out so far, and which ids were met: a second row of an id is left out."""
+
+    def __init__(self) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._ids: set[str] = set()
+
+    def check_id(self, name: str) -> str:
+        """An id that no row had before."""
+        if name in self._ids:
+            raise DropRowError("id was there before")
+        self._ids.add(name)
+        return name
+
+    def drop(self, error: DropRowError) -> None:
+        """Count a row that is left out."""
+        self.dropped[str(error)] += 1
