@@ -44,6 +44,8 @@ STATUS: Final[dict[Code, int]] = {
     Code.DUE_ALREADY: 422,
     Code.UNKNOWN_PROFILE: 404,
     Code.PROFILE_CHANGED: 409,
+    Code.BAD_FILE: 422,
+    Code.UNKNOWN_FIELD: 422,
     Code.UNKNOWN_JOB: 404,
     Code.UNKNOWN_NODE: 404,
     Code.AMBIGUOUS_NODE: 409,

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "down": Entry("server", "Stop the server; running jobs go on."),
     "status": Entry("server", "Say whether the server is fit, and where."),
     "run": Entry("run", "Run a command as a job and follow it."),
+    "submit": Entry("submit", "Submit jobs from files: one or many in YAML, JSON or TOML."),
     "ls": Entry("jobs", "List jobs."),
     "show": Entry("jobs", "Show one job, or one node."),
     "why": Entry("explain", "Say why a job waits, and what would help."),
@@ -123,7 +124,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _show_error(error: MusterError) -> int:
     words = words_of(error)
-    show_failure(code_of(error), words.what, words.fix)
+    show_failure(code_of(error), words.what, words.fix, getattr(error, "where", ""))
     if isinstance(error, NoServerError):
         return NO_SERVER
     return SERVER_ERROR if isinstance(error, UnfitError) else USAGE

@@ -25,8 +25,10 @@ class ServerFailedError(Exception):
         self.exit_code = exit_code
 
 
-def show_failure(code: str, what: str, fix: str) -> None:
-    """`error[M110]: never fits: …` and `help: …`, on standard error."""
+def show_failure(code: str, what: str, fix: str, where: str = "") -> None:
+    """`error[M110]: never fits: …`, `  --> job.yaml:7` if it is in a file, and `help: …`, on standard error."""
     click.echo(f"error[{code}]: {what}" if code else f"error: {what}", err=True)
+    if where:
+        click.echo(f"  --> {where}", err=True)
     if fix:
         click.echo(f"help: {fix}", err=True)

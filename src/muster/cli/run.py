@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +13,10 @@ from muster.cli.failing import INTERRUPTED
 from muster.cli.following import follow_output, follow_progress
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
-from muster.model.after import After, When
-from muster.model.spec import Needs, Spec
+from muster.model.spec import Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
-from muster.units import (
-    Resources,
-    parse_bytes,
-    parse_count,
-    parse_cpus,
-    parse_duration,
-    parse_gpus,
-    parse_instant,
-    parse_sides,
-)
+from muster.sdk.jobfile import JobFile, make_spec
 from muster.wire.views import Submitted
 
 
@@ -40,9 +28,7 @@ from muster.wire.views import Submitted
     "--gang", metavar="N", help="So many tasks, all at once or not at all.  [default: 1, or what fills --shape]"
 )
 @click.option("--array", default="0", metavar="N", help="So many independent tasks.")
-@click.option(
-    "--flavor", "flavors", multiple=True, metavar="NAME", help="On this kind of node; say it again for a second choice."
-)
+@click.option("--flavor", multiple=True, metavar="NAME", help="On this kind of node; say it again for a second choice.")
 @click.option("--within", default="", metavar="LEVEL", help="The whole gang in one rack, block, cluster or region.")
 @click.option("--spread", default="", metavar="LEVEL", help="No two tasks of the gang in one node, rack or block.")
 @click.option("--shape", default="", metavar="AxBxC", help="The gang in a box of a torus, one task on each node.")
@@ -50,8 +36,8 @@ from muster.wire.views import Submitted
 @click.option("--apart-level", default="node", metavar="LEVEL", help="... in no rack, block or cluster.")
 @click.option("--beside", multiple=True, metavar="NAME", help="Only on nodes where the tenant's job NAME is.")
 @click.option("--beside-level", default="node", metavar="LEVEL", help="... in one rack, block or cluster with it.")
-@click.option("--label", "labels", multiple=True, metavar="K=V", help="Only on nodes with this label: K=V, K!=V or K.")
-@click.option("--tolerate", "tolerates", multiple=True, metavar="TAINT", help="May use nodes with this taint.")
+@click.option("--label", multiple=True, metavar="K=V", help="Only on nodes with this label: K=V, K!=V or K.")
+@click.option("--tolerate", multiple=True, metavar="TAINT", help="May use nodes with this taint.")
 @click.option("--name", default="", help="A name to find it by.")
 @click.option("--tenant", default="default", show_default=True, help="Who pays.")
 @click.option("--tier", default=STANDARD, show_default=True, help="Its class of service: see `muster tiers`.")
@@ -72,7 +58,7 @@ from muster.wire.views import Submitted
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(detach: bool, key: str, **options: Any) -> int:
     """Run a command as a job and follow it: muster run --gpus 8 -- python train.py"""
-    spec = make_spec(**options)
+    spec = make_spec(describe(**options), here=str(Path.cwd()), now_ms=int(time.time() * 1000))
     with Client() as client:
         done = _submit(client, spec, key)
         if detach:
@@ -88,71 +74,15 @@ def run(detach: bool, key: str, **options: Any) -> int:
             return INTERRUPTED
 
 
-def make_spec(
-    command: tuple[str, ...],
-    gpus: str,
-    cpus: str,
-    memory: str,
-    gang: str | None,
-    shape: str,
-    array: str,
-    name: str,
-    tenant: str,
-    tier: str,
-    priority: int,
-    limit: str | None,
-    due: str | None,
-    retries: str,
-    no_evict: bool,
-    hold: bool,
-    env: tuple[str, ...],
-    workdir: Path | None,
-    after: tuple[str, ...],
-    afterok: tuple[str, ...],
-    afterany: tuple[str, ...],
-    afternotok: tuple[str, ...],
-    apart: tuple[str, ...],
-    beside: tuple[str, ...],
-    **needs: Any,
-) -> Spec:
-    """The options as a spec; an amount that cannot be read raises."""
-    whole, share = parse_gpus(gpus)
-    sides: tuple[int, ...] = parse_sides(shape) if shape else ()
-    needs["apart"], needs["beside"] = (tuple(_qualify(tenant, name) for name in names) for names in (apart, beside))
-    return Spec(
-        command=command,
-        name=name,
-        tenant=tenant,
-        gang=prod(sides) if gang is None else parse_count(gang, "gang"),
-        array=parse_count(array, "array"),
-        ask=Resources(whole, parse_cpus(cpus), parse_bytes(memory), share),
-        env=dict(_parse_variable(text) for text in env),
-        workdir=str((workdir or Path.cwd()).absolute()),
-        limit_ms=None if limit is None else parse_duration(limit),
-        due_at=None if due is None else parse_instant(due, int(time.time() * 1000)),
-        retries=parse_count(retries, "retries"),
-        needs=Needs(shape=sides, **needs),
-        evictable=not no_evict,
-        tier=tier,
-        priority=priority,
-        held=hold,
-        after=(
-            *_parse_jobs(after, When.STARTED),
-            *_parse_jobs(afterok, When.SUCCEEDED),
-            *_parse_jobs(afterany, When.OVER),
-            *_parse_jobs(afternotok, When.NOT_SUCCEEDED),
-        ),
-    )
-
-
-def _parse_jobs(texts: tuple[str, ...], when: When) -> Iterator[After]:
-    for number in ",".join(texts).split(",") if texts else ():
-        yield After(parse_count(number, when.value), when)
-
-
-def _qualify(tenant: str, name: str) -> str:
-    """A job as needs name it."""
-    return name if name.startswith(f"{tenant}/") else f"{tenant}/{name}"
+def describe(command: tuple[str, ...], env: tuple[str, ...], workdir: Path | None, **options: Any) -> JobFile:
+    """The options as a job file has them: what may be repeated is a list, and numbers of jobs may have commas."""
+    fields: dict[str, Any] = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in options.items()
+    }
+    for when in ("after", "afterok", "afterany", "afternotok"):
+        fields[when] = [number for text in fields[when] for number in text.split(",")]
+    variables: dict[str, str | int] = dict(_parse_variable(text) for text in env)
+    return JobFile(list(command), env=variables, workdir=str(workdir or ""), **fields)
 
 
 def _parse_variable(text: str) -> tuple[str, str]:

@@ -48,6 +48,8 @@ class Code(enum.StrEnum):
     DUE_ALREADY = "M146"
     UNKNOWN_PROFILE = "M149"
     PROFILE_CHANGED = "M150"
+    BAD_FILE = "M170"
+    UNKNOWN_FIELD = "M171"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"

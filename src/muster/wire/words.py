@@ -74,6 +74,8 @@ _TABLE: Final[dict[Code, Words]] = {
         "profile {detail} is at version {available}, not {needed}: somebody else changed it",
         "look at it with `muster profile show {detail}`, and set it again",
     ),
+    Code.BAD_FILE: Words("{subject}: {detail}", "correct it there; `muster submit --schema` prints what a job may say"),
+    Code.UNKNOWN_FIELD: Words("a job has no field {subject!r}", "did you mean {detail}?"),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),

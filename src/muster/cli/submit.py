@@ -1,0 +1,88 @@
+"""`muster submit`: jobs from files, in YAML, JSON or TOML. All of them are checked before the first is handed in."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from muster.cli.printing import print_json
+from muster.model.errors import RejectedError
+from muster.model.reason import Code, Reason
+from muster.sdk.client import Client
+from muster.sdk.documents import Draft, make_one, make_specs, read_jobs
+from muster.wire.views import Submitted
+
+STANDARD_INPUT: Final = "-"
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="FILE...")
+@click.option("--key", default="", help="The same key never makes the same job of the file twice.")
+@click.option("-o", "output", type=click.Choice(["text", "json", "name"]), default="text", help="The format.")
+@click.option("--schema", is_flag=True, help="Print what a job may say, as a JSON schema, and leave.")
+def submit(files: tuple[str, ...], key: str, output: str, schema: bool) -> None:
+    """Submit jobs from files: one or many in YAML, JSON or TOML; - is standard input, in YAML."""
+    if schema:
+        click.echo(job_schema(), nl=False)
+        return
+    if not files:
+        raise click.UsageError("name a file; `muster submit --schema` prints what a job may say")
+    batches = [(_folder(name), _read(name)) for name in files]
+    for folder, drafts in batches:  # all of them, before anything is handed in
+        make_specs(drafts, here=folder, now_ms=_now_ms())
+    with Client() as client:
+        for folder, drafts in batches:
+            _hand_in(client, drafts, folder, key, output)
+        client.settle()
+
+
+def job_schema() -> str:
+    """What a job file may say, generated from the type that reads it."""
+    from muster.sdk.jobfile import JobFile
+
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(JobFile)}
+    return msgspec.json.format(msgspec.json.encode(schema)).decode() + "\n"
+
+
+def _folder(name: str) -> str:
+    return str(Path.cwd() if name == STANDARD_INPUT else Path(name).absolute().parent)
+
+
+def _read(name: str) -> list[Draft]:
+    try:
+        text = sys.stdin.read() if name == STANDARD_INPUT else Path(name).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        words = error.strerror if isinstance(error, OSError) and error.strerror else "it is not text in UTF-8"
+        raise RejectedError(Reason(Code.BAD_FILE, name, detail=words)) from error
+    return read_jobs(text, name)
+
+
+def _hand_in(client: Client, drafts: list[Draft], folder: str, key: str, output: str) -> None:
+    """One after the other, so that a job may name those above it; each is said as soon as it is accepted."""
+    numbers: dict[str, int] = {}
+    for place, draft in enumerate(drafts, start=1):
+        here = folder if draft.job.workdir else str(Path.cwd())
+        spec = make_one(draft, here=here, now_ms=_now_ms(), numbers=numbers)
+        done = client.submit(spec, f"{key}/{place}" if key else "")
+        if draft.job.name:
+            numbers[draft.job.name] = done.job
+        _tell(done, draft.job.name, output)
+
+
+def _tell(done: Submitted, name: str, output: str) -> None:
+    if output == "json":
+        print_json(done)
+    else:
+        click.echo(str(done.job) if output == "name" else f"job {done.job} {name}".rstrip())
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+COMMANDS = {"submit": submit}

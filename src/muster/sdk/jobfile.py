@@ -1,0 +1,258 @@
+"""A job as people write it: in a file, with the words and amounts that `muster run` takes as flags.
+
+The one way from such words to a Spec; the command line's flags, job files and imported Slurm scripts all come through
+here, so that none of them knows a field that another does not. It reads no file and no clock: the directory and the
+instant it stands on are handed in.
+"""
+
+from __future__ import annotations
+
+import os.path
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+
+from muster.model.after import After, When
+from muster.model.spec import Needs, Spec
+from muster.model.tier import STANDARD
+from muster.units import (
+    AmountError,
+    Resources,
+    parse_bytes,
+    parse_count,
+    parse_cpus,
+    parse_duration,
+    parse_gpus,
+    parse_instant,
+    parse_sides,
+)
+
+T = TypeVar("T")
+
+SHELL: Final = ("/bin/sh",)
+_INLINE: Final = {
+    **dict.fromkeys(("sh", "bash", "dash", "ash", "ksh", "zsh"), "-c"),
+    **dict.fromkeys(("python", "python3"), "-c"),
+    **dict.fromkeys(("perl", "ruby", "node", "Rscript"), "-e"),
+}
+"""Which flag of an interpreter takes a program as text."""
+_SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh"})
+
+Amount = int | float | str
+Words = list[str] | str
+Jobs = list[int | str] | int | str
+
+
+def _says(words: str) -> msgspec.Meta:
+    return msgspec.Meta(description=words)
+
+
+class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A job. Each field is a flag of `muster run`, with _ for -; one that may be repeated there is a list here."""
+
+    command: Annotated[Words, _says("The words to run; one text is split as a shell would, but no shell runs it.")] = []
+    script: Annotated[str, _says("A program instead of a command; its first line may name an interpreter.")] = ""
+    args: Annotated[list[str], _says("What the script is called with.")] = []
+    name: Annotated[str, _says("A name to find it by.")] = ""
+    tenant: Annotated[str, _says("Who pays.")] = "default"
+    gpus: Annotated[Amount, _says("GPUs per task: 8, or 0.5 for a share of one.")] = 0
+    cpus: Annotated[Amount, _says("CPUs per task: 2, 0.5 or 500m.")] = 1
+    memory: Annotated[Amount, _says("Memory per task: 64Gi or 500M.")] = 0
+    disk: Annotated[Amount, _says("Disk per task: 100Gi.")] = 0
+    gang: Annotated[Amount | None, _says("So many tasks, all at once or not at all.")] = None
+    array: Annotated[Amount, _says("So many independent tasks.")] = 0
+    flavor: Annotated[Words, _says("On this kind of node; more are tried in their order.")] = []
+    any_flavor: Annotated[bool, _says("The flavors are equals: whichever is best.")] = False
+    within: Annotated[str, _says("The whole gang in one rack, block, cluster or region.")] = ""
+    near: Annotated[str, _says("Rather in one rack or block, if there is room.")] = ""
+    spread: Annotated[str, _says("No two tasks of the gang in one node, rack or block.")] = ""
+    spread_most: Annotated[int, _says("So many tasks at most, where spread says.")] = 1
+    slice: Annotated[str, _says("Every slice_tasks tasks together in one node, rack or block.")] = ""
+    slice_tasks: Annotated[int, _says("How many tasks a slice has.")] = 1
+    shape: Annotated[str, _says("The gang in a box of a torus, as 4x4x2, one task on each node.")] = ""
+    apart: Annotated[Words, _says("On no node where the tenant's job of that name is.")] = []
+    apart_level: Annotated[str, _says("... in no rack, block or cluster.")] = "node"
+    beside: Annotated[Words, _says("Only on nodes where the tenant's job of that name is.")] = []
+    beside_level: Annotated[str, _says("... in one rack, block or cluster with it.")] = "node"
+    label: Annotated[Words, _says("Only on nodes with this label: zone=a, zone!=b or zone.")] = []
+    tolerate: Annotated[Words, _says("May use nodes with this taint.")] = []
+    tier: Annotated[str, _says("Its class of service.")] = STANDARD
+    priority: Annotated[int, _says("Before the tenant's other jobs: -1000 to 1000.")] = 0
+    limit: Annotated[Amount | None, _says("End it after 90s, 1h30m or 2d.")] = None
+    grace: Annotated[Amount, _says("Between being told to stop and being killed.")] = "10s"
+    due: Annotated[
+        Amount | None, _says("Be over by then: 2h (from now), or 2026-11-15 14:05 (UTC unless it says).")
+    ] = None
+    retries: Annotated[Amount, _says("Try again so often if it fails.")] = 0
+    no_evict: Annotated[bool, _says("Never evict it: it starts only inside its tenant's guarantee.")] = False
+    after: Annotated[Jobs, _says("After these jobs got a place: numbers, or names of jobs above it in the file.")] = []
+    afterok: Annotated[Jobs, _says("After these jobs succeeded; if one does not, it ends.")] = []
+    afterany: Annotated[Jobs, _says("After these jobs are over.")] = []
+    afternotok: Annotated[Jobs, _says("After these jobs failed or were cancelled.")] = []
+    hold: Annotated[bool, _says("Do not start it before `muster release`.")] = False
+    env: Annotated[dict[str, str | int], _says("Variables that it gets.")] = {}
+    workdir: Annotated[str, _says("Where it runs: by default where it is submitted; else from the file's place.")] = ""
+
+
+class FieldError(AmountError):
+    """A field holds what cannot be read; `field` is its name in the file."""
+
+    def __init__(self, field: str, words: str) -> None:
+        super().__init__(words)
+        self.field = field
+
+
+FIELDS_OF_SPEC: Final = {
+    "limit_ms": "limit",
+    "grace_ms": "grace",
+    "due_at": "due",
+    "held": "hold",
+    "evictable": "no_evict",
+    "ask": "cpus",
+    "ask.gpus": "gpus",
+    "ask.gpu_milli": "gpus",
+    "ask.cpu_milli": "cpus",
+    "ask.memory_bytes": "memory",
+    "ask.disk_bytes": "disk",
+    "needs.flavors": "flavor",
+    "needs.labels": "label",
+    "needs.tolerates": "tolerate",
+}
+"""Where a fault of the spec is in the file, if it is called something else there."""
+
+
+def field_of(subject: str) -> str:
+    """The field of the file that a fault of its spec is about."""
+    return FIELDS_OF_SPEC.get(subject, subject.rpartition(".")[2])
+
+
+def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int] | None = None) -> Spec:
+    """The spec that the words mean; FieldError if one cannot be read. `numbers` are those of jobs that may be named."""
+    whole, share = _read("gpus", parse_gpus, job.gpus)
+    sides: tuple[int, ...] = _read("shape", parse_sides, job.shape) if job.shape else ()
+    return Spec(
+        command=_command(job),
+        name=job.name,
+        tenant=job.tenant,
+        gang=prod(sides) if job.gang is None else _count("gang", job.gang),
+        array=_count("array", job.array),
+        ask=Resources(
+            whole,
+            _read("cpus", parse_cpus, job.cpus),
+            _read("memory", parse_bytes, job.memory),
+            share,
+            disk_bytes=_read("disk", parse_bytes, job.disk),
+        ),
+        env={name: str(value) for name, value in job.env.items()},
+        workdir=os.path.normpath(os.path.join(here, job.workdir)),  # noqa: PTH118 - text alone; no file is looked at
+        limit_ms=None if job.limit is None else _read("limit", parse_duration, job.limit),
+        grace_ms=_read("grace", parse_duration, job.grace),
+        due_at=None if job.due is None else _read("due", lambda text: parse_instant(text, now_ms), job.due),
+        retries=_count("retries", job.retries),
+        needs=_needs(job, sides),
+        evictable=not job.no_evict,
+        tier=job.tier,
+        priority=job.priority,
+        held=job.hold,
+        after=tuple(_afters(job, numbers or {})),
+    )
+
+
+def _needs(job: JobFile, sides: tuple[int, ...]) -> Needs:
+    return Needs(
+        flavors=_words(job.flavor),
+        any_flavor=job.any_flavor,
+        within=job.within,
+        near=job.near,
+        spread=job.spread,
+        spread_most=job.spread_most,
+        slice=job.slice,
+        slice_tasks=job.slice_tasks,
+        labels=_words(job.label),
+        tolerates=_words(job.tolerate),
+        shape=sides,
+        apart=tuple(_qualify(job.tenant, name) for name in _words(job.apart)),
+        apart_level=job.apart_level,
+        beside=tuple(_qualify(job.tenant, name) for name in _words(job.beside)),
+        beside_level=job.beside_level,
+    )
+
+
+def _read(field: str, parse: Callable[[str], T], value: Amount) -> T:
+    try:
+        return parse(str(value))
+    except AmountError as error:
+        raise FieldError(field, str(error)) from error
+
+
+def _count(field: str, value: Amount) -> int:
+    return _read(field, lambda text: parse_count(text, field), value)
+
+
+def _words(value: Words) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _qualify(tenant: str, name: str) -> str:
+    """A job as needs name it."""
+    return name if name.startswith(f"{tenant}/") else f"{tenant}/{name}"
+
+
+def _afters(job: JobFile, numbers: Mapping[str, int]) -> Iterator[After]:
+    for when in (When.STARTED, When.SUCCEEDED, When.OVER, When.NOT_SUCCEEDED):
+        field = when.value
+        value: Jobs = getattr(job, field)
+        for each in value if isinstance(value, list) else [value]:
+            yield After(_number(field, each, numbers), when)
+
+
+def _number(field: str, job: int | str, numbers: Mapping[str, int]) -> int:
+    if job in numbers:
+        return numbers[str(job)]
+    if isinstance(job, str) and not job.isdigit() and numbers:
+        raise FieldError(field, f"{job!r} is no job above it in the file: there are {', '.join(sorted(numbers))}")
+    return _count(field, job)
+
+
+def _command(job: JobFile) -> tuple[str, ...]:
+    if job.script:
+        if job.command:
+            raise FieldError("script", "a job has a command or a script, not both")
+        return script_command(job.script, job.name or "script", job.args)
+    if job.args:
+        raise FieldError("args", "args are for a script; put them into the command")
+    if not isinstance(job.command, str):
+        return tuple(job.command)
+    try:
+        return tuple(shlex.split(job.command))
+    except ValueError as error:
+        raise FieldError("command", f"{job.command[:40]!r} cannot be split into words: {error}") from None
+
+
+def script_command(text: str, name: str, args: list[str]) -> tuple[str, ...]:
+    """A program as the words that run it: its text travels with the job, so that nobody changes it on the way."""
+    words = _interpreter(text)
+    program = words[0].rpartition("/")[2]
+    stem = program.rstrip("0123456789.") if program not in _INLINE else program
+    flag = _INLINE.get(stem)
+    if flag is None:
+        known = ", ".join(_INLINE)
+        raise FieldError("script", f"how {program} takes a program as text is not known here, only that of {known}")
+    zero = (name,) if stem in _SHELLS else ()
+    return (*words, flag, text, *zero, *args)
+
+
+def _interpreter(text: str) -> tuple[str, ...]:
+    """The words of the first line that names one; `env` only looks for it, as this system does anyway."""
+    first = text.partition("\n")[0]
+    if not first.startswith("#!"):
+        return SHELL
+    words = first[2:].split()
+    if words and words[0].endswith("/env"):
+        words = [word for word in words[1:] if word != "-S"]
+    if not words:
+        raise FieldError("script", f"its first line names no interpreter: {first[:40]!r}")
+    return tuple(words)
