@@ -117,7 +117,7 @@ class Kernel:
     def _has_timers(self) -> bool:
         """Whether anything but the oldest end may have a time."""
         world = self.world
-        return bool(world.claims) or world.timers.has_limits() or world.budgets.is_used
+        return bool(world.claims or world.advice) or world.timers.has_limits() or world.budgets.is_used
 
     def _start_gangs(self, turn: Turn, jobs: list[int]) -> None:
         for number in jobs:

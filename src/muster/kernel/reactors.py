@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from muster.kernel.advice import on_advise
 from muster.kernel.attempts import on_exited, on_progressed, on_started
 from muster.kernel.bars import on_bar_node, on_unbar_node
 from muster.kernel.flavors import on_set_flavor
@@ -29,6 +30,7 @@ REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.SetTier: on_set_tier,
     event.SetProfile: on_set_profile,
     event.UseProfile: on_use_profile,
+    event.Advise: on_advise,
     event.BarNode: on_bar_node,
     event.UnbarNode: on_unbar_node,
     event.NodeSeen: on_node_seen,

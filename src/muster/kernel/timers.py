@@ -1,10 +1,11 @@
-"""What time alone brings about: a run past its limit is told to stop, a bar ends, a claim is given up, a budget's next
-period begins, jobs long over retire to history."""
+"""What time alone brings about: a run past its limit is told to stop, a bar ends, a claim is given up, advice is
+over, a budget's next period begins, jobs long over retire to history."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from muster.kernel.advice import drop_outlived
 from muster.kernel.turn import Turn
 from muster.lifecycle.gang import retires_at
 from muster.model import fact
@@ -26,6 +27,7 @@ def fire_timers(turn: Turn) -> None:
     for number in sorted(world.claims):
         if world.claims[number].until <= now:
             turn.emit(fact.ClaimDropped(number, cause="until"))
+    drop_outlived(turn)
     for account in world.budgets.due(now):
         budget = account.budget
         turned = fact.BudgetTurned(account.tenant, budget.unit, budget.soft, budget.starts_at(now), cause="period")
@@ -45,6 +47,7 @@ def find_wake(world: World) -> int | None:
     instants = [] if turns_at is None else [turns_at]
     instants += [first[0] for first in (limit, bar) if first is not None]
     instants += [claim.until for claim in world.claims.values()]
+    instants += [advice.expires_at for advice in world.advice.values()]
     if ended is not None:
         instants.append(retires_at(ended[0]))
     return min(instants, default=None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from muster.model.advice import Advice
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.phase import TaskPhase
@@ -103,6 +104,14 @@ class UseProfile(Record, frozen=True, tag="use_profile"):
     """An admin has the fleet scored by a profile that is stored."""
 
     name: str
+    cause: str = ""
+
+
+class Advise(Record, frozen=True, tag="advise"):
+    """An adviser says what it learned, in place of all it said of this kind before."""
+
+    kind: str
+    advice: Advice
     cause: str = ""
 
 
@@ -211,6 +220,7 @@ Event: TypeAlias = (
     | SetTier
     | SetProfile
     | UseProfile
+    | Advise
     | BarNode
     | UnbarNode
     | NodeSeen

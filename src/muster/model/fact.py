@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from muster.model.advice import Advice
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import TaskPhase, Why
@@ -80,6 +81,21 @@ class ProfileUsed(Record, frozen=True, tag="profile_used.1"):
     """From here on the fleet is scored by this profile."""
 
     name: str
+    cause: str = ""
+
+
+class Advised(Record, frozen=True, tag="advised.1"):
+    """This is what is known of a kind of advice, in place of what was."""
+
+    kind: str
+    advice: Advice
+    cause: str = ""
+
+
+class AdviceDropped(Record, frozen=True, tag="advice_dropped.1"):
+    """Advice is over: nobody goes by it any more."""
+
+    kind: str
     cause: str = ""
 
 
@@ -302,6 +318,8 @@ Fact: TypeAlias = (
     | TierSet
     | ProfileSet
     | ProfileUsed
+    | Advised
+    | AdviceDropped
     | NodeJoined
     | NodeLacks
     | NodePhased

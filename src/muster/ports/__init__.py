@@ -1,8 +1,9 @@
 """Protocols between the pure core and the outside. An adapter implements one; only `app` chooses which."""
 
+from muster.ports.adviser import Adviser
 from muster.ports.clock import Clock
 from muster.ports.engine import Engine, Report
 from muster.ports.logs import Logs
 from muster.ports.store import Commit, Journal, Store
 
-__all__ = ["Clock", "Commit", "Engine", "Journal", "Logs", "Report", "Store"]
+__all__ = ["Adviser", "Clock", "Commit", "Engine", "Journal", "Logs", "Report", "Store"]

@@ -3,7 +3,7 @@
 Three ways to fail: cut off (what runs goes on; back in minutes, or fenced), crashed (back soon, with nothing held) and
 dead (fenced, repaired after hours). Maintenance cordons or drains a node for hours; some bars end by themselves. Both
 are seeded, by dice of their own, so that one changes nothing about when the other comes. So are trials, in which an
-admin weighs places by another profile for an hour.
+admin weighs places by another profile for an hour, and an adviser has its say for the first half of it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from muster.model.event import BarNode, Event, SetProfile, UnbarNode, UseProfile
+from muster.model.advice import PACKING, Advice
+from muster.model.event import Advise, BarNode, Event, SetProfile, UnbarNode, UseProfile
 from muster.model.job import BarKind
 from muster.model.profile import DEFAULT_NAME, TERMS, Profile
 from muster.simulator.agenda import Agenda
@@ -75,7 +76,7 @@ class Maintenance(Troubles):
 
 
 class Trials(Troubles):
-    """An admin who tries other weights for a while, and goes back to the usual ones."""
+    """An admin who tries other weights for a while, with advice, and goes back to the usual ones."""
 
     def __init__(self, agenda: Agenda, take: Callable[[Event], None], dice: random.Random) -> None:
         super().__init__(agenda, [TRIAL], dice)
@@ -85,10 +86,11 @@ class Trials(Troubles):
         weights = {term: self._dice.choice((0, 10, 1000, 3000)) for term in TERMS}
         self._take(SetProfile(name, Profile(**weights), cause="admin"))
         self._take(UseProfile(name, cause="admin"))
-        self._agenda.after(
-            self._dice.randrange(MINUTE_MS, HOUR_MS), self._take, UseProfile(DEFAULT_NAME, cause="admin")
-        )
+        span = self._dice.randrange(MINUTE_MS, HOUR_MS)
+        self._agenda.after(span, self._take, UseProfile(DEFAULT_NAME, cause="admin"))
         self.count += 1
+        advice = Advice(self.count, self._agenda.now + span // 2, {"value": (span,)})
+        self._take(Advise(PACKING, advice, cause="adviser"))
 
 
 class Faults(Troubles):

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from muster.model import event
+from muster.model.advice import PACKING, Advice
 from muster.model.after import After, When
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.job import BarKind
@@ -142,6 +143,15 @@ def _profile(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - o
     return [event.SetProfile(name, profile, (None, None, 0, 1)[x % 4])]
 
 
+def _advise(rig: Rig, x: int, y: int) -> list[event.Event]:
+    """Some is over already, some is older than what is known, and some is of no kind at all."""
+    kind = (PACKING, "runtimes", "")[x % 3 if y % 7 else 2]
+    known = rig.world.advice.get(kind)
+    version = (1 if known is None else known.version + 1) - (y % 5 == 0)
+    columns = {name: tuple(range(x % 4)) for name in ("a", "b")[: y % 3]}
+    return [event.Advise(kind, Advice(version, rig.now + 20_000 * (y % 6), columns))]
+
+
 def _node_seen(rig: Rig, x: int, y: int) -> list[event.Event]:
     """Two clusters with nodes of the same names; some have fewer devices than last time, some claim each other's."""
     name, place = NODES[x % len(NODES)], msgspec.structs.replace(_place(x), rack=f"r{y % 3}")
@@ -234,6 +244,7 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _flavor,
     _tier,
     _profile,
+    _advise,
 )
 KINDS: Final = len(_KINDS)
 """How many kinds of steps there are."""

@@ -107,6 +107,14 @@ def _profile_used(world: World, item: fact.ProfileUsed, at: int) -> None:  # noq
     world.use_profile(item.name)
 
 
+def _advised(world: World, item: fact.Advised, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.advice[item.kind] = item.advice
+
+
+def _advice_dropped(world: World, item: fact.AdviceDropped, at: int) -> None:  # noqa: ARG001 - one signature
+    del world.advice[item.kind]
+
+
 def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:
     fleet = world.fleet
     if item.slot < len(fleet) and item.capacity.gpus < fleet.capacity(item.slot).gpus:
@@ -289,6 +297,8 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.TierSet: _tier_set,
     fact.ProfileSet: _profile_set,
     fact.ProfileUsed: _profile_used,
+    fact.Advised: _advised,
+    fact.AdviceDropped: _advice_dropped,
     fact.NodeJoined: _node_joined,
     fact.NodeLacks: _node_lacks,
     fact.NodePhased: _node_phased,

@@ -26,6 +26,7 @@ from muster.model.spec import Spec
 from muster.model.tenant import OPEN
 from muster.model.tier import TIERS, Tier
 from muster.units import DAY_MS, Resources
+from muster.world.advice_books import AdviceBooks
 from muster.world.after_books import AfterBooks
 from muster.world.arena import DEVICE
 from muster.world.books import PHASE_OF, JobBook, NodeBook, deal
@@ -69,6 +70,7 @@ class Auditor:
         self._tiers: dict[str, Tier] = TIERS.copy()
         self._profiles: dict[str, Edition] = PROFILES.copy()
         self._profile_used = DEFAULT_NAME
+        self._advice = AdviceBooks()
         self._claims = ClaimBooks(self._quota)
         self._newest = 0
         self.accepted = 0
@@ -122,6 +124,9 @@ class Auditor:
     def _profile_was_used(self, item: fact.ProfileUsed) -> None:
         require(item.name in self._profiles, "a profile in use is one that is stored", item.name)
         self._profile_used = item.name
+
+    def _advised(self, item: fact.Advised | fact.AdviceDropped) -> None:
+        self._advice.book(item, self._at)
 
     def _node_joined(self, item: fact.NodeJoined) -> None:
         if item.slot == len(self._nodes):
@@ -470,6 +475,7 @@ class Auditor:
         used = (world.profile_used, world.fleet.profile)
         wanted = (self._profile_used, self._profiles[self._profile_used].profile)
         require_same(used, wanted, "the fleet is scored by the profile in use")
+        self._advice.compare(world.advice, self._at)
         require_same(world.claims, self._claims.claims, "claims are what the facts say")
         self._check_claimants()
         here = (world.accepted, world.retired, len(world.jobs))
@@ -561,6 +567,8 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.TierSet: Auditor._tier_set,
     fact.ProfileSet: Auditor._profile_set,
     fact.ProfileUsed: Auditor._profile_was_used,
+    fact.Advised: Auditor._advised,
+    fact.AdviceDropped: Auditor._advised,
     fact.NodeJoined: Auditor._node_joined,
     fact.NodeLacks: Auditor._node_lacks,
     fact.NodePhased: Auditor._node_phased,

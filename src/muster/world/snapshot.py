@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from muster.model.advice import Advice
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError, StoreError
 from muster.model.goodput import Mark
@@ -120,6 +121,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     profiles: dict[str, Edition] = {}
     profile_used: str | None = None
     claims: list[tuple[int, Claim]] = []
+    advice: dict[str, Advice] = {}
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -171,6 +173,7 @@ def snapshot(world: World) -> bytes:
             profile_used=None if world.profile_used == DEFAULT_NAME else world.profile_used,
             uses=[_use_columns(*book) for book in world.usage.books(world.now)],
             claims=sorted(world.claims.items()),
+            advice=world.advice,
             goodput=_goodput_columns(world),
         )
     )
@@ -203,6 +206,7 @@ def _rebuild(content: Snapshot) -> World:
     world.fleet.mention(frozenset(content.mentioned))
     world.tiers |= content.tiers
     world.profiles |= content.profiles
+    world.advice |= content.advice
     world.use_profile(content.profile_used or DEFAULT_NAME)
     _restore_uses(world, content.uses)
     _restore_nodes(world, content.nodes)

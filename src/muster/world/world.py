@@ -13,6 +13,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from muster.model.advice import Advice
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, NodePhase
@@ -49,6 +50,7 @@ class World:
 
     __slots__ = (
         "accepted",
+        "advice",
         "arrays",
         "budgets",
         "claims",
@@ -104,6 +106,7 @@ class World:
         self.profiles: dict[str, Edition] = PROFILES.copy()
         self.profile_used = DEFAULT_NAME
         self.mix: Mix | None = None
+        self.advice: dict[str, Advice] = {}
         self.usage = Usage()
         self.walk = Walk(self.usage, self.tenants)
         self.queue = Queue(self.walk)
@@ -478,7 +481,7 @@ class World:
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
         twin.profiles, twin.profile_used = self.profiles.copy(), self.profile_used
-        twin.mix = None if self.mix is None else self.mix.fork()
+        twin.mix, twin.advice = None if self.mix is None else self.mix.fork(), self.advice.copy()
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
         twin.budgets = self.budgets.fork(twin.ledger)
         twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites, twin.budgets)

@@ -109,6 +109,7 @@ TESTED_ROOMS: Final = (
     "stores",
     "engines",
     "simulator",
+    "learning",
     "control",
     "api",
     "sdk",

@@ -17,7 +17,7 @@ LAYERS: Final = (
     ("scheduler",),
     ("kernel",),
     ("ports",),
-    ("engines", "stores", "simulator"),
+    ("engines", "stores", "simulator", "learning"),
     ("control",),
     ("sdk",),
     ("api", "cli"),

@@ -1,0 +1,26 @@
+"""Advice: what was learned, solved or priced outside the kernel, as integers with a version and an end.
+
+A kind of advice is known to whoever learns it and to whoever reads it: the names of its columns and what stands in them
+are theirs. The kernel stores it, forgets it in time, and works without it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from muster.model.record import Record
+
+PACKING: Final = "packing"
+"""What free devices are worth to the classes of jobs that come: see `muster.learning.packing`."""
+KINDS_MAX: Final = 64
+WORDS_MAX: Final = 1_000_000
+"""How many integers one kind of advice may hold."""
+
+
+class Advice(Record, frozen=True):
+    """Columns of integers by name, in force until the instant `expires_at`. Every new word of a kind replaces all that
+    was said before, and has a higher version."""
+
+    version: int
+    expires_at: int
+    columns: dict[str, tuple[int, ...]]
