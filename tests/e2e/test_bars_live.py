@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-from live import LiveHome, await_true, serving
+from live import LiveHome, await_true
 
 TRIES = 'echo "$MUSTER_EPOCH" >> "$0"; [ "$MUSTER_EPOCH" = 1 ] || exit 0; while :; do sleep 0.05; done'
-
-
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[LiveHome]:
-    with serving(tmp_path / "home") as running:
-        yield running
 
 
 def test_a_cordon_holds_new_work_and_a_drain_moves_what_runs(live: LiveHome, tmp_path: Path) -> None:

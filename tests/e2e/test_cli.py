@@ -6,7 +6,6 @@ import http.client
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -19,13 +18,6 @@ from muster.sdk.errors import RefusedError
 from muster.units import AMOUNT_MAX, Resources
 
 HOLD = 'echo $$ > "$0"; while [ ! -e "$0.release" ]; do sleep 0.05; done; exit 7'
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHome]:
-    """One server for the tests that leave it as they found it."""
-    with serving(tmp_path_factory.mktemp("cli") / "home") as running:
-        yield running
 
 
 def test_up_again_finds_nothing_missing(live: LiveHome) -> None:

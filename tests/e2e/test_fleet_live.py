@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from live import LiveHome, serving
 
 
-@pytest.fixture
-def live(tmp_path: Path) -> Iterator[LiveHome]:
-    with serving(tmp_path / "home") as running:
-        yield running
-
-
-def test_a_machine_has_a_flavor_a_place_and_labels_and_keeps_them(live: LiveHome) -> None:
-    refused = live.muster("up", "--rack", "r1", code=2)
-    assert "`muster down` first" in refused.stderr
-    live.muster("down")
-    live.muster("up", "--flavor", "h100", "--region", "eu", "--cluster", "alpha", "--rack", "r1", "--label", "zone=a")
-    nodes = live.muster("nodes").stdout
-    assert "eu/alpha/r1" in nodes
-    assert "zone=a" in nodes
-    assert nodes.count("gone") == 1, "the machine was called otherwise before, and counts once"
-    live.muster("down")
-    live.muster("up")
-    node = live.muster("nodes", "--phase", "up", "-o", "name").stdout.strip()
-    shown = live.muster("show", node).stdout
-    assert "flavor:  h100" in shown
-    assert live.muster("run", "--flavor", "h100", "--label", "zone=a", "--", "echo", "here").stdout == "here\n"
-    other = live.muster("run", "--flavor", "a100", "--", "true", code=2)
-    assert other.stderr.startswith("error[M110]")
+def test_a_machine_has_a_flavor_a_place_and_labels_and_keeps_them(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as mine:
+        refused = mine.muster("up", "--rack", "r1", code=2)
+        assert "`muster down` first" in refused.stderr
+        mine.muster("down")
+        mine.muster(
+            "up", "--flavor", "h100", "--region", "eu", "--cluster", "alpha", "--rack", "r1", "--label", "zone=a"
+        )
+        nodes = mine.muster("nodes").stdout
+        assert "eu/alpha/r1" in nodes
+        assert "zone=a" in nodes
+        assert nodes.count("gone") == 1, "the machine was called otherwise before, and counts once"
+        mine.muster("down")
+        mine.muster("up")
+        node = mine.muster("nodes", "--phase", "up", "-o", "name").stdout.strip()
+        shown = mine.muster("show", node).stdout
+        assert "flavor:  h100" in shown
+        assert mine.muster("run", "--flavor", "h100", "--label", "zone=a", "--", "echo", "here").stdout == "here\n"
+        other = mine.muster("run", "--flavor", "a100", "--", "true", code=2)
+        assert other.stderr.startswith("error[M110]")
 
 
 def test_a_flavor_is_set_and_listed(live: LiveHome) -> None:

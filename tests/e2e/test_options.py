@@ -6,22 +6,24 @@ import shlex
 from pathlib import Path
 
 import msgspec
-from live import serving
+from live import LiveHome, serving
 
 from muster.wire.views import AvailView, WhyView
 
 
-def test_a_job_with_the_offered_flag_starts_while_the_one_that_asked_for_more_waits(tmp_path: Path) -> None:
-    with serving(tmp_path / "home", capacity="gpus=8,cpus=32,memory=64Gi") as live:
-        live.muster("run", "-d", "--gpus", "5", "--", "sleep", "600")
-        waiting = live.muster("run", "-d", "--gpus", "2", "--gang", "2", "--", "true").stdout.strip()
-        assert "\n  starts now if: --gang 1 (asked 2) · --gpus 1 (asked 2)\n" in live.muster("why", waiting).stdout
-        why = msgspec.json.decode(live.muster("why", waiting, "-o", "json").stdout, type=WhyView)
-        for option in why.options:
-            asked = {"--gpus": "2", "--gang": "2"} | dict([shlex.split(option.flag)])
-            words = [word for pair in asked.items() for word in pair]
-            live.muster("run", *words, "--", "true")  # it leaves once the job is over
-        assert live.muster("why", waiting).stdout.startswith(f"job {waiting} is waiting for room")
+def test_a_job_with_the_offered_flag_starts_while_the_one_that_asked_for_more_waits(live: LiveHome) -> None:
+    large = live.muster("run", "-d", "--gpus", "5", "--", "sleep", "600").stdout.strip()
+    waiting = live.muster("run", "-d", "--gpus", "2", "--gang", "2", "--", "true").stdout.strip()
+    assert "\n  starts now if: --gang 1 (asked 2) · --gpus 1 (asked 2)\n" in live.muster("why", waiting).stdout
+    why = msgspec.json.decode(live.muster("why", waiting, "-o", "json").stdout, type=WhyView)
+    for option in why.options:
+        asked = {"--gpus": "2", "--gang": "2"} | dict([shlex.split(option.flag)])
+        words = [word for pair in asked.items() for word in pair]
+        live.muster("run", *words, "--", "true")  # it leaves once the job is over
+    assert live.muster("why", waiting).stdout.startswith(f"job {waiting} is waiting for room")
+    live.muster("cancel", waiting)
+    live.muster("cancel", large)
+    live.muster("wait", large, code=1)
 
 
 def test_what_avail_lists_starts_with_the_flags_that_it_gives(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -103,14 +104,28 @@ class Server:
         return dict(msgspec.json.decode(data)) if status == want else {}
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "home")
+@contextmanager
+def serving(root: Path) -> Iterator[Server]:
+    server = Server(root)
     server.up()
     try:
         yield server
     finally:
         server.down()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for the tests that leave it as they found it."""
+    with serving(tmp_path_factory.mktemp("server") / "home") as server:
+        yield server
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server that a test may harm."""
+    with serving(tmp_path / "home") as server:
+        yield server
 
 
 def eventually(holds: Callable[[], bool], explain: Callable[[], str] = str) -> None:
@@ -131,34 +146,34 @@ def submit_stubbornly(server: Server, names: list[str], acknowledged: dict[str, 
         acknowledged[name] = answer.get("job", 0)
 
 
-def test_a_job_from_submit_to_story(server: Server) -> None:
-    job = server.submit("sh", "-c", "echo hello; exit 3", name="hi", ask={"gpus": 2, "cpu_milli": 500})
-    view = server.get(f"/v1/jobs/{job}?wait_ms=60000")
+def test_a_job_from_submit_to_story(shared: Server) -> None:
+    job = shared.submit("sh", "-c", "echo hello; exit 3", name="hi", ask={"gpus": 2, "cpu_milli": 500})
+    view = shared.get(f"/v1/jobs/{job}?wait_ms=60000")
     assert (view["phase"], view["exit_code"], view["is_over"]) == ("failed", 3, True)
-    status, headers, log = server.call("GET", f"/v1/jobs/{job}/logs")
+    status, headers, log = shared.call("GET", f"/v1/jobs/{job}/logs")
     assert (status, log, headers["muster-log-over"]) == (200, b"hello\n", "1")
-    told = [line["what"] for line in server.get(f"/v1/jobs/{job}/story")["lines"]]
+    told = [line["what"] for line in shared.get(f"/v1/jobs/{job}/story")["lines"]]
     assert told[0] == "accepted: 2 GPUs, 0.5 CPUs, tenant default"
     assert told[1].endswith("devices 0-1")
     assert told[-1] == "ended: failed, exit 3"
-    [node] = server.get("/v1/nodes")
+    [node] = shared.get("/v1/nodes")
     assert (node["phase"], node["capacity"], node["free"]) == ("up", node["free"], node["capacity"])
 
 
-def test_waiting_is_explained_and_cancelling_frees(server: Server) -> None:
-    first = server.submit("sleep", "600", ask={"gpus": 8}, grace_ms=100)
-    second = server.submit("true", ask={"gpus": 1})
-    eventually(lambda: server.try_call("GET", f"/v1/jobs/{second}/why", want=200).get("code") == "M201", server.log)
-    why = server.get(f"/v1/jobs/{second}/why")
+def test_waiting_is_explained_and_cancelling_frees(shared: Server) -> None:
+    first = shared.submit("sleep", "600", ask={"gpus": 8}, grace_ms=100)
+    second = shared.submit("true", ask={"gpus": 1})
+    eventually(lambda: shared.try_call("GET", f"/v1/jobs/{second}/why", want=200).get("code") == "M201", shared.log)
+    why = shared.get(f"/v1/jobs/{second}/why")
     assert (why["needed"], why.get("available", 0), why["position"]) == (1, 0, 1)
-    assert server.call("POST", f"/v1/jobs/{first}/cancel")[0] == 202
-    assert server.get(f"/v1/jobs/{first}?wait_ms=60000")["phase"] == "cancelled"
-    assert server.get(f"/v1/jobs/{second}?wait_ms=60000")["phase"] == "succeeded"
-    assert server.call("POST", f"/v1/jobs/{first}/cancel")[0] == 409
+    assert shared.call("POST", f"/v1/jobs/{first}/cancel")[0] == 202
+    assert shared.get(f"/v1/jobs/{first}?wait_ms=60000")["phase"] == "cancelled"
+    assert shared.get(f"/v1/jobs/{second}?wait_ms=60000")["phase"] == "succeeded"
+    assert shared.call("POST", f"/v1/jobs/{first}/cancel")[0] == 409
 
 
-def test_strangers_are_refused(server: Server) -> None:
-    address = server.home.find_address()
+def test_strangers_are_refused(shared: Server) -> None:
+    address = shared.home.find_address()
     assert address is not None
     connection = http.client.HTTPConnection(address.host, address.port, timeout=DEADLINE_S)
     statuses = []
@@ -169,28 +184,28 @@ def test_strangers_are_refused(server: Server) -> None:
         statuses.append(answer.status)
     connection.close()
     assert statuses == [401, 401, 403, 403]
-    assert server.home.leader_socket.stat().st_mode & 0o777 == 0o600
-    assert server.home.token_file.stat().st_mode & 0o777 == 0o600
+    assert shared.home.leader_socket.stat().st_mode & 0o777 == 0o600
+    assert shared.home.token_file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_second_leader_is_refused(server: Server) -> None:
-    second = run(server, "leader")
+def test_a_second_leader_is_refused(shared: Server) -> None:
+    second = run(shared, "leader")
     assert (second.returncode, second.stderr.splitlines()[-2][:12]) == (2, "error[M303]:")
-    assert server.get("/v1/health")["leader"] is True
+    assert shared.get("/v1/health")["leader"] is True
 
 
-def test_a_port_that_is_taken_is_refused(server: Server) -> None:
+def test_a_port_that_is_taken_is_refused(shared: Server) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        refused = run(server, "follower", "--port", str(port))
+        refused = run(shared, "follower", "--port", str(port))
     assert refused.returncode == 2
     assert f"error[M304]: port {port} is taken\nhelp: " in refused.stderr
 
 
-def test_a_network_address_is_refused(server: Server) -> None:
-    refused = run(server, "follower", "--host", "0.0.0.0")  # noqa: S104 - refused is the point
+def test_a_network_address_is_refused(shared: Server) -> None:
+    refused = run(shared, "follower", "--host", "0.0.0.0")  # noqa: S104 - refused is the point
     assert refused.returncode == 2
     assert "TLS" in refused.stderr
 
@@ -202,16 +217,16 @@ def test_a_home_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     assert refused.stderr.startswith("error[M305]: cannot use")
 
 
-def test_a_follower_keeps_its_address_and_its_jobs_over_a_restart(server: Server) -> None:
-    job = server.submit("true")
-    before = server.home.find_address()
-    follower = server.processes["follower"]
+def test_a_follower_keeps_its_address_and_its_jobs_over_a_restart(shared: Server) -> None:
+    job = shared.submit("true")
+    before = shared.home.find_address()
+    follower = shared.processes["follower"]
     follower.terminate()
     assert follower.wait(DEADLINE_S) == 0
-    server.start("follower")
-    server.await_leader()
-    assert server.home.find_address() == before
-    assert server.get(f"/v1/jobs/{job}?wait_ms=60000")["phase"] == "succeeded"
+    shared.start("follower")
+    shared.await_leader()
+    assert shared.home.find_address() == before
+    assert shared.get(f"/v1/jobs/{job}?wait_ms=60000")["phase"] == "succeeded"
 
 
 def test_every_acknowledged_job_survives_a_killed_leader_exactly_once(server: Server) -> None:
