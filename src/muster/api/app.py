@@ -9,9 +9,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
+from muster.api.audit import Audit
 from muster.api.avail import Avail
 from muster.api.bars import Bars
 from muster.api.fleet import Fleet
+from muster.api.gate import Gate
 from muster.api.goodput import Goodput
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
@@ -19,24 +21,32 @@ from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_
 from muster.api.profiles import Profiles
 from muster.api.tenants import Tenants
 from muster.api.tiers import Tiers
+from muster.api.tokens import Tokens
+from muster.api.users import Users
 from muster.control.follower import Follower
+from muster.model.access import Principal
 from muster.model.errors import MusterError
+from muster.model.reason import Reason
 from muster.ports import Logs
 
 
 def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] = ()) -> ASGIApp:
-    """The API of one follower."""
+    """The API of one follower: the guard, then the router, then the gate, then a handler."""
+    routes = [
+        *Jobs(follower, logs).routes,
+        *Fleet(follower).routes,
+        *Tenants(follower).routes,
+        *Bars(follower).routes,
+        *Avail(follower).routes,
+        *Goodput(follower).routes,
+        *Tiers(follower).routes,
+        *Profiles(follower).routes,
+        *Users(follower).routes,
+        *Tokens(follower).routes,
+        *Audit(follower).routes,
+    ]
     app = Starlette(
-        routes=[
-            *Jobs(follower, logs).routes,
-            *Fleet(follower).routes,
-            *Tenants(follower).routes,
-            *Bars(follower).routes,
-            *Avail(follower).routes,
-            *Goodput(follower).routes,
-            *Tiers(follower).routes,
-            *Profiles(follower).routes,
-        ],
+        routes=Gate(follower).guard(routes),
         exception_handlers={
             MusterError: on_muster_error,
             HTTPException: on_http_error,
@@ -45,4 +55,8 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
         },
     )
     app.router.redirect_slashes = False
-    return Guard(app, token, hosts)
+
+    def identify(text: str) -> Principal | Reason:
+        return follower.roster.identify(text, follower.now_ms(), follower.parent_of)
+
+    return Guard(app, token, identify, hosts)

@@ -6,9 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from muster.api.gate import check_tenant
 from muster.api.jobs import read_response, read_world
 from muster.control.follower import Follower
 from muster.control.offers import view_avail
+from muster.model.access import Role
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.model.spec import is_name
@@ -26,5 +28,6 @@ class Avail:
         tenant = request.query_params.get("tenant", "default")
         if not is_name(tenant):
             raise RejectedError(Reason(Code.BAD_NAME, "tenant", len(tenant), 128, tenant[:40]))
+        check_tenant(request, Role.VIEWER, tenant)
         await read_world(request, self._follower)
         return read_response(*await self._follower.study(lambda _: tenant, view_avail))

@@ -1,7 +1,7 @@
 """Bars over HTTP: keep new work off a node, and lift what keeps it off.
 
-A bar is named by its node and kind; whose it is follows from who asks. Until there are users there is one token, so
-every bar that comes this way is the operator's.
+A bar is named by its node and kind. Every bar that comes this way is the operators' together, so that one may lift what
+another has set; who did what is in the audit log.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.jobs import CAUSE
+from muster.api.gate import cause_of, principal_of
 from muster.api.params import read_body, read_choice
 from muster.api.problems import JsonResponse, ProblemResponse
 from muster.control.follower import Follower
@@ -51,13 +51,14 @@ class Bars:
         """Set a bar, or replace it."""
         name, kind = _read_target(request)
         body = await read_body(request, _bar_decoder, "bar")
-        event = BarNode(name, kind, OPERATOR, body.reason, body.until_ms, body.lets_finish, CAUSE)
-        return _respond(await self._follower.ask(event))
+        event = BarNode(name, kind, OPERATOR, body.reason, body.until_ms, body.lets_finish, cause_of(request))
+        return _respond(await self._follower.ask(event, principal_of(request)))
 
     async def unbar(self, request: Request) -> Response:
         """Lift a bar; one that does not stand is lifted already."""
         name, kind = _read_target(request)
-        return _respond(await self._follower.ask(UnbarNode(name, kind, OPERATOR, CAUSE)))
+        event = UnbarNode(name, kind, OPERATOR, cause_of(request))
+        return _respond(await self._follower.ask(event, principal_of(request)))
 
 
 def _read_target(request: Request) -> tuple[str, BarKind]:

@@ -11,7 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster import __version__
-from muster.api.jobs import CAUSE, answer_response, read_response, read_world
+from muster.api.gate import cause_of, principal_of, sees_of
+from muster.api.jobs import answer_response, read_response, read_world
 from muster.api.params import read_body
 from muster.api.problems import JsonResponse, bad_field
 from muster.control.fleet import FILTERS, view_flavors, view_node, view_nodes
@@ -65,7 +66,7 @@ class Fleet:
     async def node(self, request: Request) -> Response:
         """One node, by its address or as much of the end of it as is enough."""
         world = await read_world(request, self._follower)
-        return read_response(world, view_node(world, request.path_params["name"]))
+        return read_response(world, view_node(world, request.path_params["name"], sees_of(request)))
 
     async def flavors(self, request: Request) -> Response:
         """Every flavor, and what there is of it."""
@@ -77,7 +78,7 @@ class Fleet:
         name = request.path_params["name"]
         body = await read_body(request, _flavor_decoder, "flavor")
         flavor = Flavor(body.family or name, body.units, body.price_micros)
-        answer = await self._follower.ask(SetFlavor(name, flavor, CAUSE))
+        answer = await self._follower.ask(SetFlavor(name, flavor, cause_of(request)), principal_of(request))
         if isinstance(answer.reply, Refused):
             return answer_response(answer, 200)
         return JsonResponse(Changed(answer.seq), headers={"Muster-Seq": str(answer.seq)})

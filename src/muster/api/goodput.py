@@ -6,9 +6,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from muster.api.gate import check_tenant
 from muster.api.jobs import read_response, read_world
 from muster.control.follower import Follower
 from muster.control.goodput import view_goodput
+from muster.model.access import Role
 
 
 class Goodput:
@@ -20,6 +22,7 @@ class Goodput:
 
     async def goodput(self, request: Request) -> Response:
         """The account of the fleet, or of one `tenant`."""
-        world = await read_world(request, self._follower)
         tenant = request.query_params.get("tenant", "")
+        check_tenant(request, Role.VIEWER, tenant)
+        world = await read_world(request, self._follower)
         return read_response(world, view_goodput(world, self._follower.now_ms(), tenant))

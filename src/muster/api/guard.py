@@ -1,32 +1,39 @@
-"""The guard: who may speak to the API at all. It stands before the router and knows no route but the health check.
+"""The guard: who may speak to the API at all. It stands before the router and knows no route but the open ones.
 
 A browser must not be talked into using it: the Host must be a name of this machine (a rebound DNS name is not), and a
-request that carries an Origin is a web page's. Then the token is compared, in constant time, and the body is bounded.
+request that carries an Origin is a web page's. Then the token says who asks, and the body is bounded. What they may do
+is for the gate to say.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Collection, Iterator
-from typing import Final
+from collections.abc import Callable, Collection, Iterator
+from typing import Final, TypeAlias
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from muster.api.gate import OPEN_PATHS, PRINCIPAL
 from muster.api.params import DIGITS_MAX
 from muster.api.problems import ProblemResponse, RefusedError, forbidden
+from muster.model.access import HOME_OWNER, Principal
 from muster.model.reason import Code, Reason
 
 BODY_BYTES_MAX: Final = 1024 * 1024
-OPEN_PATHS: Final = ("/v1/health",)
+SCHEME: Final = b"Bearer "
+
+Identify: TypeAlias = Callable[[str], Principal | Reason]
 
 
 class Guard:
-    """ASGI middleware. `hosts` are names that are served besides those of the loopback interface."""
+    """ASGI middleware. `token` is that of the home's owner; `hosts` are names that are served besides those of the
+    loopback interface."""
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Collection[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, token: str, identify: Identify, hosts: Collection[str] = ()) -> None:
         self._app = app
-        self._token = f"Bearer {token}".encode()
+        self._owner = token.encode()
+        self._identify = identify
         self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,13 +53,22 @@ class Guard:
             raise forbidden("Host header", "only this machine's own names are served here")
         if any(_headers(scope, b"origin")):
             raise forbidden("Origin header", "requests of web pages are not served")
-        tokens = list(_headers(scope, b"authorization"))
-        is_known = len(tokens) == 1 and hmac.compare_digest(tokens[0], self._token)
-        if not is_known and scope["path"] not in OPEN_PATHS:
-            raise RefusedError(Reason(Code.UNAUTHORISED), 401)
+        if scope["path"] not in OPEN_PATHS:
+            scope[PRINCIPAL] = self._find_principal(list(_headers(scope, b"authorization")))
         for length in _headers(scope, b"content-length"):
             if not length.isdigit() or int(length[:DIGITS_MAX]) > BODY_BYTES_MAX:
                 raise _too_large(int(length[:DIGITS_MAX]) if length.isdigit() else 0)
+
+    def _find_principal(self, fields: list[bytes]) -> Principal:
+        if len(fields) != 1 or not fields[0].startswith(SCHEME):
+            raise RefusedError(Reason(Code.UNAUTHORISED), 401)
+        token = fields[0][len(SCHEME) :]
+        if self._owner and hmac.compare_digest(token, self._owner):
+            return HOME_OWNER
+        found = self._identify(token.decode("latin-1"))
+        if isinstance(found, Reason):
+            raise RefusedError(found, 401)
+        return found
 
     def _is_ours(self, host: str) -> bool:
         if host == "localhost" or host in self._hosts:

@@ -16,21 +16,25 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from muster.api.gate import cause_of, check_tenant, gate_of, sees_of
 from muster.api.params import read_body, read_choice, read_job, read_number
-from muster.api.problems import JsonResponse, ProblemResponse, bad_field, unknown_job
+from muster.api.problems import STATUS, JsonResponse, ProblemResponse, bad_field, unknown_job
 from muster.control.follower import Follower
 from muster.control.story import find_tries, get_beginning, tell, view_from_story
 from muster.control.views import (
     PHASES,
     STATES,
+    Asked,
     complete_reason,
     find_reason,
     find_try,
+    hide_others,
     is_over,
     page_jobs,
     view_job,
     why_not_waiting,
 )
+from muster.model.access import Role
 from muster.model.errors import RejectedError
 from muster.model.event import Cancel, HoldJob, Progressed, ReleaseJob, RequeueJob
 from muster.model.reason import Code, Reason, Refused
@@ -48,7 +52,6 @@ AT_LEAST_PATIENCE_S: Final = 5.0
 LOG_BYTES_MAX: Final = 256 * 1024
 LOG_LOOK_S: Final = 0.1
 """How often a log is looked at while somebody waits for more of it: files do not call."""
-CAUSE: Final = "api"
 
 _spec_decoder: Final = msgspec.json.Decoder(Spec)
 
@@ -97,7 +100,10 @@ class Jobs:
         fault = find_fault(spec)
         if fault is not None:
             return ProblemResponse(fault)
-        answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), CAUSE)
+        check_tenant(request, Role.USER, spec.tenant, STATUS[Code.UNKNOWN_TENANT])
+        if spec.after:
+            await _check_after(request, spec)
+        answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), cause_of(request))
         return answer_response(answer, 201)
 
     async def page(self, request: Request) -> Response:
@@ -109,7 +115,8 @@ class Jobs:
         limit = read_number(query.get("limit"), "limit", default=LIMIT_DEFAULT, least=1, most=LIMIT_MAX)
         world = await read_world(request, self._follower)
         tenant = query.get("tenant", "")
-        return read_response(world, page_jobs(world, state=state, tenant=tenant, phase=phase, after=after, limit=limit))
+        asked = Asked(state, tenant, phase, after, limit, sees_of(request))
+        return read_response(world, page_jobs(world, asked))
 
     async def show(self, request: Request) -> Response:
         """One job; `wait_ms` waits for its end."""
@@ -127,6 +134,8 @@ class Jobs:
         world, view = await self._follower.study(
             partial(find_reason, number=number, now=self._follower.now_ms()), complete_reason
         )
+        if view is not None:
+            view = hide_others(view, sees_of(request))
         return read_response(world, view or why_not_waiting(number, (await self._view(number)).phase))
 
     async def story(self, request: Request) -> Response:
@@ -140,25 +149,25 @@ class Jobs:
 
     async def cancel(self, request: Request) -> Response:
         """End a job; that it is asked for is durable, not that it is done."""
-        return answer_response(await self._follower.ask_of_job(Cancel(read_job(request), CAUSE)), 202)
+        return answer_response(await self._follower.ask_of_job(Cancel(read_job(request), cause_of(request))), 202)
 
     async def hold(self, request: Request) -> Response:
         """Keep a job from starting."""
-        return answer_response(await self._follower.ask_of_job(HoldJob(read_job(request), CAUSE)), 200)
+        return answer_response(await self._follower.ask_of_job(HoldJob(read_job(request), cause_of(request))), 200)
 
     async def release(self, request: Request) -> Response:
         """Let a held job start again."""
-        return answer_response(await self._follower.ask_of_job(ReleaseJob(read_job(request), CAUSE)), 200)
+        return answer_response(await self._follower.ask_of_job(ReleaseJob(read_job(request), cause_of(request))), 200)
 
     async def progress(self, request: Request) -> Response:
         """A run says how far it is."""
         body = await read_body(request, _progress_decoder, "progress")
-        asked = Progressed(read_job(request), body.epoch, body.step, body.checkpointed, CAUSE)
+        asked = Progressed(read_job(request), body.epoch, body.step, body.checkpointed, cause_of(request))
         return answer_response(await self._follower.ask_of_job(asked), 200)
 
     async def requeue(self, request: Request) -> Response:
         """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done."""
-        return answer_response(await self._follower.ask_of_job(RequeueJob(read_job(request), CAUSE)), 202)
+        return answer_response(await self._follower.ask_of_job(RequeueJob(read_job(request), cause_of(request))), 202)
 
     async def logs(self, request: Request) -> Response:
         """A piece of what a task wrote; `wait_ms` waits for more of it."""
@@ -228,6 +237,15 @@ def answer_response(answer: Answer, status: int) -> Response:
     if isinstance(answer.reply, Refused):
         return ProblemResponse(answer.reply.reason, headers=headers)
     return JsonResponse(Submitted(answer.reply.job, answer.seq), status, headers)
+
+
+async def _check_after(request: Request, spec: Spec) -> None:
+    """Raise if a job is to run after one that whoever asks may not see: it is not there."""
+    gate, is_seen = gate_of(request), sees_of(request)
+    for each in spec.after:
+        tenant = await gate.find_tenant(each.job)
+        if tenant is not None and not is_seen(tenant):
+            raise RejectedError(Reason(Code.UNKNOWN_PREDECESSOR, "after", needed=each.job))
 
 
 def _is_done(world: World, number: int) -> bool:

@@ -53,3 +53,11 @@ async def read_body(request: Request, decoder: msgspec.json.Decoder[Body], what:
         raise bad_field(what, str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_field(what, f"not JSON: {error}", 400) from error
+
+
+def read_version(request: Request) -> int | None:
+    """The version that a change is a change of, as `If-Match` says it: `"7"`; None if it does not say."""
+    text = request.headers.get("if-match")
+    if text is None or text == "*":
+        return None
+    return read_number(text.removeprefix('"').removesuffix('"'), "If-Match", default=0)

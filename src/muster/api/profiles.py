@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.jobs import CAUSE, answer_response, read_response, read_world
+from muster.api.gate import cause_of, principal_of
+from muster.api.jobs import answer_response, read_response, read_world
 from muster.api.params import read_body
 from muster.api.problems import JsonResponse, bad_field
 from muster.control.follower import Follower
@@ -55,11 +56,13 @@ class Profiles:
             if term not in TERMS:
                 raise bad_field("weights", f"{term[:40]!r} is not one of {', '.join(TERMS)}")
         profile, name = Profile(**body.weights), request.path_params["name"]
-        return _respond(await self._follower.ask(SetProfile(name, profile, body.of_version, CAUSE)))
+        event = SetProfile(name, profile, body.of_version, cause_of(request))
+        return _respond(await self._follower.ask(event, principal_of(request)))
 
     async def use_profile(self, request: Request) -> Response:
         """Have the fleet scored by a profile."""
-        return _respond(await self._follower.ask(UseProfile(request.path_params["name"], CAUSE)))
+        event = UseProfile(request.path_params["name"], cause_of(request))
+        return _respond(await self._follower.ask(event, principal_of(request)))
 
 
 def _respond(answer: Answer) -> Response:

@@ -10,11 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.jobs import CAUSE, answer_response, read_response, read_world
+from muster.api.gate import cause_of, check_tenant, principal_of, sees_of
+from muster.api.jobs import answer_response, read_response, read_world
 from muster.api.params import read_body
 from muster.api.problems import JsonResponse
 from muster.control.follower import Follower
 from muster.control.tenants import view_tenants
+from muster.model.access import Role
 from muster.model.budget import BUDGETS_MAX, Budget
 from muster.model.event import DropTenant, SetTenant
 from muster.model.reason import Refused
@@ -73,7 +75,9 @@ class Tenants:
     async def list(self, request: Request) -> Response:
         """Every tenant that was named or holds something."""
         world = await read_world(request, self._follower)
-        return read_response(world, view_tenants(world, max(world.now, self._follower.now_ms())))
+        is_seen = sees_of(request)
+        found = view_tenants(world, max(world.now, self._follower.now_ms()))
+        return read_response(world, [view for view in found if is_seen(view.name)])
 
     async def set(self, request: Request) -> Response:
         """Put a tenant into the tree, or change it there."""
@@ -81,11 +85,24 @@ class Tenants:
         lines = tuple(Line(*msgspec.structs.astuple(line)) for line in body.lines)
         budgets = tuple(Budget(*msgspec.structs.astuple(budget)) for budget in body.budgets)
         tenant = Tenant(body.parent, body.weight, lines, budgets)
-        return _respond(await self._follower.ask(SetTenant(request.path_params["name"], tenant, CAUSE)))
+        name = request.path_params["name"]
+        self._check_above(request, name)
+        check_tenant(request, Role.ADMIN, body.parent)
+        event = SetTenant(name, tenant, cause_of(request))
+        return _respond(await self._follower.ask(event, principal_of(request)))
 
     async def drop(self, request: Request) -> Response:
         """Take a tenant out of the tree."""
-        return _respond(await self._follower.ask(DropTenant(request.path_params["name"], CAUSE)))
+        name = request.path_params["name"]
+        self._check_above(request, name)
+        event = DropTenant(name, cause_of(request))
+        return _respond(await self._follower.ask(event, principal_of(request)))
+
+    def _check_above(self, request: Request, name: str) -> None:
+        """What a tenant has is given by those above it: nobody raises their own quota."""
+        if name in self._follower.world.tenants:
+            check_tenant(request, Role.VIEWER, name)
+            check_tenant(request, Role.ADMIN, self._follower.parent_of(name))
 
 
 def _respond(answer: Answer) -> Response:

@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.jobs import CAUSE, answer_response, read_response, read_world
+from muster.api.gate import cause_of, principal_of
+from muster.api.jobs import answer_response, read_response, read_world
 from muster.api.params import read_body
 from muster.api.problems import JsonResponse
 from muster.control.follower import Follower
@@ -55,7 +56,7 @@ class Tiers:
         body = await read_body(request, _tier_decoder, "tier")
         name = request.path_params["name"]
         tier = Tier(*msgspec.structs.astuple(body))
-        answer = await self._follower.ask(SetTier(name, tier, CAUSE))
+        answer = await self._follower.ask(SetTier(name, tier, cause_of(request)), principal_of(request))
         if isinstance(answer.reply, Refused):
             return answer_response(answer, 200)
         view = TierView(name, *msgspec.structs.astuple(body))

@@ -150,10 +150,13 @@ async def _follow(home: Home, host: str, listening: socket.socket) -> int:
 
 
 async def _open_journal(path: Path, stop: asyncio.Event) -> SqliteJournal | None:
-    """The journal, which a leader that starts beside us may be about to make; None if told to end first."""
+    """The journal, which a leader that starts beside us may be about to make or to lift; None if told to end first."""
     for _ in range(int(JOURNAL_PATIENCE_S / JOURNAL_LOOK_S)):
-        if path.exists():
-            return SqliteJournal(path)
+        journal = SqliteJournal(path) if path.exists() else None
+        if journal is not None and journal.is_current():
+            return journal
+        if journal is not None:
+            journal.close()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), JOURNAL_LOOK_S)
             return None

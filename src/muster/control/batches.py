@@ -10,9 +10,12 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple, Protocol
 
+from muster.access.audit import write_line
 from muster.kernel.kernel import Outcome
+from muster.model.access import Principal
 from muster.model.event import Event
 from muster.model.fact import Accepted, jobs_of
+from muster.model.reason import Done
 from muster.ports import Commit
 from muster.wire.codec import encode_entry, encode_inputs
 
@@ -28,11 +31,12 @@ class Asker(Protocol):
 
 
 class Item(NamedTuple):
-    """An event, and who asked it under which number; an engine's report has no asker."""
+    """An event, and who asked it under which number; an engine's report has no asker. A privileged one says by whom."""
 
     event: Event
     asker: Asker | None = None
     number: int = 0
+    by: Principal | None = None
 
 
 class Batch(NamedTuple):
@@ -72,5 +76,10 @@ def make_batch(items: list[Item], outcome: Outcome) -> Batch:
         encode_inputs(outcome.seq, outcome.at, [item.event for item in items]),
         tuple(dict.fromkeys(job for fact in facts for job in jobs_of(fact))),
         tuple((fact.spec.tenant, fact.key, fact.job) for fact in facts if isinstance(fact, Accepted) and fact.key),
+        tuple(
+            write_line(item.event, item.by, outcome.at)
+            for item, reply in zip(items, outcome.answers, strict=True)
+            if item.by is not None and isinstance(reply, Done)
+        ),
     )
     return Batch(items, outcome, commit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -28,8 +28,9 @@ def view_nodes(world: World, wanted: Mapping[str, str] | None = None) -> list[No
     return [view for view in views if all(getattr(view, field) == value for field, value in pairs)]
 
 
-def view_node(world: World, reference: str) -> NodeView:
-    """One node, with its devices and jobs; RejectedError if nobody is meant, or several are."""
+def view_node(world: World, reference: str, sees: Callable[[str], bool] = bool) -> NodeView:
+    """One node, with its devices, and the jobs there of tenants that its reader sees; RejectedError if nobody is
+    meant, or several are."""
     fleet = world.fleet
     slot = fleet.find_slot(reference)
     if isinstance(slot, Reason):
@@ -39,7 +40,8 @@ def view_node(world: World, reference: str) -> NodeView:
         DeviceView(number, free, ids[number] if ids else "", bool(missing >> number & 1))
         for number, free in enumerate(fleet.devices(slot))
     ]
-    return replace(_view(world, slot), devices=devices, job_ids=sorted(fleet.holders.get(slot, ())))
+    seen = [job for job in sorted(fleet.holders.get(slot, ())) if sees(world.jobs[job].spec.tenant)]
+    return replace(_view(world, slot), devices=devices, job_ids=seen)
 
 
 def view_flavors(world: World) -> list[FlavorView]:

@@ -13,9 +13,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+from muster.access.audit import Chain, verify
+from muster.access.roster import Roster
 from muster.control.line import Line
 from muster.control.story import find_end, get_beginning
 from muster.lifecycle.gang import PHASE_OF
+from muster.model.access import OfAccess, Principal
 from muster.model.after import After
 from muster.model.errors import InvariantError, RejectedError
 from muster.model.event import Submit
@@ -24,8 +27,9 @@ from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import Spec
 from muster.ports import Clock, Journal
 from muster.ports.failpoint import failpoint
+from muster.ports.store import Link
 from muster.wire.codec import Entry, decode_entry
-from muster.wire.link import Answer, OfJob, Request
+from muster.wire.link import Answer, Committed, OfJob, Registered, Request
 from muster.world.apply import apply_entry
 from muster.world.world import World
 
@@ -44,7 +48,9 @@ class Follower:
         self.world = world
         self._journal = journal
         self._clock = clock
-        self._line = Line(socket_path, self._note_committed)
+        self.roster = Roster()
+        self.roster.catch_up(journal)
+        self._line = Line(socket_path, self._note)
         self._committed_seq = world.seq
         self._news = asyncio.Event()
         self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
@@ -68,10 +74,11 @@ class Follower:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
 
-    async def ask(self, request: Request) -> Answer:
-        """The leader's answer, durable; NO_LEADER if none came, and then whether it was taken is not known."""
+    async def ask(self, request: Request | OfAccess, by: Principal | None = None) -> Answer:
+        """The leader's answer, durable; NO_LEADER if none came, and then whether it was taken is not known. What is
+        asked `by` somebody goes into the audit log."""
         failpoint("follower.before_forward")
-        answer = await self._line.ask(request)
+        answer = await self._line.ask(request, by)
         failpoint("follower.after_answer")
         return answer
 
@@ -130,6 +137,18 @@ class Follower:
         data = await asyncio.to_thread(self._journal.read_story, job)
         return [decode_entry(each) for each in data]
 
+    async def read_audit(self, after: int, limit: int) -> list[Link]:
+        """Lines of the audit log."""
+        return await asyncio.to_thread(self._journal.read_audit, after, limit)
+
+    async def verify_audit(self) -> Chain:
+        """How far the chain of the audit log holds."""
+        return await asyncio.to_thread(verify, self._journal)
+
+    def parent_of(self, tenant: str) -> str:
+        """Where a tenant stands in the tree."""
+        return self.world.tenant_of(tenant).parent
+
     def lag_p99_ms(self) -> int:
         """How long after their decision 99 of the last 100 entries were folded here; 0 if none was."""
         lags = sorted(self._lags_ms)
@@ -166,8 +185,11 @@ class Follower:
                 past[number] = end
         return past
 
-    def _note_committed(self, seq: int) -> None:
-        self._committed_seq = max(self._committed_seq, seq)
+    def _note(self, news: Committed | Registered) -> None:
+        if isinstance(news, Registered):
+            self.roster.catch_up(self._journal)
+            return
+        self._committed_seq = max(self._committed_seq, news.seq)
         self._news.set()
 
     async def _catch_up(self) -> None:

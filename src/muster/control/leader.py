@@ -22,15 +22,17 @@ from typing import Final
 
 from muster.control.batches import Asker, Batch, Inbox, Item, make_batch
 from muster.control.peers import Peer, Peers
+from muster.control.registrar import Errand, Registrar
 from muster.control.writer import Picture, Writer
 from muster.kernel.kernel import Kernel
+from muster.model.access import OfAccess
 from muster.model.errors import InvariantError
 from muster.model.event import Event, NodeSeen
-from muster.model.reason import Code, Reason, Refused
+from muster.model.reason import DONE, Code, Reason, Refused
 from muster.ports import Clock, Engine, Store
 from muster.ports.failpoint import failpoint
 from muster.wire.codec import encode_inputs
-from muster.wire.link import Answer, Ask, Committed, frame
+from muster.wire.link import Answer, Ask, Committed, Registered, frame
 from muster.wire.words import put_in_words
 from muster.world.snapshot import snapshot
 from muster.world.world import World
@@ -73,8 +75,9 @@ class Leader:
         self._inbox = Inbox()
         self._in_flight: deque[Batch] = deque()
         self._asks = 0
-        self._writer = Writer(store, self._on_durable, self._on_refused)
-        self._peers = Peers(socket_path, self._take_ask, lambda: self._durable_seq)
+        self._registrar = Registrar(store, lambda name: world.tenant_of(name).parent)
+        self._writer = Writer(store, self._on_durable, self._on_kept, self._on_refused)
+        self._peers = Peers(socket_path, self._take_ask, self._greet)
         self._timer: asyncio.TimerHandle | None = None
         self._is_turn_due = False
         self._is_time_up = False
@@ -103,9 +106,21 @@ class Leader:
             refusal = Refused(Reason(Code.OVERLOADED, "asks", needed=self._asks, available=ASKS_MAX))
             peer.send(frame(Answer(ask.number, self._durable_seq, refusal)))
             return
+        if isinstance(ask.request, OfAccess):
+            self._take_errand(peer, ask, ask.request)
+            return
         self._asks += 1
-        self._inbox.put([Item(ask.request, peer, ask.number)])
+        self._inbox.put([Item(ask.request, peer, ask.number, ask.by)])
         self._ring()
+
+    def _take_errand(self, peer: Peer, ask: Ask, request: OfAccess) -> None:
+        """Users and tokens are no matter of the kernel's: judged here, kept by the same writer."""
+        found = self._registrar.take(request, max(self._now, self._clock.now_ms()), peer, ask.number)
+        if isinstance(found, Reason):
+            peer.send(frame(Answer(ask.number, self._durable_seq, Refused(found))))
+            return
+        self._asks += 1
+        self._writer.put(found)
 
     def _report(self, events: Sequence[Event]) -> None:
         """What an engine says, from whichever thread."""
@@ -166,6 +181,9 @@ class Leader:
     def _on_durable(self, batches: list[Batch]) -> None:
         self._loop.call_soon_threadsafe(self._release, batches)
 
+    def _on_kept(self, errands: list[Errand]) -> None:
+        self._loop.call_soon_threadsafe(self._release_errands, errands)
+
     def _on_refused(self, error: Exception) -> None:
         self._loop.call_soon_threadsafe(self._fail, STORE_FAILED, error, [])
 
@@ -186,6 +204,16 @@ class Leader:
         self._news.set()
         if self._inbox or self._is_time_up:
             self._ring()
+
+    def _release_errands(self, errands: list[Errand]) -> None:
+        self._peers.tell_all(frame(Registered(errands[-1].version)))
+        for errand in errands:
+            self._asks -= 1
+            errand.asker.send(frame(Answer(errand.number, self._durable_seq, DONE)))
+
+    def _greet(self) -> bytes:
+        """What a follower that has come must know."""
+        return frame(Committed(self._durable_seq)) + frame(Registered(self._registrar.version))
 
     def _answer(self, batches: list[Batch]) -> None:
         letters: defaultdict[Asker, list[bytes]] = defaultdict(list)

@@ -16,9 +16,10 @@ from typing import Final, cast
 import msgspec
 
 from muster.control.frames import Splitter, short_path
+from muster.model.access import OfAccess, Principal
 from muster.model.errors import MusterError, RejectedError
 from muster.model.reason import Code, Reason
-from muster.wire.link import Answer, Ask, Committed, Request, ToFollower, frame, reply_decoder
+from muster.wire.link import Answer, Ask, Committed, Registered, Request, ToFollower, frame, reply_decoder
 
 BACKOFF_FIRST_S: Final = 0.05
 BACKOFF_MAX_S: Final = 1.0
@@ -28,11 +29,11 @@ _log = logging.getLogger(__name__)
 
 
 class Line:
-    """Keeps a connection to whoever leads, and tells how far the journal is committed."""
+    """Keeps a connection to whoever leads, and tells how far the journal and the records are durable."""
 
-    def __init__(self, socket_path: Path, on_committed: Callable[[int], None]) -> None:
+    def __init__(self, socket_path: Path, on_news: Callable[[Committed | Registered], None]) -> None:
         self._socket_path = socket_path
-        self._on_committed = on_committed
+        self._on_news = on_news
         self._end: _End | None = None
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
@@ -59,14 +60,14 @@ class Line:
             await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, BACKOFF_MAX_S)
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request | OfAccess, by: Principal | None = None) -> Answer:
         """The leader's answer; NO_LEADER if it is away, or if the line breaks before the answer."""
         if self._end is None:
             raise no_leader()
         number = next(self._numbers)
         self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            self._end.send(frame(Ask(number, request)))
+            self._end.send(frame(Ask(number, request, by)))
             return await asyncio.wait_for(self._waiting[number], ANSWER_PATIENCE_S)
         except TimeoutError:
             raise no_leader() from None
@@ -75,8 +76,8 @@ class Line:
 
     def take(self, message: ToFollower) -> None:
         """The leader says something."""
-        if isinstance(message, Committed):
-            self._on_committed(message.seq)
+        if not isinstance(message, Answer):
+            self._on_news(message)
             return
         waiting = self._waiting.get(message.number)
         if waiting is not None and not waiting.done():

@@ -19,7 +19,7 @@ import msgspec
 
 from muster.control.frames import Splitter, short_path
 from muster.model.errors import RejectedError
-from muster.wire.link import Ask, Committed, ask_decoder, frame
+from muster.wire.link import Ask, ask_decoder
 
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -81,10 +81,10 @@ class Peer(asyncio.Protocol):
 class Peers:
     """All connected followers, and the socket they come through."""
 
-    def __init__(self, path: Path, on_ask: Callable[[Peer, Ask], None], durable_seq: Callable[[], int]) -> None:
+    def __init__(self, path: Path, on_ask: Callable[[Peer, Ask], None], greet: Callable[[], bytes]) -> None:
         self.on_ask = on_ask
         self._path = path
-        self._durable_seq = durable_seq
+        self._greet = greet
         self._peers: dict[int, Peer] = {}
         self._server: asyncio.Server | None = None
 
@@ -105,7 +105,7 @@ class Peers:
     def add(self, peer: Peer) -> None:
         """A follower has come."""
         self._peers[id(peer)] = peer
-        peer.send(frame(Committed(self._durable_seq())))
+        peer.send(self._greet())
 
     def remove(self, peer: Peer) -> None:
         """A follower has left."""

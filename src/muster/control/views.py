@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, TypeGuard
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -94,17 +95,30 @@ def find_try(world: World, job: Job, task: int) -> tuple[int, bool]:
     return job.epoch, is_over(job) or (ranks is not None and ranks[task] == TaskPhase.SUCCEEDED)
 
 
-def page_jobs(world: World, *, state: str, tenant: str, phase: str, after: int, limit: int) -> JobPage:
+class Asked(NamedTuple):
+    """Which jobs a listing is to show: of a state, a tenant and a phase, from one number on, as many as fit a page,
+    and of those only what its reader may see."""
+
+    state: str
+    tenant: str
+    phase: str
+    after: int
+    limit: int
+    sees: Callable[[str], bool]
+
+
+def page_jobs(world: World, asked: Asked) -> JobPage:
     """Jobs in ascending order of id, which is the order they are kept in."""
     rows: list[JobView] = []
+    state, tenant, phase = asked.state, asked.tenant, asked.phase
     for job in world.jobs.values():
-        if job.id <= after or (tenant and job.spec.tenant != tenant):
+        if job.id <= asked.after or (tenant and job.spec.tenant != tenant) or not asked.sees(job.spec.tenant):
             continue
         if state != "all" and is_over(job) != (state == "over"):
             continue
         if phase and phase_word(world, job) != phase:
             continue
-        if len(rows) == limit:
+        if len(rows) == asked.limit:
             return JobPage(rows, next_after=rows[-1].id, seq=world.seq)
         rows.append(view_job(world, job, whole=False))
     return JobPage(rows, seq=world.seq)
@@ -114,6 +128,12 @@ def view_why(world: World, job: Job) -> WhyView:
     """Why a job waits: the reason with its numbers, who is ahead, and what would start it now."""
     found = find_reason(world, job.id)
     return complete_reason(world, found) or why_not_waiting(job.id, phase_word(world, job))
+
+
+def hide_others(view: WhyView, sees: Callable[[str], bool]) -> WhyView:
+    """The same explanation for a reader who may not see everybody: how much is ahead stays, whose it is goes."""
+    ahead = [each if sees(each.tenant) else Ahead(0, "", each.tasks, each.ask) for each in view.ahead]
+    return msgspec.structs.replace(view, ahead=ahead)
 
 
 def complete_reason(places: World, found: tuple[Spec, WhyView] | None) -> WhyView | None:

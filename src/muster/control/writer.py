@@ -9,9 +9,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from muster.control.batches import Batch
+from muster.control.registrar import Errand
 from muster.ports import Store
 from muster.ports.failpoint import failpoint
 
@@ -25,24 +26,32 @@ class Picture(NamedTuple):
     data: bytes
 
 
+Work: TypeAlias = Batch | Errand | Picture
+
+
 class Writer:
-    """The only caller of a store's writing side. Both callbacks run in its thread."""
+    """The only caller of a store's writing side. The callbacks run in its thread."""
 
     def __init__(
-        self, store: Store, on_durable: Callable[[list[Batch]], None], on_refused: Callable[[Exception], None]
+        self,
+        store: Store,
+        on_durable: Callable[[list[Batch]], None],
+        on_kept: Callable[[list[Errand]], None],
+        on_refused: Callable[[Exception], None],
     ) -> None:
         self._store = store
         self._on_durable = on_durable
+        self._on_kept = on_kept
         self._on_refused = on_refused
         # Bounded by its caller, who holds back while too many batches are in flight.
-        self._queue: queue.SimpleQueue[Batch | Picture | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
 
-    def put(self, work: Batch | Picture) -> None:
+    def put(self, work: Work) -> None:
         """Join the line."""
         self._queue.put(work)
 
@@ -58,14 +67,14 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - of whatever kind: if it died unheard, every client would hang
             self._on_refused(error)
 
-    def _take(self) -> list[Batch | Picture | None]:
+    def _take(self) -> list[Work | None]:
         """Wait for work, then take all there is."""
         taken = [self._queue.get()]
         while not self._queue.empty():
             taken.append(self._queue.get())
         return taken
 
-    def _write(self, taken: list[Batch | Picture | None]) -> bool:
+    def _write(self, taken: list[Work | None]) -> bool:
         """Write a group; False if it was the last."""
         batches = [work for work in taken if isinstance(work, Batch)]
         commits = [batch.commit for batch in batches if batch.commit is not None]
@@ -74,6 +83,10 @@ class Writer:
             failpoint("leader.after_commit")
         if batches:
             self._on_durable(batches)
+        errands = [work for work in taken if isinstance(work, Errand)]
+        if errands:
+            self._store.keep([errand.change for errand in errands])
+            self._on_kept(errands)
         for work in taken:
             if isinstance(work, Picture):
                 self._save(work)

@@ -79,7 +79,12 @@ class Code(enum.StrEnum):
     FORBIDDEN = "M313"
     BEHIND = "M314"
     BAD_TRACE = "M315"
+    NOT_ALLOWED = "M316"
+    UNKNOWN_USER = "M317"
+    TOKEN_EXPIRED = "M318"  # noqa: S105 - a code, not a secret
+    CHANGED_MEANWHILE = "M319"
     ENGINE_FAILED = "M320"
+    UNKNOWN_TOKEN = "M321"  # noqa: S105 - a code, not a secret
     INVARIANT = "M900"
 
 

@@ -11,21 +11,26 @@ The contract, checked for every store by `muster.testing.store_conformance`:
 - Damage inside a row is found when the row is read (M302 with its number), not on open: opening stays cheap.
 - A (tenant, key) given twice, or a snapshot ahead of the journal, is refused (M306) with the whole group.
 - `trim_inputs` keeps what the newest snapshot needs for a replay; without a snapshot, only the newest `keep`.
+- `keep` is one durable transaction too. Each record that is written gets the next version, without gaps; what was kept
+  under the same kind and name goes. Audit lines are numbered from 1 and linked by `link_of`, whoever brings them.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
 from muster.model.record import Record
+
+LINK_BYTES: Final = 32
 
 
 class Commit(Record, frozen=True):
     """One batch as the store keeps it.
 
     `entry` and `inputs` are encoded by `muster.wire.codec`; `jobs` are those whose story the entry belongs to; `keys`
-    are (tenant, key, job) of submits that carried an idempotency key.
+    are (tenant, key, job) of submits that carried an idempotency key; `audit` are the lines of privileged requests.
     """
 
     seq: int
@@ -33,6 +38,42 @@ class Commit(Record, frozen=True):
     inputs: bytes
     jobs: tuple[int, ...] = ()
     keys: tuple[tuple[str, str, int], ...] = ()
+    audit: tuple[bytes, ...] = ()
+
+
+class Kept(Record, frozen=True):
+    """A record by its kind and name, beside the journal; without data it is gone."""
+
+    kind: str
+    name: str
+    data: bytes | None
+
+
+class Change(Record, frozen=True):
+    """Records that change together, and the audit line that says so."""
+
+    records: tuple[Kept, ...]
+    audit: bytes
+
+
+class Version(NamedTuple):
+    """A record as it stands, and the version that it came with."""
+
+    number: int
+    record: Kept
+
+
+class Link(NamedTuple):
+    """An audit line in its chain."""
+
+    number: int
+    data: bytes
+    link: bytes
+
+
+def link_of(before: bytes, number: int, data: bytes) -> bytes:
+    """The link of an audit line: it covers the line, its number and every line before it."""
+    return hashlib.sha256(before + number.to_bytes(8, "big") + data).digest()
 
 
 class Journal(Protocol):
@@ -62,6 +103,15 @@ class Journal(Protocol):
         """The job that was accepted for (tenant, key), also long after it left the world."""
         ...
 
+    def read_records(self, after: int, limit: int = 1000) -> list[Version]:
+        """Up to `limit` records with versions above `after`, in order: those that changed, also those that went."""
+        ...
+
+    def read_audit(self, after: int, limit: int = 1000) -> list[Link]:
+        """Up to `limit` audit lines with numbers above `after`, in order, as they are kept: whether the chain holds is
+        for the reader to see."""
+        ...
+
     def close(self) -> None:
         """Let go of the file or the connection."""
         ...
@@ -72,6 +122,10 @@ class Store(Journal, Protocol):
 
     def append(self, commits: Sequence[Commit]) -> None:
         """Make a group of batches durable in one transaction, or raise StoreError (M306) and keep none of them."""
+        ...
+
+    def keep(self, changes: Sequence[Change]) -> None:
+        """Make changes of records durable in one transaction, or raise StoreError (M306) and keep none of them."""
         ...
 
     def save_snapshot(self, seq: int, data: bytes) -> None:

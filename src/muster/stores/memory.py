@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from muster.model.errors import StoreError
 from muster.model.reason import Code, Reason
-from muster.ports.store import Commit
+from muster.ports.store import Change, Commit, Link, Version, link_of
 from muster.stores.rules import check_follows, check_snapshot, plan_trim
 
 
@@ -24,6 +24,9 @@ class MemoryStore:
         self._snapshot: tuple[int, bytes] | None = None
         self._story: defaultdict[int, list[int]] = defaultdict(list)
         self._keys: dict[tuple[str, str], int] = {}
+        self._records: dict[tuple[str, str], Version] = {}
+        self._version = 0
+        self._audit: list[Link] = []
 
     def last_seq(self) -> int:
         return len(self._entries)
@@ -44,6 +47,13 @@ class MemoryStore:
     def find_job(self, tenant: str, key: str) -> int | None:
         return self._keys.get((tenant, key))
 
+    def read_records(self, after: int, limit: int = 1000) -> list[Version]:
+        found = sorted(version for version in self._records.values() if version.number > after)
+        return found[:limit]
+
+    def read_audit(self, after: int, limit: int = 1000) -> list[Link]:
+        return self._audit[max(after, 0) : max(after, 0) + limit]
+
     def close(self) -> None:
         """Nothing to let go of."""
 
@@ -55,6 +65,14 @@ class MemoryStore:
                 self._story[job].append(commit.seq)
             self._inputs[commit.seq] = commit.inputs
             self._entries.append(commit.entry)
+            self._note(commit.audit)
+
+    def keep(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            for record in change.records:
+                self._version += 1
+                self._records[record.kind, record.name] = Version(self._version, record)
+            self._note([change.audit])
 
     def save_snapshot(self, seq: int, data: bytes) -> None:
         check_snapshot(self.last_seq(), seq)
@@ -64,6 +82,12 @@ class MemoryStore:
     def trim_inputs(self, keep: int) -> None:
         newest = plan_trim(self.last_seq(), None if self._snapshot is None else self._snapshot[0], keep)
         self._inputs = {seq: data for seq, data in self._inputs.items() if seq > newest}
+
+    def _note(self, lines: Sequence[bytes]) -> None:
+        for data in lines:
+            before = self._audit[-1].link if self._audit else b""
+            number = len(self._audit) + 1
+            self._audit.append(Link(number, data, link_of(before, number, data)))
 
     def _check_keys(self, commits: Sequence[Commit]) -> dict[tuple[str, str], int]:
         fresh: dict[tuple[str, str], int] = {}

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from muster.model.errors import ConflictError, StoreError
 from muster.model.reason import Code
-from muster.ports.store import Commit, Journal, Store
+from muster.ports.store import Change, Commit, Journal, Kept, Store, link_of
 
 FAILPOINT: Final = "store.in_commit"
 
@@ -171,6 +171,33 @@ def check_the_recorder_is_bounded(place: Place) -> None:
     store.close()
 
 
+def check_records_are_kept_by_version(place: Place) -> None:
+    store = place.open_writer()
+    first, second, gone = Kept("user", "ann", b"1"), Kept("user", "bob", b"\0"), Kept("user", "ann", None)
+    store.keep([Change((first, second), b"one"), Change((Kept("token", "ann", b""),), b"two")])
+    assert store.read_records(0) == [(1, first), (2, second), (3, Kept("token", "ann", b""))]
+    store.keep([Change((gone,), b"three")])
+    assert store.read_records(0) == [(2, second), (3, Kept("token", "ann", b"")), (4, gone)]
+    assert store.read_records(2, limit=1) == [(3, Kept("token", "ann", b""))]
+    assert store.read_records(4) == store.read_records(0, limit=0) == []
+    assert store.last_seq() == 0
+    store.close()
+
+
+def check_audit_lines_are_linked(place: Place) -> None:
+    store = place.open_writer()
+    store.append([Commit(1, b"", b"", audit=(b"a", b"b")), Commit(2, b"", b""), Commit(3, b"", b"", audit=(b"",))])
+    store.keep([Change((), b"c")])
+    link, lines = b"", store.read_audit(0)
+    for number, data in enumerate((b"a", b"b", b"", b"c"), 1):
+        link = link_of(link, number, data)
+        assert lines[number - 1] == (number, data, link)
+    assert store.read_audit(1, limit=2) == lines[1:3]
+    _check_refused(store, [Commit(9, b"", b"", audit=(b"lost",))])
+    assert store.read_audit(0) == lines, "a line was kept without its commit"
+    store.close()
+
+
 def check_a_reader_follows_the_writer(place: Place) -> None:
     store = place.open_writer()
     reader = place.open_reader()
@@ -302,6 +329,8 @@ CHECKS: Final[tuple[Callable[[Place], None], ...]] = (
     check_a_key_has_one_job,
     check_the_newest_snapshot_counts,
     check_the_recorder_is_bounded,
+    check_records_are_kept_by_version,
+    check_audit_lines_are_linked,
     check_a_reader_follows_the_writer,
 )
 DURABLE_CHECKS: Final[tuple[Callable[[DurablePlace], None], ...]] = (

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from muster.model.access import OfAccess, Principal
 from muster.model.event import (
     BarNode,
     Cancel,
@@ -39,10 +40,11 @@ Request: TypeAlias = Submit | OfJob | OfAdmin | BarNode | UnbarNode
 
 
 class Ask(Record, frozen=True, tag="ask"):
-    """A follower passes a request on."""
+    """A follower passes a request on; a privileged one says by whom, for the audit log."""
 
     number: int
-    request: Request
+    request: Request | OfAccess
+    by: Principal | None = None
 
 
 class Answer(Record, frozen=True, tag="answer"):
@@ -59,11 +61,17 @@ class Committed(Record, frozen=True, tag="committed"):
     seq: int
 
 
-ToFollower: TypeAlias = Answer | Committed
+class Registered(Record, frozen=True, tag="registered"):
+    """The records of users and tokens are durable up to this version."""
+
+    version: int
+
+
+ToFollower: TypeAlias = Answer | Committed | Registered
 
 _encoder: Final = msgspec.msgpack.Encoder()
 ask_decoder: Final = msgspec.msgpack.Decoder(Ask)
-reply_decoder: Final = msgspec.msgpack.Decoder(Answer | Committed)
+reply_decoder: Final = msgspec.msgpack.Decoder(Answer | Committed | Registered)
 
 
 def frame(message: Ask | ToFollower) -> bytes:

@@ -174,6 +174,15 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.FORBIDDEN: Words("{subject}: {detail}", "use the command line or the SDK, on the server's own machine"),
     Code.BAD_TRACE: Words("{subject}: {detail}", "mend or remove that line, or name another file"),
     Code.BEHIND: Words("this server has entry {available}, entry {needed} was asked for", "try again in a moment"),
+    Code.NOT_ALLOWED: Words(
+        "this needs the role {subject} in {detail}", "ask an admin there for the role, or use another token"
+    ),
+    Code.UNKNOWN_USER: Words("there is no user {detail!r}", "check the name, or have an admin add it"),
+    Code.TOKEN_EXPIRED: Words("the token {detail} ended at {limit}", "make a new one with `muster token make`"),
+    Code.UNKNOWN_TOKEN: Words("there is no token {detail!r}", "check its number; it may have been dropped"),
+    Code.CHANGED_MEANWHILE: Words(
+        "{subject} is not at version {needed} any more: somebody else changed it", "read it again, and set it again"
+    ),
     Code.ENGINE_FAILED: Words("the engine failed: {detail}", "see the server's log"),
     Code.INVARIANT: Words("a law of Muster was broken: {subject}: {detail}", "report it with the recorded bundle"),
 }
@@ -217,6 +226,7 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.MAY_BE_LATE: _show_due,
     Code.IS_LATE: _show_due,
     Code.CLAIMED: _show_due,
+    Code.TOKEN_EXPIRED: _show_due,
 }
 """Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it, or instants."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}

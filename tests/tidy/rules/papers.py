@@ -110,6 +110,7 @@ TESTED_ROOMS: Final = (
     "engines",
     "simulator",
     "learning",
+    "access",
     "control",
     "api",
     "sdk",

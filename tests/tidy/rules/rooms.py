@@ -17,7 +17,7 @@ LAYERS: Final = (
     ("scheduler",),
     ("kernel",),
     ("ports",),
-    ("engines", "stores", "simulator", "learning"),
+    ("engines", "stores", "simulator", "learning", "access"),
     ("control",),
     ("sdk",),
     ("api", "cli"),

@@ -9,13 +9,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from muster.access.tokens import make_token
 from muster.api.app import make_app
 from muster.control.batches import Item, make_batch
 from muster.control.follower import Follower
+from muster.control.registrar import Registrar
 from muster.kernel.kernel import Kernel
+from muster.model.access import HOME_OWNER, Grant, MakeToken, OfAccess, Principal, Role, SetUser, Token, User
 from muster.model.errors import MusterError
 from muster.model.event import Event, NodeSeen
-from muster.model.reason import Code, Reason
+from muster.model.reason import DONE, Code, Reason, Refused
 from muster.stores.memory import MemoryStore
 from muster.units import Resources
 from muster.wire.codec import decode_entry
@@ -52,11 +55,23 @@ class FixedLogs:
         return self.root / f"{job}.{task}.{epoch}.log"
 
 
+class Nobody:
+    """One who is told nothing."""
+
+    def send(self, data: bytes) -> None:
+        pass
+
+
+NOBODY = Nobody()
+
+
 class StillClock:
-    """Always the same moment."""
+    """The same moment, until a test says otherwise."""
+
+    at = 1000
 
     def now_ms(self) -> int:
-        return 1000
+        return self.at
 
 
 class InlineFollower(Follower):
@@ -64,8 +79,10 @@ class InlineFollower(Follower):
 
     def __init__(self, root: Path) -> None:
         self.store = MemoryStore()
-        super().__init__(World(), self.store, StillClock(), root / "leader.sock")
+        self.clock = StillClock()
+        super().__init__(World(), self.store, self.clock, root / "leader.sock")
         self.kernel = Kernel(World())
+        self.registrar = Registrar(self.store, lambda name: self.kernel.world.tenant_of(name).parent)
         self.at = 1000
         self.led = True
         self.folds = True
@@ -74,15 +91,24 @@ class InlineFollower(Follower):
     def is_led(self) -> bool:
         return self.led
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request | OfAccess, by: Principal | None = None) -> Answer:
         if not self.led:
             raise MusterError(Reason(Code.NO_LEADER))
-        return self.happen(request)[0]
+        return self.register(request) if isinstance(request, OfAccess) else self.happen(request, by=by)[0]
 
-    def happen(self, *events: Event, after_ms: int = 1) -> list[Answer]:
+    def register(self, request: OfAccess) -> Answer:
+        """Let users and tokens change, as a leader does."""
+        errand = self.registrar.take(request, self.now_ms(), NOBODY, 0)
+        if isinstance(errand, Reason):
+            return Answer(0, self.world.seq, Refused(errand))
+        self.store.keep([errand.change])
+        self.roster.catch_up(self.store)
+        return Answer(0, self.world.seq, DONE)
+
+    def happen(self, *events: Event, after_ms: int = 1, by: Principal | None = None) -> list[Answer]:
         """Let events come to pass, and fold what they led to."""
         self.at += after_ms
-        batch = make_batch([Item(event) for event in events], self.kernel.handle(events, self.at))
+        batch = make_batch([Item(event, by=by) for event in events], self.kernel.handle(events, self.at))
         if batch.commit is not None:
             self.store.append([batch.commit])
         if self.folds:
@@ -104,6 +130,15 @@ class Scene:
         self.follower = InlineFollower(root)
         self.follower.happen(NodeSeen("node-1", Resources(gpus=8, cpu_milli=8000, memory_bytes=2**34)))
         self.app = make_app(self.follower, self.logs, TOKEN, hosts=["muster.example"])
+
+    def admit(self, name: str, *grants: Grant, most: Role = Role.ADMIN, tenant: str = "", life_ms: int = 10_000) -> str:
+        """Make a user with a token; the header that it speaks with."""
+        self.follower.register(SetUser(name, User(grants), HOME_OWNER))
+        fresh, now = make_token(), self.follower.now_ms()
+        token = Token(name, fresh.digest, now, now + life_ms, most, tenant)
+        answer = self.follower.register(MakeToken(fresh.id, token, HOME_OWNER))
+        assert answer.reply == DONE, answer
+        return f"Bearer {fresh.text}"
 
     def call(self, method: str, target: str, body: object = b"", **headers: str) -> Reply:
         """One request, start to end; header names with `_` for `-`."""

@@ -12,15 +12,16 @@ from muster.control.follower import Follower
 from muster.control.frames import Splitter, short_path
 from muster.control.leader import Leader
 from muster.control.loading import load_world
+from muster.model.access import OfAccess, Principal
 from muster.model.errors import StoreError
 from muster.model.event import Event, NodeSeen
 from muster.model.instruction import Instruction
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
-from muster.ports import Commit, Report
+from muster.ports import Change, Commit, Report
 from muster.stores.memory import MemoryStore
 from muster.units import Resources
-from muster.wire.link import Answer, Ask, Committed, Request, frame, reply_decoder
+from muster.wire.link import Answer, Ask, Committed, Registered, Request, frame, reply_decoder
 from muster.world.world import World
 
 DEADLINE_S = 30.0
@@ -81,12 +82,19 @@ class GateStore(MemoryStore):
         self.groups: list[int] = []
 
     def append(self, commits: Sequence[Commit]) -> None:
+        self._pass()
+        super().append(commits)
+        self.groups.append(len(commits))
+
+    def keep(self, changes: Sequence[Change]) -> None:
+        self._pass()
+        super().keep(changes)
+
+    def _pass(self) -> None:
         self.entered.set()
         assert self.gate.wait(DEADLINE_S)
         if self.is_broken:
             raise StoreError(Reason(Code.STORE_REFUSED, "journal", detail="disk full"))
-        super().append(commits)
-        self.groups.append(len(commits))
 
     def shut(self) -> None:
         """Hold up every append from now on."""
@@ -99,17 +107,18 @@ class Caller:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.heard: list[Answer | Committed] = []
+        self.registered = -1
         self.is_cut = False
         self._writer = writer
         self._number = 0
         self._task = asyncio.ensure_future(self._listen(reader))
 
-    def ask(self, *requests: Request) -> list[int]:
+    def ask(self, *requests: Request | OfAccess, by: Principal | None = None) -> list[int]:
         """Send requests in one write; their numbers."""
         numbers = list(range(self._number + 1, self._number + 1 + len(requests)))
         self._number += len(requests)
         asks = zip(numbers, requests, strict=True)
-        self.send(b"".join(frame(Ask(number, request)) for number, request in asks))
+        self.send(b"".join(frame(Ask(number, request, by)) for number, request in asks))
         return numbers
 
     def send(self, data: bytes) -> None:
@@ -132,7 +141,11 @@ class Caller:
         splitter = Splitter()
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
-                self.heard += [reply_decoder.decode(body) for body in splitter.feed(data)]
+                for message in map(reply_decoder.decode, splitter.feed(data)):
+                    if isinstance(message, Registered):
+                        self.registered = message.version
+                    else:
+                        self.heard.append(message)
         self.is_cut = True
 
 

@@ -8,7 +8,7 @@ import pytest
 from muster.control.fleet import view_nodes
 from muster.control.story import find_tries, show_devices, tell, view_from_story
 from muster.control.tenants import view_tenants
-from muster.control.views import find_try, page_jobs, view_job, view_why
+from muster.control.views import Asked, find_try, page_jobs, view_job, view_why
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.after import After, When
@@ -216,7 +216,7 @@ def test_pages_continue_where_the_last_one_ended() -> None:
     seen: list[int] = []
     after: int | None = 0
     while after is not None:
-        page = page_jobs(tale.world, state="all", tenant="", phase="", after=after, limit=2)
+        page = page_jobs(tale.world, Asked("all", "", "", after, 2, bool))
         seen += [row.id for row in page.jobs]
         assert all(row.spec is None for row in page.jobs)
         after = page.next_after
@@ -228,7 +228,7 @@ def test_pages_continue_where_the_last_one_ended() -> None:
 
 
 def _ids(tale: Tale, state: str = "all", tenant: str = "", phase: str = "") -> list[int]:
-    page = page_jobs(tale.world, state=state, tenant=tenant, phase=phase, after=0, limit=100)
+    page = page_jobs(tale.world, Asked(state, tenant, phase, 0, 100, bool))
     return [row.id for row in page.jobs]
 
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from muster.model.errors import StoreError
 from muster.model.reason import Code, Reason
-from muster.stores.sqlite.schema import FAULTS, blame, check_ends, check_identity, checksum, connect
+from muster.ports.store import Kept, Link, Version
+from muster.stores.sqlite.schema import FAULTS, blame, check_ends, check_identity, checksum, connect, is_current
 
 _PAGE: Final = 256
 
@@ -58,6 +59,21 @@ class SqliteJournal:
     def find_job(self, tenant: str, key: str) -> int | None:
         rows = self._read("SELECT job FROM keys WHERE tenant = ? AND key = ?", tenant, key)
         return int(rows[0][0]) if rows else None
+
+    def read_records(self, after: int, limit: int = 1000) -> list[Version]:
+        asked = "SELECT version, kind, name, data, crc FROM records WHERE version > ? ORDER BY version LIMIT ?"
+        rows = self._read(asked, after, limit)
+        self._intact("record", [(row[0], row[3] if row[3] is not None else b"", row[4]) for row in rows])
+        return [Version(row[0], Kept(row[1].decode(), row[2].decode(), row[3])) for row in rows]
+
+    def read_audit(self, after: int, limit: int = 1000) -> list[Link]:
+        rows = self._read("SELECT number, data, link FROM audit WHERE number > ? ORDER BY number LIMIT ?", after, limit)
+        return [Link(*row) for row in rows]
+
+    def is_current(self) -> bool:
+        """Whether the file has the tables of this program; the writer lifts an older one when it opens it."""
+        with self._turn:
+            return is_current(self._reading)
 
     def close(self) -> None:
         with self._turn:

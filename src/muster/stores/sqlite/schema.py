@@ -37,6 +37,11 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE TABLE story (job INTEGER, seq INTEGER, PRIMARY KEY (job, seq)) WITHOUT ROWID",
         "CREATE TABLE keys (tenant TEXT, key TEXT, job INTEGER NOT NULL, PRIMARY KEY (tenant, key)) WITHOUT ROWID",
     ),
+    (
+        "CREATE TABLE records (version INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, data BLOB,"
+        " crc INTEGER NOT NULL, UNIQUE (kind, name))",
+        "CREATE TABLE audit (number INTEGER PRIMARY KEY, data BLOB NOT NULL, link BLOB NOT NULL)",
+    ),
 )
 VERSION: Final = len(MIGRATIONS)
 
@@ -111,6 +116,11 @@ def check_ends(path: Path, db: sqlite3.Connection) -> None:
     if inputs not in (None, entries) or (snapshot or 0) > (entries or 0):
         detail = f"entries end at {entries}, inputs at {inputs}, the snapshot at {snapshot}"
         raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail=detail))
+
+
+def is_current(db: sqlite3.Connection) -> bool:
+    """Whether the tables are those of this program; the writer lifts older ones when it opens the file."""
+    return _pragma(db, "user_version") == VERSION
 
 
 def migrate(db: sqlite3.Connection, version: int = VERSION) -> None:

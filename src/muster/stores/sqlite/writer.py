@@ -18,7 +18,7 @@ from typing import IO
 from muster.model.errors import ConflictError, StoreError
 from muster.model.reason import Code, Reason
 from muster.ports.failpoint import failpoint
-from muster.ports.store import Commit
+from muster.ports.store import Change, Commit, link_of
 from muster.stores.rules import check_follows, check_snapshot, plan_trim
 from muster.stores.sqlite.reader import SqliteJournal
 from muster.stores.sqlite.schema import FAULTS, blame, checksum, connect, create_file, migrate
@@ -56,6 +56,16 @@ class SqliteStore(SqliteJournal):
             told = [(job, commit.seq) for commit in commits for job in commit.jobs]
             db.executemany("INSERT OR IGNORE INTO story VALUES (?, ?)", told)
             db.executemany("INSERT INTO keys VALUES (?, ?, ?)", [key for commit in commits for key in commit.keys])
+            _note(db, [line for commit in commits for line in commit.audit])
+
+    def keep(self, changes: Sequence[Change]) -> None:
+        with self._transaction() as db:
+            [(version,)] = db.execute("SELECT coalesce(max(version), 0) FROM records")
+            for record in [record for change in changes for record in change.records]:
+                version += 1
+                row = (version, record.kind, record.name, record.data, checksum(version, record.data or b""))
+                db.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", row)
+            _note(db, [change.audit for change in changes])
 
     def save_snapshot(self, seq: int, data: bytes) -> None:
         with self._transaction() as db:
@@ -109,6 +119,17 @@ def _take_lock(path: Path) -> IO[bytes]:
 
 def _unusable(path: Path, error: OSError) -> StoreError:
     return StoreError(Reason(Code.HOME_UNUSABLE, str(path.parent), detail=error.strerror or str(error)))
+
+
+def _note(db: sqlite3.Connection, lines: Sequence[bytes]) -> None:
+    """Add lines to the audit log, each linked to the one before it."""
+    if not lines:
+        return
+    number, link = db.execute("SELECT number, link FROM audit ORDER BY number DESC LIMIT 1").fetchone() or (0, b"")
+    for data in lines:
+        number += 1
+        link = link_of(link, number, data)
+        db.execute("INSERT INTO audit VALUES (?, ?, ?)", (number, data, link))
 
 
 def _row(seq: int, data: bytes) -> tuple[int, bytes, int]:

@@ -1,0 +1,198 @@
+"""The gate: the one place where it is decided whether whoever asks may do what they ask for.
+
+`RIGHTS` has a row for every route: the role that it needs, and where. A route without a row stops the server from
+starting. Somebody else's object is answered exactly like one that does not exist.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.access.rights import EVERYWHERE, find_role, has_role, has_role_somewhere
+from muster.api.params import read_job
+from muster.api.problems import RefusedError, unknown_job
+from muster.control.follower import Follower
+from muster.control.story import get_beginning
+from muster.model.access import Principal, Role
+from muster.model.errors import InvariantError, RejectedError
+from muster.model.reason import Code, Reason
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+Sees: TypeAlias = Callable[[str], bool]
+
+PRINCIPAL: Final = "muster.principal"
+GATE: Final = "muster.gate"
+
+
+class Where(enum.Enum):
+    """Where a role must be held."""
+
+    NOWHERE = "a token is not even needed"
+    ANYWHERE = "in any tenant; what is shown is what the asker may see"
+    NAMED = "in the tenant that the request names; the handler says which with `check_tenant`"
+    JOB = "in the tenant of the job that the path names"
+    FLEET = "at the root of the tree"
+
+
+class Need(NamedTuple):
+    """What a route needs."""
+
+    role: Role
+    where: Where
+
+
+RIGHTS: Final[dict[str, Need]] = {
+    "GET /v1/health": Need(Role.VIEWER, Where.NOWHERE),
+    "GET /v1/me": Need(Role.VIEWER, Where.ANYWHERE),
+    "POST /v1/jobs": Need(Role.USER, Where.NAMED),
+    "GET /v1/jobs": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/jobs/{job}": Need(Role.VIEWER, Where.JOB),
+    "GET /v1/jobs/{job}/why": Need(Role.VIEWER, Where.JOB),
+    "GET /v1/jobs/{job}/story": Need(Role.VIEWER, Where.JOB),
+    "GET /v1/jobs/{job}/logs": Need(Role.VIEWER, Where.JOB),
+    "POST /v1/jobs/{job}/cancel": Need(Role.USER, Where.JOB),
+    "POST /v1/jobs/{job}/hold": Need(Role.USER, Where.JOB),
+    "POST /v1/jobs/{job}/release": Need(Role.USER, Where.JOB),
+    "POST /v1/jobs/{job}/requeue": Need(Role.USER, Where.JOB),
+    "POST /v1/jobs/{job}/progress": Need(Role.USER, Where.JOB),
+    "GET /v1/nodes": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/nodes/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),
+    "PUT /v1/nodes/{name:path}/bars/{kind}": Need(Role.OPERATOR, Where.FLEET),
+    "DELETE /v1/nodes/{name:path}/bars/{kind}": Need(Role.OPERATOR, Where.FLEET),
+    "GET /v1/flavors": Need(Role.VIEWER, Where.ANYWHERE),
+    "PUT /v1/flavors/{name:path}": Need(Role.ADMIN, Where.FLEET),
+    "GET /v1/tenants": Need(Role.VIEWER, Where.ANYWHERE),
+    "PUT /v1/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
+    "DELETE /v1/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
+    "GET /v1/avail": Need(Role.VIEWER, Where.NAMED),
+    "GET /v1/goodput": Need(Role.VIEWER, Where.NAMED),
+    "GET /v1/tiers": Need(Role.VIEWER, Where.ANYWHERE),
+    "PUT /v1/tiers/{name:path}": Need(Role.ADMIN, Where.FLEET),
+    "GET /v1/profiles": Need(Role.VIEWER, Where.ANYWHERE),
+    "PUT /v1/profiles/{name:path}": Need(Role.ADMIN, Where.FLEET),
+    "POST /v1/profiles/{name:path}/use": Need(Role.ADMIN, Where.FLEET),
+    "GET /v1/users": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/users/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),
+    "PUT /v1/users/{name:path}": Need(Role.ADMIN, Where.ANYWHERE),
+    "DELETE /v1/users/{name:path}": Need(Role.ADMIN, Where.ANYWHERE),
+    "GET /v1/tokens": Need(Role.VIEWER, Where.ANYWHERE),
+    "POST /v1/tokens": Need(Role.VIEWER, Where.ANYWHERE),
+    "DELETE /v1/tokens/{id}": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/audit": Need(Role.ADMIN, Where.FLEET),
+    "GET /v1/audit/verify": Need(Role.ADMIN, Where.FLEET),
+}
+OPEN_PATHS: Final = tuple(key.split()[1] for key, need in RIGHTS.items() if need.where is Where.NOWHERE)
+
+
+class Gate:
+    """Stands before every handler of one follower's API."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+
+    def guard(self, routes: Iterable[Route]) -> list[Route]:
+        """The same routes, each behind its need."""
+        return [self._guard(route) for route in routes]
+
+    def _guard(self, route: Route) -> Route:
+        [method] = (route.methods or set()) - {"HEAD"}
+        key, endpoint = f"{method} {route.path}", cast("Endpoint", route.endpoint)
+        if key not in RIGHTS:
+            raise InvariantError("every route has its row in RIGHTS", key)
+        need = RIGHTS[key]
+
+        async def guarded(request: Request) -> Response:
+            request.scope[GATE] = self
+            await self._check(request, need)
+            return await endpoint(request)
+
+        return Route(route.path, guarded, methods=[method], name=route.name)
+
+    async def _check(self, request: Request, need: Need) -> None:
+        if need.where is Where.NOWHERE:
+            return
+        grants = principal_of(request).grants
+        if has_role(grants, need.role, EVERYWHERE, self._follower.parent_of):
+            return
+        if need.where is Where.FLEET:
+            raise not_allowed(need.role, EVERYWHERE)
+        if need.where is Where.JOB:
+            await self._check_job(request, need.role)
+        elif not has_role_somewhere(grants, need.role):
+            raise not_allowed(need.role, "")
+
+    async def _check_job(self, request: Request, role: Role) -> None:
+        number = read_job(request)
+        tenant = await self.find_tenant(number)
+        held = None if tenant is None else find_role(principal_of(request).grants, tenant, self._follower.parent_of)
+        if tenant is None or held is None:
+            raise unknown_job(number)
+        if held.rank < role.rank:
+            raise not_allowed(role, tenant)
+
+    async def find_tenant(self, number: int) -> str | None:
+        """Whose job it is, also long after its end; None if there never was one."""
+        job = self._follower.world.jobs.get(number)
+        if job is not None:
+            return job.spec.tenant
+        entries = await self._follower.read_story(number)
+        return get_beginning(entries, number)[1].tenant if entries else None
+
+    def check_tenant(self, principal: Principal, role: Role, tenant: str, missing: int) -> None:
+        """Raise unless somebody has a role in a tenant; a tenant that they may not see is not there."""
+        held = find_role(principal.grants, tenant, self._follower.parent_of)
+        if held is None and tenant != EVERYWHERE:
+            raise RefusedError(Reason(Code.UNKNOWN_TENANT, "tenant", detail=tenant[:128]), missing)
+        if held is None or held.rank < role.rank:
+            raise not_allowed(role, tenant)
+
+    def sees(self, principal: Principal) -> Sees:
+        """Whether somebody may see what is a tenant's, for as many tenants as one answer is about."""
+        parent_of = self._follower.parent_of
+        if find_role(principal.grants, EVERYWHERE, parent_of) is not None:
+            return lambda tenant: True  # noqa: ARG005 - all of them
+        known: dict[str, bool] = {}
+
+        def is_seen(tenant: str) -> bool:
+            if tenant not in known:
+                known[tenant] = find_role(principal.grants, tenant, parent_of) is not None
+            return known[tenant]
+
+        return is_seen
+
+
+def principal_of(request: Request) -> Principal:
+    """Whoever asks."""
+    return cast("Principal", request.scope[PRINCIPAL])
+
+
+def gate_of(request: Request) -> Gate:
+    """The gate that a request came through."""
+    return cast("Gate", request.scope[GATE])
+
+
+def cause_of(request: Request) -> str:
+    """How what somebody asks for is signed in the journal."""
+    return principal_of(request).cause
+
+
+def check_tenant(request: Request, role: Role, tenant: str, missing: int = 404) -> None:
+    """Raise unless whoever asks has a role in the tenant that the request turned out to be about."""
+    gate_of(request).check_tenant(principal_of(request), role, tenant, missing)
+
+
+def sees_of(request: Request) -> Sees:
+    """Whether whoever asks may see what is a tenant's."""
+    return gate_of(request).sees(principal_of(request))
+
+
+def not_allowed(role: Role, tenant: str) -> RejectedError:
+    """A role is missing."""
+    place = f"tenant {tenant}" if tenant else "the whole fleet"
+    return RejectedError(Reason(Code.NOT_ALLOWED, role.value, detail=place))
