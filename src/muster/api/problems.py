@@ -46,6 +46,8 @@ STATUS: Final[dict[Code, int]] = {
     Code.PROFILE_CHANGED: 409,
     Code.BAD_FILE: 422,
     Code.UNKNOWN_FIELD: 422,
+    Code.BAD_SBATCH: 422,
+    Code.UNMAPPED: 422,
     Code.UNKNOWN_JOB: 404,
     Code.UNKNOWN_NODE: 404,
     Code.AMBIGUOUS_NODE: 409,

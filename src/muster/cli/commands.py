@@ -34,6 +34,8 @@ COMMANDS: Final = {
     "status": Entry("server", "Say whether the server is fit, and where."),
     "run": Entry("run", "Run a command as a job and follow it."),
     "submit": Entry("submit", "Submit jobs from files: one or many in YAML, JSON or TOML."),
+    "sbatch": Entry("slurm", "Submit a Slurm script as it is."),
+    "import": Entry("slurm", "Print the job that a Slurm script means."),
     "ls": Entry("jobs", "List jobs."),
     "show": Entry("jobs", "Show one job, or one node."),
     "why": Entry("explain", "Say why a job waits, and what would help."),

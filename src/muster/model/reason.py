@@ -50,6 +50,8 @@ class Code(enum.StrEnum):
     PROFILE_CHANGED = "M150"
     BAD_FILE = "M170"
     UNKNOWN_FIELD = "M171"
+    BAD_SBATCH = "M172"
+    UNMAPPED = "M173"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"

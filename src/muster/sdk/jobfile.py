@@ -33,13 +33,13 @@ from muster.units import (
 T = TypeVar("T")
 
 SHELL: Final = ("/bin/sh",)
+SHELLS: Final = ("sh", "bash", "dash", "ash", "ksh", "zsh")
 _INLINE: Final = {
-    **dict.fromkeys(("sh", "bash", "dash", "ash", "ksh", "zsh"), "-c"),
+    **dict.fromkeys(SHELLS, "-c"),
     **dict.fromkeys(("python", "python3"), "-c"),
     **dict.fromkeys(("perl", "ruby", "node", "Rscript"), "-e"),
 }
 """Which flag of an interpreter takes a program as text."""
-_SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh"})
 
 Amount = int | float | str
 Words = list[str] | str
@@ -234,15 +234,20 @@ def _command(job: JobFile) -> tuple[str, ...]:
 
 def script_command(text: str, name: str, args: list[str]) -> tuple[str, ...]:
     """A program as the words that run it: its text travels with the job, so that nobody changes it on the way."""
+    words, flag = split_script(text)
+    zero = (name,) if words[0].rpartition("/")[2] in SHELLS else ()
+    return (*words, flag, text, *zero, *args)
+
+
+def split_script(text: str) -> tuple[tuple[str, ...], str]:
+    """The words of a program's interpreter, and its flag that takes a program as text."""
     words = _interpreter(text)
     program = words[0].rpartition("/")[2]
-    stem = program.rstrip("0123456789.") if program not in _INLINE else program
-    flag = _INLINE.get(stem)
+    flag = _INLINE.get(program) or _INLINE.get(program.rstrip("0123456789."))
     if flag is None:
         known = ", ".join(_INLINE)
         raise FieldError("script", f"how {program} takes a program as text is not known here, only that of {known}")
-    zero = (name,) if stem in _SHELLS else ()
-    return (*words, flag, text, *zero, *args)
+    return words, flag
 
 
 def _interpreter(text: str) -> tuple[str, ...]:

@@ -76,6 +76,11 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.BAD_FILE: Words("{subject}: {detail}", "correct it there; `muster submit --schema` prints what a job may say"),
     Code.UNKNOWN_FIELD: Words("a job has no field {subject!r}", "did you mean {detail}?"),
+    Code.BAD_SBATCH: Words("{subject}: {detail}", "correct the flag; `man sbatch` has its form"),
+    Code.UNMAPPED: Words(
+        "{subject} cannot be mapped, and without it the job would be wrong: {detail}",
+        "take it out of the script, or see `muster import`",
+    ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),
