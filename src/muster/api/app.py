@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from muster.api.audit import Audit
 from muster.api.avail import Avail
 from muster.api.bars import Bars
+from muster.api.bulk import Bulk
 from muster.api.fleet import Fleet
 from muster.api.gate import Gate
 from muster.api.goodput import Goodput
@@ -19,6 +20,7 @@ from muster.api.guard import Guard
 from muster.api.jobs import Jobs
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
 from muster.api.profiles import Profiles
+from muster.api.rates import Rates
 from muster.api.tenants import Tenants
 from muster.api.tiers import Tiers
 from muster.api.tokens import Tokens
@@ -33,6 +35,7 @@ from muster.ports import Logs
 def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] = ()) -> ASGIApp:
     """The API of one follower: the guard, then the router, then the gate, then a handler."""
     routes = [
+        *Bulk(follower).routes,
         *Jobs(follower, logs).routes,
         *Fleet(follower).routes,
         *Tenants(follower).routes,
@@ -56,7 +59,12 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
     )
     app.router.redirect_slashes = False
 
+    rates = Rates()
+
     def identify(text: str) -> Principal | Reason:
-        return follower.roster.identify(text, follower.now_ms(), follower.parent_of)
+        now = follower.now_ms()
+        found = follower.roster.identify(text, now, follower.parent_of)
+        excess = rates.find_excess(found.token, now) if isinstance(found, Principal) else None
+        return excess or found
 
     return Guard(app, token, identify, hosts)

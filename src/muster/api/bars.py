@@ -13,16 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.gate import cause_of, principal_of
+from muster.api.answers import ask_change, changed_response
+from muster.api.gate import cause_of
 from muster.api.params import read_body, read_choice
-from muster.api.problems import JsonResponse, ProblemResponse
 from muster.control.follower import Follower
 from muster.model.event import BarNode, UnbarNode
 from muster.model.job import BarKind
-from muster.model.reason import Refused
 from muster.units import INSTANT_MAX
-from muster.wire.link import Answer
-from muster.wire.views import Changed
 
 OPERATOR: Final = "operator"
 KINDS: Final = tuple(kind.value for kind in BarKind)
@@ -52,22 +49,15 @@ class Bars:
         name, kind = _read_target(request)
         body = await read_body(request, _bar_decoder, "bar")
         event = BarNode(name, kind, OPERATOR, body.reason, body.until_ms, body.lets_finish, cause_of(request))
-        return _respond(await self._follower.ask(event, principal_of(request)))
+        return changed_response(await ask_change(request, self._follower, event))
 
     async def unbar(self, request: Request) -> Response:
         """Lift a bar; one that does not stand is lifted already."""
         name, kind = _read_target(request)
         event = UnbarNode(name, kind, OPERATOR, cause_of(request))
-        return _respond(await self._follower.ask(event, principal_of(request)))
+        return changed_response(await ask_change(request, self._follower, event))
 
 
 def _read_target(request: Request) -> tuple[str, BarKind]:
     kind = read_choice(request.path_params["kind"], "kind", KINDS, default="")
     return request.path_params["name"], BarKind(kind)
-
-
-def _respond(answer: Answer) -> Response:
-    headers = {"Muster-Seq": str(answer.seq)}
-    if isinstance(answer.reply, Refused):
-        return ProblemResponse(answer.reply.reason, headers=headers)
-    return JsonResponse(Changed(answer.seq), headers=headers)

@@ -11,17 +11,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster import __version__
-from muster.api.gate import cause_of, principal_of, sees_of
-from muster.api.jobs import answer_response, read_response, read_world
-from muster.api.params import read_body
-from muster.api.problems import JsonResponse, bad_field
-from muster.control.fleet import FILTERS, view_flavors, view_node, view_nodes
+from muster.api.answers import ask_change, changed_response, read_response, tagged_response
+from muster.api.gate import cause_of, sees_of
+from muster.api.pages import array_response, page_response, read_limit
+from muster.api.params import read_body, read_number, read_world
+from muster.api.problems import JsonResponse, RefusedError, bad_field
+from muster.control.fleet import FILTERS, view_flavors, view_node, walk_nodes
 from muster.control.follower import Follower
 from muster.model.event import SetFlavor
 from muster.model.node import UNITS_ONE, Flavor
-from muster.model.reason import Refused
+from muster.model.reason import Code, Reason
 from muster.units import AMOUNT_MAX
-from muster.wire.views import Changed, Health
+from muster.wire.views import Health
 
 
 class FlavorBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,26 +43,39 @@ class Fleet:
         self._follower = follower
         self.routes = [
             Route("/v1/health", self.health, methods=["GET"]),
+            Route("/v1/ready", self.ready, methods=["GET"]),
             Route("/v1/nodes", self.nodes, methods=["GET"]),
             Route("/v1/nodes/{name:path}", self.node, methods=["GET"]),
             Route("/v1/flavors", self.flavors, methods=["GET"]),
+            Route("/v1/flavors/{name:path}", self.flavor, methods=["GET"]),
             Route("/v1/flavors/{name:path}", self.set_flavor, methods=["PUT"]),
         ]
 
     async def health(self, request: Request) -> Response:  # noqa: ARG002 - Starlette's signature
         """Whether reads are answered (they are) and whether changes get through."""
+        return JsonResponse(self._health())
+
+    async def ready(self, request: Request) -> Response:  # noqa: ARG002 - Starlette's signature
+        """The same as a status: 200 if changes get through, 503 if not."""
+        view = self._health()
+        return JsonResponse(view, 200 if view.leader else 503)
+
+    def _health(self) -> Health:
         follower = self._follower
         status = "ok" if follower.is_led else "no leader"
-        return JsonResponse(Health(status, follower.is_led, follower.world.seq, follower.lag_p99_ms(), __version__))
+        return Health(status, follower.is_led, follower.world.seq, follower.lag_p99_ms(), __version__)
 
     async def nodes(self, request: Request) -> Response:
-        """Every node, or those of a flavor, a place or a phase."""
+        """Every node, or those of a flavor, a place or a phase; `after` is the cursor of the page before."""
         wanted = dict(request.query_params)
+        after = read_number(wanted.pop("after", None), "after", default=-1, most=AMOUNT_MAX)
+        limit = read_limit(request)
+        wanted.pop("limit", None)
         for field in wanted:
             if field not in FILTERS:
                 raise bad_field("query", f"{field[:40]!r} is not one of {', '.join(FILTERS)}")
         world = await read_world(request, self._follower)
-        return read_response(world, view_nodes(world, wanted))
+        return array_response(world, ((str(slot), view) for slot, view in walk_nodes(world, wanted, after)), limit)
 
     async def node(self, request: Request) -> Response:
         """One node, by its address or as much of the end of it as is enough."""
@@ -71,14 +85,20 @@ class Fleet:
     async def flavors(self, request: Request) -> Response:
         """Every flavor, and what there is of it."""
         world = await read_world(request, self._follower)
-        return read_response(world, view_flavors(world))
+        return page_response(world, request, view_flavors(world))
+
+    async def flavor(self, request: Request) -> Response:
+        """One flavor."""
+        name = request.path_params["name"]
+        world = await read_world(request, self._follower)
+        for view in view_flavors(world):
+            if view.name == name:
+                return tagged_response(world, view, world.flavors.get(name))
+        raise RefusedError(Reason(Code.NOT_FOUND, f"flavor {name[:128]!r}"), 404)
 
     async def set_flavor(self, request: Request) -> Response:
         """Say what a flavor is."""
         name = request.path_params["name"]
         body = await read_body(request, _flavor_decoder, "flavor")
         flavor = Flavor(body.family or name, body.units, body.price_micros)
-        answer = await self._follower.ask(SetFlavor(name, flavor, cause_of(request)), principal_of(request))
-        if isinstance(answer.reply, Refused):
-            return answer_response(answer, 200)
-        return JsonResponse(Changed(answer.seq), headers={"Muster-Seq": str(answer.seq)})
+        return changed_response(await ask_change(request, self._follower, SetFlavor(name, flavor, cause_of(request))))

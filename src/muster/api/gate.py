@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.access.rights import EVERYWHERE, find_role, has_role, has_role_somewhere
-from muster.api.params import read_job
+from muster.api.params import read_job, read_world
 from muster.api.problems import RefusedError, unknown_job
 from muster.control.follower import Follower
 from muster.control.story import get_beginning
@@ -49,8 +49,10 @@ class Need(NamedTuple):
 
 RIGHTS: Final[dict[str, Need]] = {
     "GET /v1/health": Need(Role.VIEWER, Where.NOWHERE),
+    "GET /v1/ready": Need(Role.VIEWER, Where.NOWHERE),
     "GET /v1/me": Need(Role.VIEWER, Where.ANYWHERE),
     "POST /v1/jobs": Need(Role.USER, Where.NAMED),
+    "POST /v1/jobs/bulk": Need(Role.USER, Where.NAMED),
     "GET /v1/jobs": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/jobs/{job}": Need(Role.VIEWER, Where.JOB),
     "GET /v1/jobs/{job}/why": Need(Role.VIEWER, Where.JOB),
@@ -66,15 +68,19 @@ RIGHTS: Final[dict[str, Need]] = {
     "PUT /v1/nodes/{name:path}/bars/{kind}": Need(Role.OPERATOR, Where.FLEET),
     "DELETE /v1/nodes/{name:path}/bars/{kind}": Need(Role.OPERATOR, Where.FLEET),
     "GET /v1/flavors": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/flavors/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),
     "PUT /v1/flavors/{name:path}": Need(Role.ADMIN, Where.FLEET),
     "GET /v1/tenants": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/tenants/{name:path}": Need(Role.VIEWER, Where.NAMED),
     "PUT /v1/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
     "DELETE /v1/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
     "GET /v1/avail": Need(Role.VIEWER, Where.NAMED),
     "GET /v1/goodput": Need(Role.VIEWER, Where.NAMED),
     "GET /v1/tiers": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/tiers/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),
     "PUT /v1/tiers/{name:path}": Need(Role.ADMIN, Where.FLEET),
     "GET /v1/profiles": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/profiles/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),
     "PUT /v1/profiles/{name:path}": Need(Role.ADMIN, Where.FLEET),
     "POST /v1/profiles/{name:path}/use": Need(Role.ADMIN, Where.FLEET),
     "GET /v1/users": Need(Role.VIEWER, Where.ANYWHERE),
@@ -129,6 +135,7 @@ class Gate:
 
     async def _check_job(self, request: Request, role: Role) -> None:
         number = read_job(request)
+        await read_world(request, self._follower)  # a job of which the asker knows is there
         tenant = await self.find_tenant(number)
         held = None if tenant is None else find_role(principal_of(request).grants, tenant, self._follower.parent_of)
         if tenant is None or held is None:

@@ -6,8 +6,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from muster.api.answers import read_response
 from muster.api.gate import check_tenant
-from muster.api.jobs import read_response, read_world
+from muster.api.params import read_world
 from muster.control.follower import Follower
 from muster.control.goodput import view_goodput
 from muster.model.access import Role

@@ -16,11 +16,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.api.gate import OPEN_PATHS, PRINCIPAL
 from muster.api.params import DIGITS_MAX
-from muster.api.problems import ProblemResponse, RefusedError, forbidden
+from muster.api.problems import STATUS, ProblemResponse, RefusedError, bad_field, forbidden
 from muster.model.access import HOME_OWNER, Principal
 from muster.model.reason import Code, Reason
 
 BODY_BYTES_MAX: Final = 1024 * 1024
+BULK_BYTES_MAX: Final = 32 * 1024 * 1024
+BULK_PATH: Final = "/v1/jobs/bulk"
 SCHEME: Final = b"Bearer "
 
 Identify: TypeAlias = Callable[[str], Principal | Reason]
@@ -45,7 +47,7 @@ class Guard:
         except RefusedError as error:
             await ProblemResponse(error.reason, error.status)(scope, receive, send)
             return
-        await self._app(scope, _bounded(receive), send)
+        await self._app(scope, _bounded(receive, _most_bytes(scope)), send)
 
     def _check(self, scope: Scope) -> None:
         hosts = [value.decode("latin-1") for value in _headers(scope, b"host")]
@@ -55,9 +57,12 @@ class Guard:
             raise forbidden("Origin header", "requests of web pages are not served")
         if scope["path"] not in OPEN_PATHS:
             scope[PRINCIPAL] = self._find_principal(list(_headers(scope, b"authorization")))
+        if any(value.strip().lower() != b"identity" for value in _headers(scope, b"content-encoding")):
+            raise bad_field("Content-Encoding", "a body comes as it is; nothing is unpacked here", 415)
+        most = _most_bytes(scope)
         for length in _headers(scope, b"content-length"):
-            if not length.isdigit() or int(length[:DIGITS_MAX]) > BODY_BYTES_MAX:
-                raise _too_large(int(length[:DIGITS_MAX]) if length.isdigit() else 0)
+            if not length.isdigit() or int(length[:DIGITS_MAX]) > most:
+                raise _too_large(int(length[:DIGITS_MAX]) if length.isdigit() else 0, most)
 
     def _find_principal(self, fields: list[bytes]) -> Principal:
         if len(fields) != 1 or not fields[0].startswith(SCHEME):
@@ -67,7 +72,7 @@ class Guard:
             return HOME_OWNER
         found = self._identify(token.decode("latin-1"))
         if isinstance(found, Reason):
-            raise RefusedError(found, 401)
+            raise RefusedError(found, STATUS[found.code])
         return found
 
     def _is_ours(self, host: str) -> bool:
@@ -89,20 +94,24 @@ def _without_port(host: str) -> str:
     return host.partition(":")[0].lower()
 
 
-def _bounded(receive: Receive) -> Receive:
+def _most_bytes(scope: Scope) -> int:
+    return BULK_BYTES_MAX if scope["path"] == BULK_PATH else BODY_BYTES_MAX
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
     """The same body, until it grows too large: a chunked one does not say beforehand."""
-    left = BODY_BYTES_MAX
+    left = most
 
     async def receive_bounded() -> Message:
         nonlocal left
         message = await receive()
         left -= len(message.get("body", b""))
         if left < 0:
-            raise _too_large(BODY_BYTES_MAX - left)
+            raise _too_large(most - left, most)
         return message
 
     return receive_bounded
 
 
-def _too_large(size: int) -> RefusedError:
-    return RefusedError(Reason(Code.TOO_LARGE, "body", needed=size, available=BODY_BYTES_MAX), 413)
+def _too_large(size: int, most: int) -> RefusedError:
+    return RefusedError(Reason(Code.TOO_LARGE, "body", needed=size, available=most), 413)

@@ -16,11 +16,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from muster.api.answers import answer_response, read_response
 from muster.api.gate import cause_of, check_tenant, gate_of, sees_of
-from muster.api.params import read_body, read_choice, read_job, read_number
-from muster.api.problems import STATUS, JsonResponse, ProblemResponse, bad_field, unknown_job
+from muster.api.pages import read_limit
+from muster.api.params import read_body, read_choice, read_job, read_number, read_world
+from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.follower import Follower
-from muster.control.story import find_tries, get_beginning, tell, view_from_story
+from muster.control.story import cut_story, find_tries, get_beginning, tell, view_from_story
 from muster.control.views import (
     PHASES,
     STATES,
@@ -37,18 +39,15 @@ from muster.control.views import (
 from muster.model.access import Role
 from muster.model.errors import RejectedError
 from muster.model.event import Cancel, HoldJob, Progressed, ReleaseJob, RequeueJob
-from muster.model.reason import Code, Reason, Refused
+from muster.model.reason import Code, Reason
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
 from muster.units import AMOUNT_MAX
-from muster.wire.link import Answer
-from muster.wire.views import JobView, Submitted
+from muster.wire.views import JobView
 from muster.world.world import World
 
 LIMIT_DEFAULT: Final = 100
-LIMIT_MAX: Final = 1000
 WAIT_MAX_MS: Final = 60_000
-AT_LEAST_PATIENCE_S: Final = 5.0
 LOG_BYTES_MAX: Final = 256 * 1024
 LOG_LOOK_S: Final = 0.1
 """How often a log is looked at while somebody waits for more of it: files do not call."""
@@ -97,12 +96,7 @@ class Jobs:
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
         spec = await read_body(request, _spec_decoder, "spec")
-        fault = find_fault(spec)
-        if fault is not None:
-            return ProblemResponse(fault)
-        check_tenant(request, Role.USER, spec.tenant, STATUS[Code.UNKNOWN_TENANT])
-        if spec.after:
-            await _check_after(request, spec)
+        await check_submit(request, spec)
         answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), cause_of(request))
         return answer_response(answer, 201)
 
@@ -112,7 +106,7 @@ class Jobs:
         phase = read_choice(query.get("phase"), "phase", PHASES, default="")
         state = read_choice(query.get("state"), "state", STATES, default="all" if phase else "live")
         after = read_number(query.get("after"), "after", default=0)
-        limit = read_number(query.get("limit"), "limit", default=LIMIT_DEFAULT, least=1, most=LIMIT_MAX)
+        limit = read_limit(request, LIMIT_DEFAULT)
         world = await read_world(request, self._follower)
         tenant = query.get("tenant", "")
         asked = Asked(state, tenant, phase, after, limit, sees_of(request))
@@ -139,13 +133,15 @@ class Jobs:
         return read_response(world, view or why_not_waiting(number, (await self._view(number)).phase))
 
     async def story(self, request: Request) -> Response:
-        """A job's life."""
+        """A job's life, in pages: `after` is an entry, and all that an entry tells of the job is on one page."""
         number = read_job(request)
+        after = read_number(request.query_params.get("after"), "after", default=0)
+        limit = read_limit(request)
         world = await read_world(request, self._follower)
         entries = [entry for entry in await self._follower.read_story(number) if entry.seq <= world.seq]
         if not entries:
             raise unknown_job(number)
-        return read_response(world, tell(entries, number, world.fleet.shown()))
+        return read_response(world, cut_story(tell(entries, number, world.fleet.shown()), after, limit))
 
     async def cancel(self, request: Request) -> Response:
         """End a job; that it is asked for is durable, not that it is done."""
@@ -218,25 +214,14 @@ class Jobs:
         return Try(epoch or latest, is_last_over or 0 < epoch < latest)
 
 
-async def read_world(request: Request, follower: Follower) -> World:
-    """The follower's world, once it holds the entry that the request wants to see."""
-    wanted = read_number(request.headers.get("muster-at-least"), "Muster-At-Least", default=0)
-    if not await follower.at_least(wanted, AT_LEAST_PATIENCE_S):
-        raise RejectedError(Reason(Code.BEHIND, "entry", needed=wanted, available=follower.world.seq))
-    return follower.world
-
-
-def read_response(world: World, view: object) -> Response:
-    """A view, and the entry that it rests on."""
-    return JsonResponse(view, headers={"Muster-Seq": str(world.seq)})
-
-
-def answer_response(answer: Answer, status: int) -> Response:
-    """The leader's answer, and the entry that it rests on."""
-    headers = {"Muster-Seq": str(answer.seq)}
-    if isinstance(answer.reply, Refused):
-        return ProblemResponse(answer.reply.reason, headers=headers)
-    return JsonResponse(Submitted(answer.reply.job, answer.seq), status, headers)
+async def check_submit(request: Request, spec: Spec) -> None:
+    """Raise if a spec is wrong by itself, or not for whoever asks to submit."""
+    fault = find_fault(spec)
+    if fault is not None:
+        raise RejectedError(fault)
+    check_tenant(request, Role.USER, spec.tenant, STATUS[Code.UNKNOWN_TENANT])
+    if spec.after:
+        await _check_after(request, spec)
 
 
 async def _check_after(request: Request, spec: Spec) -> None:

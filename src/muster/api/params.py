@@ -8,9 +8,14 @@ import msgspec
 from starlette.requests import Request
 
 from muster.api.problems import RefusedError, bad_field
+from muster.control.follower import Follower
+from muster.control.tags import ABSENT
+from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
+from muster.world.world import World
 
 DIGITS_MAX: Final = 18
+AT_LEAST_PATIENCE_S: Final = 5.0
 Body = TypeVar("Body")
 
 
@@ -44,6 +49,14 @@ def read_job(request: Request) -> int:
     return int(text)
 
 
+async def read_world(request: Request, follower: Follower) -> World:
+    """The follower's world, once it holds the entry that the request wants to see."""
+    wanted = read_number(request.headers.get("muster-at-least"), "Muster-At-Least", default=0)
+    if not await follower.at_least(wanted, AT_LEAST_PATIENCE_S):
+        raise RejectedError(Reason(Code.BEHIND, "entry", needed=wanted, available=follower.world.seq))
+    return follower.world
+
+
 async def read_body(request: Request, decoder: msgspec.json.Decoder[Body], what: str) -> Body:
     """The body as what it should be: 400 if it is not JSON, 422 with the field's path if it is not that."""
     body = await request.body()
@@ -55,9 +68,16 @@ async def read_body(request: Request, decoder: msgspec.json.Decoder[Body], what:
         raise bad_field(what, f"not JSON: {error}", 400) from error
 
 
+def read_match(request: Request) -> str:
+    """The tag of what a change is a change of: `If-Match: "tag"`, or `If-None-Match: *` for what shall be new; empty if
+    nothing is said."""
+    if request.headers.get("if-none-match") == "*":
+        return ABSENT
+    text = request.headers.get("if-match", "*")
+    return "" if text == "*" else text.removeprefix('"').removesuffix('"')[:DIGITS_MAX] or ABSENT
+
+
 def read_version(request: Request) -> int | None:
-    """The version that a change is a change of, as `If-Match` says it: `"7"`; None if it does not say."""
-    text = request.headers.get("if-match")
-    if text is None or text == "*":
-        return None
-    return read_number(text.removeprefix('"').removesuffix('"'), "If-Match", default=0)
+    """The same of what has a numbered version, 0 of what shall be new; None if nothing is said."""
+    match = read_match(request)
+    return 0 if match == ABSENT else read_number(match or None, "If-Match", default=0) if match else None

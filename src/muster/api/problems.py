@@ -15,6 +15,7 @@ from starlette.responses import Response
 
 from muster.model.errors import MusterError, RejectedError
 from muster.model.reason import Code, Reason
+from muster.units import SECOND_MS
 from muster.wire.views import Problem
 from muster.wire.words import put_in_words
 
@@ -64,6 +65,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.TOKEN_EXPIRED: 401,
     Code.CHANGED_MEANWHILE: 412,
     Code.OVERLOADED: 429,
+    Code.RATE_LIMITED: 429,
     Code.NO_LEADER: 503,
     Code.STORE_REFUSED: 503,
     Code.BEHIND: 503,
@@ -94,22 +96,26 @@ class ProblemResponse(JsonResponse):
     media_type = "application/problem+json"
 
     def __init__(self, reason: Reason, status: int | None = None, headers: Mapping[str, str] | None = None) -> None:
-        status = status or STATUS.get(reason.code, 500)
-        words = put_in_words(reason)
-        problem = Problem(
-            type=f"urn:muster:problem:{reason.code.value}",
-            title=reason.code.name.lower().replace("_", " "),
-            status=status,
-            code=reason.code.value,
-            detail=words.what,
-            fix=words.fix,
-            needed=reason.needed,
-            available=reason.available,
-        )
-        super().__init__(problem, status, {**_standing_headers(status), **(headers or {})})
+        problem = describe_problem(reason, status)
+        super().__init__(problem, problem.status, {**_standing_headers(problem.status, reason), **(headers or {})})
 
 
 _encoder: Final = msgspec.json.Encoder()
+
+
+def describe_problem(reason: Reason, status: int | None = None) -> Problem:
+    """A reason as a document."""
+    words = put_in_words(reason)
+    return Problem(
+        type=f"urn:muster:problem:{reason.code.value}",
+        title=reason.code.name.lower().replace("_", " "),
+        status=status or STATUS.get(reason.code, 500),
+        code=reason.code.value,
+        detail=words.what,
+        fix=words.fix,
+        needed=reason.needed,
+        available=reason.available,
+    )
 
 
 def bad_field(subject: str, detail: str, status: int = 422) -> RefusedError:
@@ -150,7 +156,9 @@ async def on_bug(request: Request, error: Exception) -> Response:  # noqa: ARG00
     return ProblemResponse(Reason(Code.INVARIANT, "the server answers", detail="unexpected error, see its log"), 500)
 
 
-def _standing_headers(status: int) -> dict[str, str]:
+def _standing_headers(status: int, reason: Reason) -> dict[str, str]:
     if status == 401:
         return {"WWW-Authenticate": "Bearer"}
+    if reason.code is Code.RATE_LIMITED:
+        return {"Retry-After": str(-(-reason.needed // SECOND_MS))}
     return {"Retry-After": str(RETRY_AFTER_S)} if status in (429, 503) else {}

@@ -9,18 +9,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.gate import cause_of, principal_of
-from muster.api.jobs import answer_response, read_response, read_world
-from muster.api.params import read_body
-from muster.api.problems import JsonResponse, bad_field
+from muster.api.answers import ask_change, changed_response, tagged_response
+from muster.api.gate import cause_of
+from muster.api.pages import page_response
+from muster.api.params import read_body, read_world
+from muster.api.problems import bad_field
 from muster.control.follower import Follower
 from muster.control.views import view_profiles
+from muster.model.errors import RejectedError
 from muster.model.event import SetProfile, UseProfile
 from muster.model.profile import TERM_WEIGHT_MAX, TERMS, Profile
-from muster.model.reason import Refused
+from muster.model.reason import Code, Reason
 from muster.units import AMOUNT_MAX
-from muster.wire.link import Answer
-from muster.wire.views import Changed
 
 
 class ProfileBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,13 +41,23 @@ class Profiles:
         self.routes = [
             Route("/v1/profiles", self.profiles, methods=["GET"]),
             Route("/v1/profiles/{name:path}/use", self.use_profile, methods=["POST"]),
+            Route("/v1/profiles/{name:path}", self.profile, methods=["GET"]),
             Route("/v1/profiles/{name:path}", self.set_profile, methods=["PUT"]),
         ]
 
     async def profiles(self, request: Request) -> Response:
         """Every profile."""
         world = await read_world(request, self._follower)
-        return read_response(world, view_profiles(world))
+        return page_response(world, request, view_profiles(world))
+
+    async def profile(self, request: Request) -> Response:
+        """One profile."""
+        name = request.path_params["name"]
+        world = await read_world(request, self._follower)
+        for view in view_profiles(world):
+            if view.name == name:
+                return tagged_response(world, view, world.profiles[name])
+        raise RejectedError(Reason(Code.UNKNOWN_PROFILE, "profile", detail=name[:128]))
 
     async def set_profile(self, request: Request) -> Response:
         """Store a profile under a name, as its next version."""
@@ -57,15 +67,9 @@ class Profiles:
                 raise bad_field("weights", f"{term[:40]!r} is not one of {', '.join(TERMS)}")
         profile, name = Profile(**body.weights), request.path_params["name"]
         event = SetProfile(name, profile, body.of_version, cause_of(request))
-        return _respond(await self._follower.ask(event, principal_of(request)))
+        return changed_response(await ask_change(request, self._follower, event))
 
     async def use_profile(self, request: Request) -> Response:
         """Have the fleet scored by a profile."""
         event = UseProfile(request.path_params["name"], cause_of(request))
-        return _respond(await self._follower.ask(event, principal_of(request)))
-
-
-def _respond(answer: Answer) -> Response:
-    if isinstance(answer.reply, Refused):
-        return answer_response(answer, 200)
-    return JsonResponse(Changed(answer.seq), headers={"Muster-Seq": str(answer.seq)})
+        return changed_response(await ask_change(request, self._follower, event))

@@ -10,20 +10,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.gate import cause_of, check_tenant, principal_of, sees_of
-from muster.api.jobs import answer_response, read_response, read_world
-from muster.api.params import read_body
-from muster.api.problems import JsonResponse
+from muster.api.answers import ask_change, changed_response, tagged_response
+from muster.api.gate import cause_of, check_tenant, sees_of
+from muster.api.pages import page_response
+from muster.api.params import read_body, read_world
+from muster.api.problems import RefusedError
 from muster.control.follower import Follower
 from muster.control.tenants import view_tenants
 from muster.model.access import Role
 from muster.model.budget import BUDGETS_MAX, Budget
 from muster.model.event import DropTenant, SetTenant
-from muster.model.reason import Refused
+from muster.model.reason import Code, Reason
 from muster.model.tenant import LINES_MAX, Line, Tenant
 from muster.units import AMOUNT_MAX
-from muster.wire.link import Answer
-from muster.wire.views import Changed
 
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
 
@@ -68,6 +67,7 @@ class Tenants:
         path = "/v1/tenants/{name:path}"
         self.routes = [
             Route("/v1/tenants", self.list, methods=["GET"]),
+            Route(path, self.show, methods=["GET"]),
             Route(path, self.set, methods=["PUT"]),
             Route(path, self.drop, methods=["DELETE"]),
         ]
@@ -77,7 +77,17 @@ class Tenants:
         world = await read_world(request, self._follower)
         is_seen = sees_of(request)
         found = view_tenants(world, max(world.now, self._follower.now_ms()))
-        return read_response(world, [view for view in found if is_seen(view.name)])
+        return page_response(world, request, (view for view in found if is_seen(view.name)))
+
+    async def show(self, request: Request) -> Response:
+        """One tenant."""
+        name = request.path_params["name"]
+        check_tenant(request, Role.VIEWER, name)
+        world = await read_world(request, self._follower)
+        for view in view_tenants(world, max(world.now, self._follower.now_ms())):
+            if view.name == name:
+                return tagged_response(world, view, world.tenants.get(name))
+        raise RefusedError(Reason(Code.UNKNOWN_TENANT, "tenant", detail=name[:128]), 404)
 
     async def set(self, request: Request) -> Response:
         """Put a tenant into the tree, or change it there."""
@@ -89,23 +99,17 @@ class Tenants:
         self._check_above(request, name)
         check_tenant(request, Role.ADMIN, body.parent)
         event = SetTenant(name, tenant, cause_of(request))
-        return _respond(await self._follower.ask(event, principal_of(request)))
+        return changed_response(await ask_change(request, self._follower, event))
 
     async def drop(self, request: Request) -> Response:
         """Take a tenant out of the tree."""
         name = request.path_params["name"]
         self._check_above(request, name)
         event = DropTenant(name, cause_of(request))
-        return _respond(await self._follower.ask(event, principal_of(request)))
+        return changed_response(await ask_change(request, self._follower, event))
 
     def _check_above(self, request: Request, name: str) -> None:
         """What a tenant has is given by those above it: nobody raises their own quota."""
         if name in self._follower.world.tenants:
             check_tenant(request, Role.VIEWER, name)
             check_tenant(request, Role.ADMIN, self._follower.parent_of(name))
-
-
-def _respond(answer: Answer) -> Response:
-    if isinstance(answer.reply, Refused):
-        return answer_response(answer, 200)
-    return JsonResponse(Changed(answer.seq), headers={"Muster-Seq": str(answer.seq)})

@@ -9,14 +9,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.gate import cause_of, principal_of
-from muster.api.jobs import answer_response, read_response, read_world
-from muster.api.params import read_body
-from muster.api.problems import JsonResponse
+from muster.api.answers import answer_response, ask_change, tagged_response
+from muster.api.gate import cause_of
+from muster.api.pages import page_response
+from muster.api.params import read_body, read_world
+from muster.api.problems import JsonResponse, RefusedError
 from muster.control.follower import Follower
 from muster.control.views import view_tiers
 from muster.model.event import SetTier
-from muster.model.reason import Refused
+from muster.model.reason import Code, Reason, Refused
 from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, Tier
 from muster.units import AMOUNT_MAX
 from muster.wire.views import TierView
@@ -43,20 +44,30 @@ class Tiers:
         self._follower = follower
         self.routes = [
             Route("/v1/tiers", self.tiers, methods=["GET"]),
+            Route("/v1/tiers/{name:path}", self.tier, methods=["GET"]),
             Route("/v1/tiers/{name:path}", self.set_tier, methods=["PUT"]),
         ]
 
     async def tiers(self, request: Request) -> Response:
         """Every tier."""
         world = await read_world(request, self._follower)
-        return read_response(world, view_tiers(world))
+        return page_response(world, request, view_tiers(world))
+
+    async def tier(self, request: Request) -> Response:
+        """One tier."""
+        name = request.path_params["name"]
+        world = await read_world(request, self._follower)
+        for view in view_tiers(world):
+            if view.name == name:
+                return tagged_response(world, view, world.tiers[name])
+        raise RefusedError(Reason(Code.UNKNOWN_TIER, "tier", detail=name[:128]), 404)
 
     async def set_tier(self, request: Request) -> Response:
         """Name a tier, or change what it is."""
         body = await read_body(request, _tier_decoder, "tier")
         name = request.path_params["name"]
         tier = Tier(*msgspec.structs.astuple(body))
-        answer = await self._follower.ask(SetTier(name, tier, cause_of(request)), principal_of(request))
+        answer = await ask_change(request, self._follower, SetTier(name, tier, cause_of(request)))
         if isinstance(answer.reply, Refused):
             return answer_response(answer, 200)
         view = TierView(name, *msgspec.structs.astuple(body))

@@ -10,10 +10,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.access.tokens import make_token
+from muster.api.answers import changed_response
 from muster.api.gate import principal_of
 from muster.api.params import read_body, read_number
 from muster.api.problems import JsonResponse
-from muster.api.users import LIMIT_DEFAULT, LIMIT_MAX, is_user_seen, respond
+from muster.api.users import LIMIT_DEFAULT, LIMIT_MAX, is_user_seen
 from muster.control.follower import Follower
 from muster.model.access import NOTE_CHARS_MAX, TOKEN_LIFE_MAX_MS, TOKEN_LIFE_MS, DropToken, MakeToken, Role, Token
 from muster.model.reason import Refused
@@ -65,12 +66,14 @@ class Tokens:
         token = Token(body.user or by.name, fresh.digest, now, until, body.most, body.tenant, body.note)
         answer = await self._follower.ask(MakeToken(fresh.id, token, by))
         if isinstance(answer.reply, Refused):
-            return respond(answer)
+            return changed_response(answer)
         return JsonResponse(FreshTokenView(fresh.id, fresh.text, until), 201, {"Cache-Control": "no-store"})
 
     async def drop(self, request: Request) -> Response:
         """Have a token valid no more."""
-        return respond(await self._follower.ask(DropToken(request.path_params["id"][:128], principal_of(request))))
+        return changed_response(
+            await self._follower.ask(DropToken(request.path_params["id"][:128], principal_of(request)))
+        )
 
 
 def _view(number: str, token: Token) -> TokenView:

@@ -11,16 +11,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.access.rights import has_role
+from muster.api.answers import changed_response
 from muster.api.gate import principal_of
-from muster.api.jobs import answer_response
 from muster.api.params import read_body, read_number, read_version
 from muster.api.problems import JsonResponse
 from muster.control.follower import Follower
 from muster.model.access import GRANTS_MAX, DropUser, Grant, Principal, Role, SetUser, User
 from muster.model.errors import RejectedError
-from muster.model.reason import Code, Reason, Refused
-from muster.wire.link import Answer
-from muster.wire.views import Changed, GrantView, Me, UserPage, UserView
+from muster.model.reason import Code, Reason
+from muster.wire.views import GrantView, Me, UserPage, UserView
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = 1000
@@ -86,14 +85,14 @@ class Users:
         grants = tuple(Grant(grant.role, grant.tenant) for grant in body.roles)
         user = User(grants, body.is_service, body.is_disabled)
         asked = SetUser(request.path_params["name"], user, principal_of(request), read_version(request))
-        return respond(await self._follower.ask(asked))
+        return changed_response(await self._follower.ask(asked))
 
     async def drop(self, request: Request) -> Response:
         """Let a user go, with all its tokens."""
         name = request.path_params["name"]
         if not self._is_seen(principal_of(request), name):
             raise RejectedError(Reason(Code.UNKNOWN_USER, "user", detail=name[:128]))
-        return respond(await self._follower.ask(DropUser(name, principal_of(request))))
+        return changed_response(await self._follower.ask(DropUser(name, principal_of(request))))
 
     def _is_seen(self, by: Principal, name: str) -> bool:
         return is_user_seen(self._follower, by, name)
@@ -116,10 +115,3 @@ def is_user_seen(follower: Follower, by: Principal, name: str) -> bool:
 def view_grants(grants: tuple[Grant, ...]) -> list[GrantView]:
     """Roles as they are shown."""
     return [GrantView(grant.role.value, grant.tenant) for grant in grants]
-
-
-def respond(answer: Answer) -> Response:
-    """A change was made, or refused."""
-    if isinstance(answer.reply, Refused):
-        return answer_response(answer, 200)
-    return JsonResponse(Changed(answer.seq))

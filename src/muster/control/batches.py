@@ -31,12 +31,14 @@ class Asker(Protocol):
 
 
 class Item(NamedTuple):
-    """An event, and who asked it under which number; an engine's report has no asker. A privileged one says by whom."""
+    """An event, and who asked it under which number; an engine's report has no asker. A privileged one says by whom,
+    and may say the tag of what it is a change of."""
 
     event: Event
     asker: Asker | None = None
     number: int = 0
     by: Principal | None = None
+    match: str = ""
 
 
 class Batch(NamedTuple):
@@ -61,8 +63,14 @@ class Inbox:
         self._items.extend(items)
 
     def take(self, most: int = BATCH_MAX) -> list[Item]:
-        """The next batch: whatever is there, up to `most`."""
-        return [self._items.popleft() for _ in range(min(most, len(self._items)))]
+        """The next batch: whatever is there, up to `most`. One with a tag is a batch alone, so that what the tag is of
+        can be looked at just before."""
+        items: list[Item] = []
+        while self._items and len(items) < most:
+            if self._items[0].match:
+                return items or [self._items.popleft()]
+            items.append(self._items.popleft())
+        return items
 
 
 def make_batch(items: list[Item], outcome: Outcome) -> Batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -23,9 +23,16 @@ replace = msgspec.structs.replace
 
 def view_nodes(world: World, wanted: Mapping[str, str] | None = None) -> list[NodeView]:
     """Every node that is what is wanted, by slot."""
-    views = (_view(world, slot) for slot in range(len(world.fleet)))
-    pairs = list((wanted or {}).items())
-    return [view for view in views if all(getattr(view, field) == value for field, value in pairs)]
+    return [view for _, view in walk_nodes(world, wanted or {})]
+
+
+def walk_nodes(world: World, wanted: Mapping[str, str], after: int = -1) -> Iterator[tuple[int, NodeView]]:
+    """The same one by one, each with its slot, from beyond a slot on."""
+    pairs = list(wanted.items())
+    for slot in range(after + 1, len(world.fleet)):
+        view = _view(world, slot)
+        if all(getattr(view, field) == value for field, value in pairs):
+            yield slot, view
 
 
 def view_node(world: World, reference: str, sees: Callable[[str], bool] = bool) -> NodeView:

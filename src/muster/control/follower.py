@@ -74,11 +74,11 @@ class Follower:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
 
-    async def ask(self, request: Request | OfAccess, by: Principal | None = None) -> Answer:
+    async def ask(self, request: Request | OfAccess, by: Principal | None = None, match: str = "") -> Answer:
         """The leader's answer, durable; NO_LEADER if none came, and then whether it was taken is not known. What is
-        asked `by` somebody goes into the audit log."""
+        asked `by` somebody goes into the audit log; what is to `match` a tag is refused if it does not."""
         failpoint("follower.before_forward")
-        answer = await self._line.ask(request, by)
+        answer = await self._line.ask(request, by, match)
         failpoint("follower.after_answer")
         return answer
 

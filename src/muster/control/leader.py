@@ -23,6 +23,7 @@ from typing import Final
 from muster.control.batches import Asker, Batch, Inbox, Item, make_batch
 from muster.control.peers import Peer, Peers
 from muster.control.registrar import Errand, Registrar
+from muster.control.tags import find_mismatch
 from muster.control.writer import Picture, Writer
 from muster.kernel.kernel import Kernel
 from muster.model.access import OfAccess
@@ -110,7 +111,7 @@ class Leader:
             self._take_errand(peer, ask, ask.request)
             return
         self._asks += 1
-        self._inbox.put([Item(ask.request, peer, ask.number, ask.by)])
+        self._inbox.put([Item(ask.request, peer, ask.number, ask.by, ask.match)])
         self._ring()
 
     def _take_errand(self, peer: Peer, ask: Ask, request: OfAccess) -> None:
@@ -147,7 +148,7 @@ class Leader:
         self._is_turn_due = self._is_time_up = False
         if self._failure:
             return
-        items = self._inbox.take()
+        items = self._check_tags(self._inbox.take())
         self._now = max(self._now, self._clock.now_ms())
         try:
             batch = make_batch(items, self._kernel.handle([item.event for item in items], self._now))
@@ -163,6 +164,16 @@ class Leader:
             self._take_picture()
         if self._inbox:
             self._ring()
+
+    def _check_tags(self, items: list[Item]) -> list[Item]:
+        """Answer a change of what is not there any more; it goes no further."""
+        mismatch = find_mismatch(self._world, items[0].event, items[0].match) if len(items) == 1 else None
+        if mismatch is None:
+            return items
+        if items[0].asker is not None:
+            self._asks -= 1
+            items[0].asker.send(frame(Answer(items[0].number, self._durable_seq, Refused(mismatch))))
+        return []
 
     def _set_timer(self, wake_at: int | None) -> None:
         if self._timer is not None:
@@ -286,7 +297,9 @@ class Leader:
         else:
             law = error.law if isinstance(error, InvariantError) else "the kernel takes every batch"
             reason = Reason(Code.INVARIANT, law, detail="see the leader's log")
-        for item in [*items, *self._inbox.take(len(self._inbox))]:
+        while self._inbox:
+            items = [*items, *self._inbox.take(len(self._inbox))]
+        for item in items:
             if item.asker is not None:
                 item.asker.send(frame(Answer(item.number, self._durable_seq, Refused(reason))))
 

@@ -60,14 +60,14 @@ class Line:
             await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, BACKOFF_MAX_S)
 
-    async def ask(self, request: Request | OfAccess, by: Principal | None = None) -> Answer:
+    async def ask(self, request: Request | OfAccess, by: Principal | None = None, match: str = "") -> Answer:
         """The leader's answer; NO_LEADER if it is away, or if the line breaks before the answer."""
         if self._end is None:
             raise no_leader()
         number = next(self._numbers)
         self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            self._end.send(frame(Ask(number, request, by)))
+            self._end.send(frame(Ask(number, request, by, match)))
             return await asyncio.wait_for(self._waiting[number], ANSWER_PATIENCE_S)
         except TimeoutError:
             raise no_leader() from None

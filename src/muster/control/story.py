@@ -29,6 +29,16 @@ def tell(entries: Sequence[Entry], job: int, names: Sequence[str]) -> Story:
     return Story(job, [StoryLine(entry.seq, entry.at, teller.say(item), item.cause) for entry, item in facts])
 
 
+def cut_story(story: Story, after: int, limit: int) -> Story:
+    """The part of a story after an entry: about `limit` lines, and never part of what one entry tells."""
+    lines = [line for line in story.lines if line.seq > after]
+    if len(lines) <= limit:
+        return Story(story.job, lines)
+    last = lines[limit - 1].seq
+    shown = [line for line in lines if line.seq <= last]
+    return Story(story.job, shown, None if len(shown) == len(lines) else last)
+
+
 def get_beginning(entries: Sequence[Entry], job: int) -> tuple[Entry, Spec]:
     """The entry that accepted a job, and what it was accepted with."""
     for entry, item in _own_facts(entries, job):

@@ -31,6 +31,9 @@ from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
 from muster.world.world import World
 
+PLACES_SHOWN: Final = 1000
+PLACES_LISTED: Final = 4
+"""Of a job as a whole, and in a listing: a gang may have tens of thousands."""
 STATES: Final = ("live", "over", "all")
 PHASES: Final = tuple(phase.name.lower() for phase in TaskPhase)
 
@@ -39,6 +42,7 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
     """A job, now if that is later than the last that was heard; a row of a listing is not `whole` and carries no
     spec."""
     phase, spec = job.phase, job.spec
+    places = _places(world, job, whole=whole)
     return JobView(
         id=job.id,
         name=spec.name,
@@ -52,7 +56,8 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         failures=job.failures,
         why=phase.why.value if isinstance(phase, Failed | Stopping) or _gave_up(phase) else "",
         exit_code=_exit_code(job),
-        places=_places(world, job, whole=whole),
+        places=places[: PLACES_SHOWN if whole else PLACES_LISTED],
+        places_total=len(places),
         counts=TaskCounts(*world.arrays[job.id].counts) if spec.array else None,
         spec=spec if whole else None,
         is_over=is_over(job),

@@ -86,6 +86,7 @@ class Code(enum.StrEnum):
     TOKEN_EXPIRED = "M318"  # noqa: S105 - a code, not a secret
     CHANGED_MEANWHILE = "M319"
     ENGINE_FAILED = "M320"
+    RATE_LIMITED = "M322"
     UNKNOWN_TOKEN = "M321"  # noqa: S105 - a code, not a secret
     INVARIANT = "M900"
 

@@ -224,15 +224,19 @@ class Client:
 
     def story(self, job: int) -> Story:
         """A job's life, also long after its end."""
-        return self._get(Story, f"/v1/jobs/{job}/story")
+        story = self._get(Story, f"/v1/jobs/{job}/story")
+        while story.next_after is not None:
+            more = self._get(Story, f"/v1/jobs/{job}/story", {"after": str(story.next_after)})
+            story = Story(job, [*story.lines, *more.lines], more.next_after)
+        return story
 
     def nodes(self, **wanted: str) -> tuple[NodeView, ...]:
         """Every node and what is free there; `flavor`, `region`, `cluster`, `block`, `rack` and `phase` narrow it."""
-        return self._get(tuple[NodeView, ...], "/v1/nodes", {field: text for field, text in wanted.items() if text})
+        return self._list(tuple[NodeView, ...], "/v1/nodes", {field: text for field, text in wanted.items() if text})
 
     def flavors(self) -> tuple[FlavorView, ...]:
         """Every flavor and what there is of it."""
-        return self._get(tuple[FlavorView, ...], "/v1/flavors")
+        return self._list(tuple[FlavorView, ...], "/v1/flavors")
 
     def node(self, name: str) -> NodeView:
         """One node, by its address or as much of the end of it as is enough."""
@@ -240,7 +244,7 @@ class Client:
 
     def tenants(self) -> tuple[TenantView, ...]:
         """Every tenant, its lines and its use, each before those below it."""
-        return self._get(tuple[TenantView, ...], "/v1/tenants")
+        return self._list(tuple[TenantView, ...], "/v1/tenants")
 
     def goodput(self, tenant: str = "") -> GoodputView:
         """What the time of every GPU was spent on: of the fleet, or of what one tenant held."""
@@ -253,11 +257,11 @@ class Client:
 
     def tiers(self) -> tuple[TierView, ...]:
         """Every tier, whoever goes first on top."""
-        return self._get(tuple[TierView, ...], "/v1/tiers")
+        return self._list(tuple[TierView, ...], "/v1/tiers")
 
     def profiles(self) -> tuple[ProfileView, ...]:
         """Every profile that is stored, and which one is in use."""
-        return self._get(tuple[ProfileView, ...], "/v1/profiles")
+        return self._list(tuple[ProfileView, ...], "/v1/profiles")
 
     def read_log(self, job: int, task: int = 0, *, epoch: int = 0, offset: int = 0, wait_ms: int = 0) -> LogPart:
         """A piece of the output of one try of a task; `epoch` 0 is the latest try."""
@@ -282,8 +286,22 @@ class Client:
     def _get(self, kind: type[T], path: str, query: dict[str, str] | None = None) -> T:
         return self._ask(kind, Request("GET", add_query(path, query or {})))
 
+    def _list(self, kind: type[tuple[T, ...]], path: str, query: dict[str, str] | None = None) -> tuple[T, ...]:
+        """A whole listing, page after page."""
+        rows: tuple[T, ...] = ()
+        asked = dict(query or {})
+        while True:
+            reply = self._send(Request("GET", add_query(path, asked)))
+            rows += self._read(kind, reply)
+            after = reply.headers.get("muster-next-after")
+            if after is None:
+                return rows
+            asked["after"] = after
+
     def _ask(self, kind: type[T], request: Request) -> T:
-        reply = self._send(request)
+        return self._read(kind, self._send(request))
+
+    def _read(self, kind: type[T], reply: Reply) -> T:
         try:
             return msgspec.json.decode(reply.body, type=kind)
         except msgspec.MsgspecError as error:

@@ -36,15 +36,18 @@ HEADER_BYTES: Final = 4
 
 OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | Progressed
 OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile
-Request: TypeAlias = Submit | OfJob | OfAdmin | BarNode | UnbarNode
+OfNode: TypeAlias = BarNode | UnbarNode
+Request: TypeAlias = Submit | OfJob | OfAdmin | OfNode
 
 
 class Ask(Record, frozen=True, tag="ask"):
-    """A follower passes a request on; a privileged one says by whom, for the audit log."""
+    """A follower passes a request on; a privileged one says by whom, for the audit log, and may say the tag of what it
+    is a change of."""
 
     number: int
     request: Request | OfAccess
     by: Principal | None = None
+    match: str = ""
 
 
 class Answer(Record, frozen=True, tag="answer"):

@@ -37,7 +37,8 @@ class TaskCounts(View, frozen=True):
 
 class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
-    `waits` for those jobs; `late` says so if it is, or may be, past its due time."""
+    `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
+    and how many there are."""
 
     id: int
     name: str
@@ -58,6 +59,7 @@ class JobView(View, frozen=True):
     held: bool = False
     waits: list[int] = []
     late: str = ""
+    places_total: int = 0
 
 
 class JobPage(View, frozen=True):
@@ -72,6 +74,33 @@ class Submitted(View, frozen=True):
     """The answer to a submit: the job, and the entry to read at least."""
 
     job: int
+    seq: int
+
+
+class Problem(View, frozen=True):
+    """RFC 9457: an error as a document, with a stable code and one fix."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    fix: str = ""
+    needed: int = 0
+    available: int = 0
+
+
+class BulkPart(View, frozen=True):
+    """What became of one job of many: its number, or the problem with it."""
+
+    job: int = 0
+    problem: Problem | None = None
+
+
+class BulkAnswer(View, frozen=True):
+    """What became of many jobs, in their order, and the entry to read at least."""
+
+    jobs: list[BulkPart]
     seq: int
 
 
@@ -141,10 +170,11 @@ class StoryLine(View, frozen=True):
 
 
 class Story(View, frozen=True):
-    """A job's life, oldest first."""
+    """A job's life, oldest first; `next_after` continues it, if there is more."""
 
     job: int
     lines: list[StoryLine]
+    next_after: int | None = None
 
 
 class Changed(View, frozen=True):
@@ -390,16 +420,3 @@ class Health(View, frozen=True):
     seq: int
     lag_ms: int = 0
     version: str = ""
-
-
-class Problem(View, frozen=True):
-    """RFC 9457: an error as a document, with a stable code and one fix."""
-
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
-    fix: str = ""
-    needed: int = 0
-    available: int = 0

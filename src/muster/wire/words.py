@@ -185,8 +185,12 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.UNKNOWN_USER: Words("there is no user {detail!r}", "check the name, or have an admin add it"),
     Code.TOKEN_EXPIRED: Words("the token {detail} ended at {limit}", "make a new one with `muster token make`"),
     Code.UNKNOWN_TOKEN: Words("there is no token {detail!r}", "check its number; it may have been dropped"),
+    Code.RATE_LIMITED: Words(
+        "token {detail} sends more than {available} requests in a second",
+        "wait {needed} ms, or send many jobs in one request",
+    ),
     Code.CHANGED_MEANWHILE: Words(
-        "{subject} is not at version {needed} any more: somebody else changed it", "read it again, and set it again"
+        "{subject} is not what it was when it was read: somebody else changed it", "read it again, and set it again"
     ),
     Code.ENGINE_FAILED: Words("the engine failed: {detail}", "see the server's log"),
     Code.INVARIANT: Words("a law of Muster was broken: {subject}: {detail}", "report it with the recorded bundle"),

@@ -14,6 +14,7 @@ from muster.api.app import make_app
 from muster.control.batches import Item, make_batch
 from muster.control.follower import Follower
 from muster.control.registrar import Registrar
+from muster.control.tags import find_mismatch
 from muster.kernel.kernel import Kernel
 from muster.model.access import HOME_OWNER, Grant, MakeToken, OfAccess, Principal, Role, SetUser, Token, User
 from muster.model.errors import MusterError
@@ -91,9 +92,12 @@ class InlineFollower(Follower):
     def is_led(self) -> bool:
         return self.led
 
-    async def ask(self, request: Request | OfAccess, by: Principal | None = None) -> Answer:
+    async def ask(self, request: Request | OfAccess, by: Principal | None = None, match: str = "") -> Answer:
         if not self.led:
             raise MusterError(Reason(Code.NO_LEADER))
+        mismatch = None if isinstance(request, OfAccess) else find_mismatch(self.kernel.world, request, match)
+        if mismatch is not None:
+            return Answer(0, self.world.seq, Refused(mismatch))
         return self.register(request) if isinstance(request, OfAccess) else self.happen(request, by=by)[0]
 
     def register(self, request: OfAccess) -> Answer:

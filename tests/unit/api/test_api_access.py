@@ -36,8 +36,12 @@ def _bar(method: str) -> Example:
 
 EXAMPLES = {
     "GET /v1/health": Example("/v1/health"),
+    "GET /v1/ready": Example("/v1/ready"),
     "GET /v1/me": Example("/v1/me", elsewhere=200),
     "POST /v1/jobs": Example("/v1/jobs", {"command": ["true"], "tenant": "TENANT"}, 422),
+    "POST /v1/jobs/bulk": Example(
+        "/v1/jobs/bulk", {"jobs": [{"spec": {"command": ["true"], "tenant": "TENANT"}}]}, 200
+    ),
     "GET /v1/jobs": Example("/v1/jobs", elsewhere=200),
     **{
         key: Example(
@@ -51,15 +55,19 @@ EXAMPLES = {
     "PUT /v1/nodes/{name:path}/bars/{kind}": _bar("PUT"),
     "DELETE /v1/nodes/{name:path}/bars/{kind}": _bar("DELETE"),
     "GET /v1/flavors": Example("/v1/flavors", elsewhere=200),
+    "GET /v1/flavors/{name:path}": Example("/v1/flavors/gpu", elsewhere=200),
     "PUT /v1/flavors/{name:path}": Example("/v1/flavors/h100", {"price_micros": 7}),
     "GET /v1/tenants": Example("/v1/tenants", elsewhere=200),
+    "GET /v1/tenants/{name:path}": Example("/v1/tenants/TENANT"),
     "PUT /v1/tenants/{name:path}": Example("/v1/tenants/TENANT-new", {"parent": "TENANT"}),
     "DELETE /v1/tenants/{name:path}": Example("/v1/tenants/TENANT-team"),
     "GET /v1/avail": Example("/v1/avail?tenant=TENANT"),
     "GET /v1/goodput": Example("/v1/goodput?tenant=TENANT"),
     "GET /v1/tiers": Example("/v1/tiers", elsewhere=200),
+    "GET /v1/tiers/{name:path}": Example("/v1/tiers/standard", elsewhere=200),
     "PUT /v1/tiers/{name:path}": Example("/v1/tiers/gold", {"rank": 1, "longest_wait_ms": 1}),
     "GET /v1/profiles": Example("/v1/profiles", elsewhere=200),
+    "GET /v1/profiles/{name:path}": Example("/v1/profiles/mine", elsewhere=200),
     "PUT /v1/profiles/{name:path}": Example("/v1/profiles/fresh", {"weights": {}}),
     "POST /v1/profiles/{name:path}/use": Example("/v1/profiles/mine/use"),
     "GET /v1/users": Example("/v1/users", elsewhere=200),
@@ -95,13 +103,16 @@ def _send(scene: Scene, key: str, tenant: str, header: str) -> Reply:
         number = token.partition("mst_")[2][:16]
         return text.replace("TENANT-token", number).replace("TENANT", tenant).replace("JOB", str(JOBS[tenant]))
 
+    def fill_all(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: fill_all(part) for name, part in value.items()}
+        if isinstance(value, list):
+            return [fill_all(part) for part in value]
+        return fill(value) if isinstance(value, str) else value
+
     method, example = key.split()[0], EXAMPLES[key]
-    body = example.body
-    if isinstance(body, dict):
-        body = {name: fill(value) if isinstance(value, str) else value for name, value in body.items()}
-        if "roles" in body:
-            body["roles"] = [{**grant, "tenant": fill(grant["tenant"])} for grant in body["roles"]]
-    return scene.call(method, fill(example.target), b"" if body is None else body, authorization=header)
+    body = b"" if example.body is None else fill_all(example.body)
+    return scene.call(method, fill(example.target), body, authorization=header)
 
 
 def _expected(key: str, role: str, tenant: str) -> int:
@@ -222,6 +233,16 @@ def test_nobody_runs_after_a_job_that_they_may_not_see(scene: Scene) -> None:
     reply = scene.call("POST", "/v1/jobs", body, authorization=header)
     assert (reply.status, reply.json["code"]) == (422, "M143")
     assert scene.call("POST", "/v1/jobs", {**body, "after": [{"job": 1}]}, authorization=header).status == 201
+
+
+def test_of_many_jobs_those_of_others_are_refused_one_by_one(scene: Scene) -> None:
+    header = scene.admit("ann", Grant(Role.USER, OWN))
+    jobs = [{"spec": {"command": ["true"], "tenant": tenant}, "key": "k"} for tenant in (OTHER, OWN, OWN, "nowhere")]
+    jobs += [{"spec": {"command": [], "tenant": OWN}}]
+    reply = scene.call("POST", "/v1/jobs/bulk", {"jobs": jobs}, authorization=header)
+    told = [part.get("job") or part["problem"]["code"] for part in reply.json["jobs"]]
+    assert told == ["M112", 3, 3, "M112", "M101"]
+    assert [job.spec.tenant for job in scene.follower.world.jobs.values()] == [OWN, OTHER, OWN]
 
 
 def test_a_job_is_signed_by_who_submitted_it(scene: Scene) -> None:

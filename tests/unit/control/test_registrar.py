@@ -9,11 +9,13 @@ from control_kit import Stage, eventually, followed, led
 
 from muster.access.audit import verify
 from muster.control.leader import STORE_FAILED
+from muster.control.tags import ABSENT
 from muster.model.access import HOME_OWNER, DropUser, Grant, Role, SetUser, User
 from muster.model.event import SetTenant, Submit
 from muster.model.reason import DONE, Code, Refused
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
+from muster.wire.link import Ask, frame
 from muster.wire.records import decode_line
 
 ANN = SetUser("ann", User((Grant(Role.USER, "lab"),)), HOME_OWNER)
@@ -95,5 +97,26 @@ def test_a_store_that_refuses_ends_the_leader_before_anybody_is_told(tmp_path: P
             assert await stage.exit_code() == STORE_FAILED
             assert not caller.answers
             assert not stage.store.read_records(0)
+
+    asyncio.run(scenes())
+
+
+def test_of_two_changes_of_one_thing_the_second_is_refused_however_close_they_come(tmp_path: Path) -> None:
+    async def scenes() -> None:
+        stage = Stage(tmp_path)
+        async with led(stage) as caller:
+            stage.store.shut()
+            caller.send(
+                b"".join(
+                    frame(Ask(number, SetTenant("lab", Tenant(weight=number)), HOME_OWNER, ABSENT)) for number in (1, 2)
+                )
+            )
+            stage.store.gate.set()
+            answers = {answer.number: answer.reply for answer in await caller.answered(2)}
+            assert answers[1] == DONE
+            assert isinstance(answers[2], Refused)
+            assert answers[2].reason.code is Code.CHANGED_MEANWHILE
+            assert stage.world.tenants["lab"].weight == 1
+            assert len(stage.store.read_audit(0)) == 1
 
     asyncio.run(scenes())
