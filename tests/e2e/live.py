@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from muster.engines.local.processes import find_family, signal_process
 from muster.sdk import Client
 from muster.sdk.home import Home
 from muster.sdk.processes import find_server_process
@@ -72,7 +73,10 @@ class LiveHome:
         """End whatever belongs to this home: server, supervisor, and the sessions of its tasks."""
         self.muster("down", code=None)
         while living := list(self._processes()):
-            for pid, _ in living:
+            for pid, words in living:
+                if "muster.engines.local.keeping" in words:  # the parent of tasks
+                    for process in find_family({pid})[pid]:
+                        signal_process(process, signal.SIGKILL)
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(os.getsid(pid), signal.SIGKILL)
             time.sleep(0.02)

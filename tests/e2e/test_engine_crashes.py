@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
-import selectors
 import signal
 import socket
 import struct
@@ -19,11 +17,11 @@ import msgspec
 import pytest
 
 from muster.engines.local.engine import LocalEngine, shut_down
-from muster.engines.local.frames import FRAME_BYTES_MAX
-from muster.engines.local.launch import Launch
-from muster.engines.local.layout import Key, find_key, log_path
-from muster.engines.local.processes import find_members, find_process, read_boot_id, signal_member
-from muster.engines.local.rundir import RunDirectory
+from muster.engines.local.frames import FRAME_BYTES_MAX, Kept
+from muster.engines.local.launch import KEPT
+from muster.engines.local.layout import KEEPERS, STARTS, Key, keeper_name, log_path
+from muster.engines.local.processes import find_family, find_process, read_boot_id, signal_process
+from muster.engines.local.starts import Recorded, find_start, list_starts, record_start
 from muster.engines.local.supervisor import Supervisor
 from muster.model.event import NodeSeen
 from muster.model.instruction import Start, Stop
@@ -100,19 +98,26 @@ class Scene:
         finally:
             os.close(handle)
 
-    def place(self, key: Key) -> RunDirectory:
-        """The directory of a run."""
-        return RunDirectory(self.root / "runs" / key.name)
+    def find_keepers(self) -> list[int]:
+        """The keepers of this root, by the command lines of processes."""
+        return [
+            int(entry.name)
+            for entry in Path("/proc").iterdir()
+            if entry.name.isdigit() and {b"muster.engines.local.keeping", str(self.root).encode()} <= _words(entry)
+        ]
 
-    def record(self, key: Key, script: str, boot: str | None = None) -> RunDirectory:
-        """A run as a supervisor records it before it starts it."""
-        (self.root / "runs").mkdir(parents=True, exist_ok=True)
-        command = ("/bin/sh", "-c", script)
-        env = {"PATH": os.environ["PATH"], "MUSTER_JOB": str(key.job), "MUSTER_TASK": str(key.task)}
-        env["MUSTER_EPOCH"] = str(key.epoch)
-        place = self.place(key)
-        place.record(Launch(*key, command, env, str(self.scratch), boot or read_boot_id()))
-        return place
+    def book_of(self, key: Key) -> str:
+        """The last line that a keeper wrote of a run; nothing if there is none."""
+        books = [self.root / f"{keeper_name(number)}.book" for number in range(KEEPERS)]
+        lines = [line for book in books if book.exists() for line in book.read_text().splitlines()]
+        return next((line for line in reversed(lines) if f" {key.name}" in line), "")
+
+    def record(self, key: Key, script: str, boot: str | None = None) -> None:
+        """A start as a supervisor records it before it hands it out."""
+        (self.root / STARTS).mkdir(parents=True, exist_ok=True)
+        spec = Spec(command=("/bin/sh", "-c", script), workdir=str(self.scratch))
+        start = Start(key.job, key.epoch, spec, key.task, ["here"], [1], [0])
+        record_start(self.root, key.name, Recorded("here", boot or read_boot_id(), start))
 
     def clear(self) -> None:
         """End everything: politely through the engine, and whatever is left by its session."""
@@ -128,23 +133,27 @@ class Scene:
                 process.wait()
 
     def _stop_all(self) -> None:
-        runs = self.root / "runs"
-        keys = [key for path in (runs.iterdir() if runs.exists() else ()) if (key := find_key(path.name))]
-        bench = self.bench() if keys else None
-        for key in keys if bench else ():
-            assert bench is not None
-            bench.engine.carry_out([Stop(key.job, key.epoch, key.task, 1, 0)])
-        for key in keys if bench else ():
-            assert bench is not None
+        names = list(list_starts(self.root)) if (self.root / STARTS).exists() else []
+        starts = [found for name in names if (found := find_start(self.root, name)) is not None]
+        keys = [key for found in starts for key in found.tasks_here()]
+        if not keys:
+            return
+        bench = self.bench()
+        bench.engine.carry_out([Stop(key.job, key.epoch, key.task, 1, 0) for key in keys])
+        for key in keys:
             bench.wait_exited(*key)
 
     def _kill_leftovers(self) -> None:
-        for path in (self.root / "runs").glob("*.*.*"):
-            place = RunDirectory(path)
-            shim = place.find_shim()
-            if shim is not None and place.is_locked():
-                for process in (*find_members({shim.pid})[shim.pid], shim):
-                    signal_member(process.pid, shim.pid, signal.SIGKILL)
+        for keeper in self.find_keepers():
+            for process in find_family({keeper})[keeper]:
+                signal_process(process, signal.SIGKILL)
+
+
+def _words(process: Path) -> set[bytes]:
+    try:
+        return set((process / "cmdline").read_bytes().split(b"\0"))
+    except OSError:
+        return set()
 
 
 @pytest.fixture
@@ -180,7 +189,8 @@ def check_each_ran_once(bench: Bench, tasks: int, epoch: int = 1) -> None:
 def test_killed_at_a_failpoint(scene: Scene, point: str, turn: int) -> None:
     supervisor = scene.supervise(MUSTER_FAILPOINT=f"{point}:{turn}")
     bench = scene.bench()
-    bench.start(bench.shell(COUNTED, array=6))
+    spec = bench.shell(COUNTED, array=6)
+    bench.engine.carry_out([Start(1, 1, spec, task, ["here"], [1], [0]) for task in range(6)])
     check_each_ran_once(bench, 6)
     assert supervisor.wait() == -signal.SIGKILL
 
@@ -221,75 +231,59 @@ def test_an_end_while_nobody_watches_is_not_lost(scene: Scene) -> None:
     bench.engine.close()
     assert scene.kill_supervisor()
     (scene.scratch / "go").touch()
-    wait_until(lambda: scene.place(Key(1, 1, 0)).find_end() is not None, "the shim's own record")
+    wait_until(lambda: scene.book_of(Key(1, 1, 0)).startswith("- 1.0.1 6 "), "the keeper's own record")
     bench.reopen()
     assert bench.wait_exited().code == 6
 
 
 def test_a_stop_goes_on_after_a_crash(scene: Scene) -> None:
     bench = scene.bench()
-    bench.start(bench.shell("trap '' TERM; echo up > up; while :; do sleep 0.01; done"))
+    bench.start(bench.shell("trap 'echo told > told' TERM; echo up > up; while :; do sleep 0.01; done"))
     bench.wait_for_line("up")
     bench.stop(grace_ms=300)
-    wait_until(lambda: scene.place(Key(1, 1, 0)).find_stop() is not None, "the stop's record")
+    bench.wait_for_line("told")
     scene.kill_supervisor()
     assert bench.wait_exited().code == 137
 
 
-def test_a_killed_shim_takes_its_task_along(scene: Scene) -> None:
+def test_a_killed_keeper_takes_its_tasks_along_and_the_next_one_says_so(scene: Scene) -> None:
     bench = scene.bench()
     bench.start(bench.shell("echo $$ > pid; kill -KILL $PPID; exec sleep 600"))
     ended = bench.wait_exited()
-    assert (ended.code, ended.note) == (137, "its shim was killed")
+    assert (ended.code, ended.note) == (137, "its keeper was killed")
     (pid,) = bench.lines("pid")
     wait_until(lambda: not is_alive(int(pid)), "the task's end")
+    bench.start(bench.shell("exit 5"), job=2)
+    assert bench.wait_exited(job=2).code == 5, "there is a keeper again"
 
 
-def test_a_shim_killed_while_nobody_watches(scene: Scene) -> None:
+def test_a_keeper_killed_while_nobody_watches(scene: Scene) -> None:
     bench = scene.bench()
     bench.start(bench.shell("echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done; kill -KILL $PPID; exec sleep 600"))
     bench.wait_for_line("pid")
     bench.engine.close()
     assert scene.kill_supervisor()
+    before = len(scene.find_keepers())
     (scene.scratch / "go").touch()
-    wait_until(lambda: not scene.place(Key(1, 1, 0)).is_locked(), "the shim's end")
+    wait_until(lambda: len(scene.find_keepers()) < before, "the keeper's end")
     bench.reopen()
     assert bench.wait_exited().code == 137
     (pid,) = bench.lines("pid")
     wait_until(lambda: not is_alive(int(pid)), "the task's end")
 
 
-def test_a_pid_with_a_free_lock_is_nobody_of_ours(scene: Scene) -> None:
-    stranger = scene.spawn(["sleep", "600"])
-    place = scene.record(Key(1, 1, 0), "echo run >> trace")
-    (place.path / "stat").write_bytes(Path(f"/proc/{stranger.pid}/stat").read_bytes())
+def test_whoever_has_the_number_of_a_lost_task_is_not_touched(scene: Scene) -> None:
+    """A process is known by the marks in its environment, never by its number: that may be anybody's."""
+    stranger = scene.spawn(["sleep", "600"], env={"MUSTER_JOB": "1", "MUSTER_TASK": "7", "MUSTER_EPOCH": "1"})
+    scene.record(Key(1, 1, 0), "echo run >> trace")
+    (scene.root / f"{keeper_name(0)}.book").write_text(f"{read_boot_id()}\n+ 1.0.1\n")
     bench = scene.bench()
     ended = bench.wait_exited()
-    assert (ended.code, ended.note) == (137, "its shim was killed")
+    assert (ended.code, ended.note) == (137, "its keeper was killed")
     bench.stop(grace_ms=0)
     bench.recorder.wait_for(lambda events: len(find_exits(events, 1, 1, 0)) > 1, "the answer to Stop")
     assert stranger.poll() is None
     assert bench.lines("trace") == []
-
-
-def test_a_held_lock_with_another_start_time_is_not_adopted(scene: Scene) -> None:
-    stranger = scene.spawn(["sleep", "600"])
-    place = scene.record(Key(1, 1, 0), "echo run >> trace")
-    head, _, tail = Path(f"/proc/{stranger.pid}/stat").read_bytes().rpartition(b")")
-    fields = tail.split()
-    fields[19] = b"1"
-    (place.path / "stat").write_bytes(head + b") " + b" ".join(fields) + b"\n")
-    lock = place.find_lock()
-    assert lock is not None
-    bench = scene.bench()
-    assert [held.job for held in bench.wait_seen().held] == [1]
-    bench.stop(grace_ms=0)
-    bench.start(bench.shell("exit 0"), job=2)
-    bench.wait_exited(job=2)
-    assert not find_exits(bench.recorder.events, 1, 1, 0), "who holds the lock may live: nothing is known of its end"
-    os.close(lock)
-    assert bench.wait_exited().code == 137
-    assert stranger.poll() is None
 
 
 def test_what_was_recorded_and_never_started_is_started(scene: Scene) -> None:
@@ -301,22 +295,23 @@ def test_what_was_recorded_and_never_started_is_started(scene: Scene) -> None:
 
 def test_another_boot_means_lost(scene: Scene) -> None:
     scene.record(Key(1, 1, 0), "echo run >> trace", boot="an earlier life")
-    ended = scene.bench().wait_exited()
-    assert (ended.code, ended.note) == (137, "machine restarted")
+    scene.record(Key(2, 1, 0), "echo run >> trace", boot="an earlier life")
+    (scene.root / f"{keeper_name(1)}.book").write_text("an earlier life\n+ 2.0.1\n")
+    for job in (1, 2):
+        ended = scene.bench().wait_exited(job=job)
+        assert (ended.code, ended.note) == (137, "machine restarted")
     assert scene.bench().lines("trace") == []
 
 
 def test_scraps_of_a_crash_are_cleared(scene: Scene) -> None:
-    runs = scene.root / "runs"
-    for name in ("1.0.1", ".gone.2.0.1"):
-        (runs / name).mkdir(parents=True)
-    (runs / ".gone.2.0.1" / "launch").write_bytes(b"half")
-    (runs / "3.0.1").mkdir()
-    (runs / "3.0.1" / "launch").write_bytes(b"\xff not a launch")
+    starts = scene.root / STARTS
+    starts.mkdir(parents=True)
+    (starts / "1.0.new").write_bytes(b"half")
+    (starts / "3.0.1").write_bytes(b"\xff not a start")
+    (scene.root / f"{keeper_name(0)}.book").write_bytes(read_boot_id().encode() + b"\n+ nonsense\n- 1\n\xff\n+ 9.0.1")
     assert scene.bench().wait_seen().held == ()
-    assert [path.name for path in runs.iterdir()] == ["3.0.1"], "what cannot be read is left as evidence"
-    (runs / "3.0.1" / "launch").unlink()
-    (runs / "3.0.1").rmdir()
+    assert [path.name for path in starts.iterdir()] == ["3.0.1"], "what cannot be read is left as evidence"
+    (starts / "3.0.1").unlink()
 
 
 TREE = """
@@ -422,9 +417,9 @@ def test_a_task_sees_nothing_of_the_server(scene: Scene) -> None:
     bench.start(bench.shell("env > env; ls /proc/$$/fd > fds; trap > traps; echo out; echo err >&2"))
     assert bench.wait_exited().code == 0
     names = {line.partition("=")[0] for line in bench.lines("env")}
-    allowed = {"PATH", "HOME", "LANG", "TZ", "USER", "PWD", "OLDPWD", "SHLVL", "_", "CUDA_VISIBLE_DEVICES"}
-    assert names <= allowed | {f"MUSTER_{name}" for name in ("JOB", "TASK", "EPOCH", "TASKS")}
-    assert set(bench.lines("fds")) <= {"0", "1", "2", "10"}, "10 is the shell's own"
+    allowed = {*KEPT, "PWD", "OLDPWD", "SHLVL", "_", "CUDA_VISIBLE_DEVICES"}
+    assert names <= allowed | {f"MUSTER_{name}" for name in ("JOB", "TASK", "EPOCH", "TASKS", "PROGRESS")}
+    assert set(bench.lines("fds")) <= {"0", "1", "2", "3", "10"}, "3 is of ls, 10 of the shell"
     assert bench.lines("traps") == []
     assert log_path(scene.root, 1, 0, 1).read_text() == "out\nerr\n"
 
@@ -498,23 +493,35 @@ def test_a_word_too_long_for_the_system_is_an_end(scene: Scene) -> None:
 
 
 def test_a_run_that_cannot_be_recorded_is_an_end(tmp_path: Path) -> None:
-    with selectors.DefaultSelector() as selector:
-        supervisor = Supervisor(tmp_path, selector, {})
-        supervisor.adopt_all()
-        (tmp_path / "runs" / "1.0.1").write_text("in the way")
-        supervisor.carry_out(Start(1, 1, Spec(command=("true",)), 0, ["here"], [1], [0]), "here")
-        (event,) = supervisor.take_events()
+    supervisor = Supervisor(tmp_path)
+    supervisor.adopt_all()
+    for number in range(KEEPERS):
+        supervisor.meet(number, Kept([]))
+    (tmp_path / STARTS / "1.0.1").mkdir()
+    supervisor.carry_out(Start(1, 1, Spec(command=("true",)), 0, ["here"], [1], [0]), "here")
+    (event,) = supervisor.take_events()
     assert msgspec.structs.asdict(event)["code"] == 126
 
 
-def test_the_lock_is_for_the_shim_alone(scene: Scene) -> None:
-    """A daemon that a task leaves in a session of its own escapes, and must not look like a living shim."""
+DAEMON = "setsid sh -c 'echo $$ > pid; exec sleep 600' & while [ ! -s pid ]; do sleep 0.01; done;"
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_daemon_in_a_session_of_its_own_does_not_outlive_its_task(scene: Scene, is_stopped: bool) -> None:
     bench = scene.bench()
-    daemon = "setsid sh -c 'echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done; echo over > over' &"
-    bench.start(bench.shell(f"{daemon} while [ ! -s pid ]; do sleep 0.01; done"))
-    assert bench.wait_exited().code == 0
-    handle = os.open(scene.place(Key(1, 1, 0)).path / "lock", os.O_RDWR)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.close(handle)
-    (scene.scratch / "go").touch()
-    bench.wait_for_line("over")
+    bench.start(bench.shell(DAEMON + ("echo up > up; wait" if is_stopped else "exit 0")))
+    if is_stopped:
+        bench.wait_for_line("up")
+        bench.stop()
+    assert bench.wait_exited().code == (143 if is_stopped else 0)
+    (pid,) = bench.lines("pid")
+    wait_until(lambda: not is_alive(int(pid)), "the daemon's end")
+
+
+def test_what_a_task_used_is_told(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(Spec(command=(sys.executable, "-c", "x = bytearray(64 << 20); sum(range(3_000_000))")))
+    ended = bench.wait_exited()
+    assert ended.code == 0
+    assert ended.cpu_ms > 0
+    assert ended.rss_bytes > 64 << 20

@@ -187,7 +187,10 @@ class Started(Record, frozen=True, tag="started"):
 
 
 class Exited(Record, frozen=True, tag="exited"):
-    """Tasks of a run have ended, all with the same code. `note` is the engine's own word (e.g. `command not found`)."""
+    """Tasks of a run have ended, all with the same code. `note` is the engine's own word (e.g. `command not found`).
+
+    What they used, if the engine knows: CPU time of all of them together, and the most memory that one of them had.
+    """
 
     job: int
     epoch: int
@@ -196,6 +199,8 @@ class Exited(Record, frozen=True, tag="exited"):
     count: int = 1
     note: str = ""
     cause: str = ""
+    cpu_ms: int = 0
+    rss_bytes: int = 0
 
 
 class Progressed(Record, frozen=True, tag="progressed"):

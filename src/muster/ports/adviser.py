@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from muster.model.event import Advise
 from muster.model.fact import Fact
-from muster.world.world import World
+
+if TYPE_CHECKING:  # a process that runs tasks imports ports too, and must stay small
+    from muster.world.world import World
 
 
 class Adviser(Protocol):

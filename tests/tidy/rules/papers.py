@@ -17,10 +17,10 @@ GLOSSARY_PAGE: Final = "docs/glossary.md"
 _WORDS: Final = """
 adoption advice array ask attempt bar batch block body booking calendar cancel cause claim class cluster code
 cordon cycle device dispatch domain draft drain due engine entry epoch event evict expire fact failpoint family
-fence flavor fleet fold follower fork gang goodput grace group instruction job journal kernel leader lease
+fence flavor fleet fold follower fork gang goodput grace group instruction job journal keeper kernel leader lease
 ledger lender limit migrate move node opening option overlay phase placement plan pool port preempt profile
 quarantine quota rack rank reason reclaim recorder region replay requeue reservation restore room run shadow
-shim slot snapshot spec store story supervisor task tenant tier tombstone upcaster wake_at workflow world
+slot snapshot spec store story supervisor task tenant tier upcaster wake_at workflow world
 """
 GLOSSARY_WORDS: Final = tuple(_WORDS.split())
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from muster.engines.local.book import LINES_SPARE, Book
 from muster.engines.local.capacity import discover_capacity, discover_machine
 from muster.engines.local.frames import FRAME_BYTES_MAX, Ack, Asked, Hello, Order, asked_inbox, encode_frame, told_inbox
 from muster.engines.local.launch import plan_launches, show_devices
 from muster.engines.local.layout import Key, find_key, log_path
-from muster.engines.local.processes import find_process, find_stat, signal_member
-from muster.engines.local.ranges import CAUSE, End, merge_events, merge_held
-from muster.engines.local.rundir import RunDirectory
+from muster.engines.local.processes import find_family, find_process, find_stat, signal_process
+from muster.engines.local.ranges import CAUSE, End, merge_exited, merge_held
 from muster.model.errors import EngineError
-from muster.model.event import Exited, Held, Started
+from muster.model.event import Exited, Held
 from muster.model.instruction import Forget, Start, Stop
 from muster.model.spec import Spec
 from muster.units import Resources
 
+ROOT = Path("/r")
 OWN = {"PATH": "/bin", "HOME": "/users/me", "LD_PRELOAD": "evil.so", "TOKEN": "secret", "MUSTER_FAILPOINT": "x"}
 
 
@@ -28,7 +32,7 @@ def start(spec: Spec, nodes: list[str], counts: list[int], devices: list[int], f
 
 def test_a_task_gets_only_its_own_environment() -> None:
     spec = Spec(command=("train",), env={"PATH": "/srv/bin", "LR": "3", "MUSTER_JOB": "forged"})
-    (launch,) = plan_launches(start(spec, ["a"], [1], [0]), "a", OWN, "boot")
+    (launch,) = plan_launches(start(spec, ["a"], [1], [0]), "a", OWN, ROOT, range(20))
     assert launch.env == {
         "PATH": "/srv/bin",
         "HOME": "/users/me",
@@ -37,6 +41,7 @@ def test_a_task_gets_only_its_own_environment() -> None:
         "MUSTER_TASK": "0",
         "MUSTER_EPOCH": "2",
         "MUSTER_TASKS": "1",
+        "MUSTER_PROGRESS": "/r/progress/7.0.2",
         "CUDA_VISIBLE_DEVICES": "",
     }
 
@@ -45,20 +50,22 @@ def test_only_the_tasks_of_this_node_are_launched() -> None:
     # first = 10:   node a takes 10, 11    node b takes 12, 13, 14
     spec = Spec(command=("train",), array=20)
     order = start(spec, ["a", "b"], [2, 3], [0, 0], first=10)
-    assert [launch.task for launch in plan_launches(order, "b", {}, "boot")] == [12, 13, 14]
+    assert [launch.key.task for launch in plan_launches(order, "b", {}, ROOT, range(20))] == [12, 13, 14]
 
 
 def test_ranks_of_a_gang_over_two_nodes() -> None:
     spec = Spec(command=("train",), gang=3, ask=Resources(gpus=2))
     order = start(spec, ["a", "b"], [1, 2], [0b11, 0b111100])
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "CUDA_VISIBLE_DEVICES", "MASTER_PORT")
-    rows = [[launch.env[name] for name in names] for launch in plan_launches(order, "b", {}, "boot")]
+    rows = [[launch.env[name] for name in names] for launch in plan_launches(order, "b", {}, ROOT, range(20))]
     assert rows == [["1", "3", "0", "2", "1", "2,3", "20007"], ["2", "3", "1", "2", "1", "4,5", "20007"]]
 
 
 def test_a_relative_workdir_lies_in_the_home_directory() -> None:
     for workdir, wanted in (("", "/users/me"), ("work", "/users/me/work"), ("/data", "/data")):
-        (launch,) = plan_launches(start(Spec(command=("x",), workdir=workdir), ["a"], [1], [0]), "a", OWN, "boot")
+        (launch,) = plan_launches(
+            start(Spec(command=("x",), workdir=workdir), ["a"], [1], [0]), "a", OWN, ROOT, range(20)
+        )
         assert launch.workdir == wanted
 
 
@@ -74,13 +81,13 @@ def test_neighbours_become_ranges() -> None:
 
 def test_ends_are_merged_only_when_they_say_the_same() -> None:
     ends = [
-        (Key(1, 1, task), End(code, note)) for task, code, note in ((0, 0, ""), (1, 0, ""), (2, 1, ""), (3, 1, "x"))
+        (Key(1, 1, task), End(code, note, 10 + task, 100 - task))
+        for task, code, note in ((0, 0, ""), (1, 0, ""), (2, 1, ""), (3, 1, "x"))
     ]
-    assert merge_events([Key(1, 1, 0)], ends) == [
-        Started(1, 1, 0, 1, CAUSE),
-        Exited(1, 1, 0, 0, 2, "", CAUSE),
-        Exited(1, 1, 1, 2, 1, "", CAUSE),
-        Exited(1, 1, 1, 3, 1, "x", CAUSE),
+    assert merge_exited(ends) == [
+        Exited(1, 1, 0, 0, 2, "", CAUSE, 21, 100),
+        Exited(1, 1, 1, 2, 1, "", CAUSE, 12, 98),
+        Exited(1, 1, 1, 3, 1, "x", CAUSE, 13, 97),
     ]
 
 
@@ -115,30 +122,54 @@ def test_a_stat_line_with_a_hostile_name() -> None:
     assert (process.pid, process.state, process.session, process.started) == (42, b"S", 6, 22)
 
 
-def test_nobody_is_signalled_whose_session_is_another() -> None:
-    own = find_process(1)
-    assert own is not None
-    assert not signal_member(1, session=own.session + 1, number=0)
+def test_nobody_is_signalled_who_has_another_s_number() -> None:
+    other = find_process(1)
+    assert other is not None
+    assert not signal_process(other._replace(started=other.started + 1), number=0)
 
 
-def test_half_an_end_is_none(tmp_path: Path) -> None:
-    place = RunDirectory(tmp_path)
-    assert place.find_end() is None
-    (tmp_path / "exit").write_text("13")
-    assert place.find_end() is None
-    (tmp_path / "exit").write_text("137\n")
-    assert place.find_end() == End(137)
-    place.write_end(End(126, "two\nlines"))
-    assert place.find_end() == End(126, "two lines")
+def test_a_family_is_a_session_and_its_descendants() -> None:
+    script = ["sh", "-c", "setsid sleep 600 & sleep 600 & wait"]
+    with subprocess.Popen(script, start_new_session=True, stdin=subprocess.DEVNULL) as leader:
+        give_up_at = time.monotonic() + 60
+        is_whole = False
+        while not is_whole and time.monotonic() < give_up_at:
+            family = find_family({leader.pid})[leader.pid]
+            is_whole = sorted(process.session == leader.pid for process in family) == [False, True]
+        killed = [signal_process(process, signal.SIGKILL) for process in family]
+        leader.kill()
+    assert is_whole
+    assert killed == [True, True]
 
 
-@pytest.mark.parametrize("scribble", [b"", b"\n", b"x\n", b"99999999999999999999\n", b"\xff\xff\n", b"-1\n", b"1\n2\n"])
-def test_scribbles_in_a_run_directory_count_as_nothing(tmp_path: Path, scribble: bytes) -> None:
-    for name in ("exit", "stat"):
-        (tmp_path / name).write_bytes(scribble)
-    (tmp_path / "stop").write_bytes(b"x" + scribble)
-    place = RunDirectory(tmp_path)
-    assert (place.find_end(), place.find_shim(), place.find_stop()) == (None, None, None)
+def test_a_book_is_taken_over_as_it_was_left(tmp_path: Path) -> None:
+    book = Book(tmp_path / "book", "now")
+    keys = [Key(1, 1, task) for task in range(4)]
+    book.begin(keys)
+    book.end([(keys[1], End(7, "two\nlines", 12, 345)), (keys[2], End(0))])
+    book.forget([keys[2]])
+    again = Book(tmp_path / "book", "later")
+    assert again.boot_before == "now"
+    assert again.runs == {keys[0]: None, keys[1]: End(7, "two lines", 12, 345), keys[3]: None}
+    assert Book(tmp_path / "book", "x").boot_before == "later"
+
+
+@pytest.mark.parametrize(
+    "scribble", [b"", b"x", b"+ 1.0.1", b"- 1.0.1 7", b"- 1.0.1 x 0 0 \n", b"+ a.b.c\n", b"\xff\n\n"]
+)
+def test_what_is_not_whole_in_a_book_counts_as_nothing(tmp_path: Path, scribble: bytes) -> None:
+    (tmp_path / "book").write_bytes(b"now\n" + scribble)
+    assert Book(tmp_path / "book", "now").runs == {}
+
+
+def test_a_book_forgets_most_of_itself_in_time(tmp_path: Path) -> None:
+    book = Book(tmp_path / "book", "now")
+    for number in range(2 * LINES_SPARE):
+        book.begin([Key(number, 1, 0)])
+        book.end([(Key(number, 1, 0), End(0))])
+        book.forget([Key(number, 1, 0)])
+    assert (tmp_path / "book").read_bytes().count(b"\n") <= LINES_SPARE + 1
+    assert Book(tmp_path / "book", "now").runs == {}
 
 
 def fake_system(root: Path, group_limit: str) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import signal
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ def main() -> int:
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # whoever started it may close the terminal
-    if not serve(arguments.root, dict(os.environ), arguments.lock_fd):
+    if not serve(arguments.root, arguments.lock_fd):
         logging.warning("another supervisor has %s", arguments.root)
     return 0
 

@@ -17,6 +17,7 @@ from typing import Final
 
 from muster.engines.local.capacity import discover_capacity
 from muster.engines.local.frames import Ack, Happened, Hello, Inventory, Order, Told
+from muster.engines.local.launch import keys_on
 from muster.engines.local.layout import Key, log_path
 from muster.engines.local.link import Link, find_link, shut_down, start_supervisor
 from muster.engines.local.ranges import merge_held
@@ -166,18 +167,8 @@ class LocalEngine:
             return held
         keys = {Key(part.job, part.epoch, part.first + task) for part in held for task in range(part.count)}
         for start in starts:
-            keys.update(_keys_on(start, self._node))
+            keys.update(keys_on(start, self._node))
         return merge_held(keys)
-
-
-def _keys_on(start: Start, node: str) -> list[Key]:
-    keys = []
-    first = start.first
-    for name, count in zip(start.nodes, start.counts, strict=True):
-        if name == node:
-            keys += [Key(start.job, start.epoch, task) for task in range(first, first + count)]
-        first += count
-    return keys
 
 
 def _drain(wake: int) -> None:

@@ -1,7 +1,7 @@
-"""What the engine and its supervisor say to each other: msgpack records, each behind its length.
+"""What the engine, its supervisor and the keepers say to each other: msgpack records, each behind its length.
 
-Both ends run the same version of this code (the engine starts the supervisor), and a supervisor that outlives an
-upgrade is read by position, so fields may only be appended. Nothing here knows a socket.
+All run the same version of this code (the engine starts the supervisor, which starts the keepers), and one that
+outlives an upgrade is read by position, so fields may only be appended. Nothing here knows a socket.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
+from muster.engines.local.layout import Key
+from muster.engines.local.ranges import End
 from muster.model.errors import EngineError
 from muster.model.event import Exited, Held, Started
-from muster.model.instruction import Instruction
+from muster.model.instruction import Forget, Instruction, Stop
 from muster.model.reason import Code, Reason
 from muster.model.record import Record
 
@@ -60,16 +62,50 @@ class Happened(Record, frozen=True, tag="happened"):
     events: list[TaskEvent]
 
 
+class Meet(Record, frozen=True, tag="meet"):
+    """The supervisor begins: a keeper is to say what it has."""
+
+
+class Keep(Record, frozen=True, tag="keep"):
+    """A keeper is to start tasks of the Start that is recorded as `name`."""
+
+    name: str
+    first: int
+    count: int
+
+
+class Leave(Record, frozen=True, tag="leave"):
+    """A keeper may leave if it has nothing to keep."""
+
+
+class Kept(Record, frozen=True, tag="kept"):
+    """Answer to Meet: every run that a keeper has, whether it was begun, and how it ended."""
+
+    runs: list[tuple[Key, bool, End | None]]
+
+
+class News(Record, frozen=True, tag="news"):
+    """Runs of a keeper started or ended."""
+
+    started: list[Key]
+    ended: list[tuple[Key, End]]
+
+
 Asked: TypeAlias = Hello | Order | Shutdown
 Told: TypeAlias = Inventory | Ack | Happened
+KeeperAsked: TypeAlias = Meet | Keep | Stop | Forget | Leave
+KeeperTold: TypeAlias = Kept | News
+AnyFrame: TypeAlias = Asked | Told | KeeperAsked | KeeperTold
 Frame = TypeVar("Frame")
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _asked_decoder: Final[msgspec.msgpack.Decoder[Asked]] = msgspec.msgpack.Decoder(Asked)
 _told_decoder: Final[msgspec.msgpack.Decoder[Told]] = msgspec.msgpack.Decoder(Told)
+_keeper_asked_decoder: Final[msgspec.msgpack.Decoder[KeeperAsked]] = msgspec.msgpack.Decoder(KeeperAsked)
+_keeper_told_decoder: Final[msgspec.msgpack.Decoder[KeeperTold]] = msgspec.msgpack.Decoder(KeeperTold)
 
 
-def encode_frame(frame: Asked | Told) -> bytes:
+def encode_frame(frame: AnyFrame) -> bytes:
     """The bytes of one frame, its length in front."""
     body = _encoder.encode(frame)
     _check_size(len(body))
@@ -116,6 +152,16 @@ def asked_inbox() -> Inbox[Asked]:
 def told_inbox() -> Inbox[Told]:
     """What an engine reads."""
     return Inbox(_told_decoder.decode)
+
+
+def keeper_asked_inbox() -> Inbox[KeeperAsked]:
+    """What a keeper reads."""
+    return Inbox(_keeper_asked_decoder.decode)
+
+
+def keeper_told_inbox() -> Inbox[KeeperTold]:
+    """What a supervisor reads from a keeper."""
+    return Inbox(_keeper_told_decoder.decode)
 
 
 def _check_size(size: int) -> None:

@@ -6,89 +6,116 @@ winning. So no secret of the server, no LD_* of its own and no failpoint can rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from muster.engines.local.layout import Key
+from muster.engines.local.layout import Key, progress_path
 from muster.model.instruction import Start
-from muster.model.record import Record
 
-KEPT: Final = ("PATH", "HOME", "LANG", "TZ", "USER")
+KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
 _DEFAULTS: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/"}
+ADDRESS: Final = "127.0.0.1"
 PORT_FIRST: Final = 20_000
 PORTS: Final = 10_000
 
 
-class Launch(Record, frozen=True):
-    """One task as it will be executed; recorded before anything runs. `boot` names the machine's life it belongs to."""
+class Launch(NamedTuple):
+    """One task as it will be executed."""
 
-    job: int
-    epoch: int
-    task: int
+    key: Key
     argv: tuple[str, ...]
     env: dict[str, str]
     workdir: str
-    boot: str
-
-    @property
-    def key(self) -> Key:
-        """Which try of which task this is."""
-        return Key(self.job, self.epoch, self.task)
-
-    def marks(self) -> frozenset[bytes]:
-        """The environment entries by which a process of this run is known."""
-        return frozenset(f"{name}={self.env[name]}".encode() for name in ("MUSTER_JOB", "MUSTER_TASK", "MUSTER_EPOCH"))
 
 
-class _Seat(Record, frozen=True):
+class _Seat(NamedTuple):
     """Where a task sits: its node's rank in the Start, and its place among that node's tasks."""
 
     node_rank: int
     local_rank: int
     local_count: int
     devices: int
-    device_ids: tuple[str, ...] = ()
+    device_ids: tuple[str, ...]
 
 
-def plan_launches(start: Start, node: str, own: Mapping[str, str], boot: str) -> Iterator[Launch]:
-    """The tasks of `start` that belong on `node`, in order. `own` is the supervisor's environment."""
+def keys_on(start: Start, node: str) -> list[Key]:
+    """The tasks of `start` that belong on `node`, in order."""
+    keys, first = [], start.first
+    for name, count in zip(start.nodes, start.counts, strict=True):
+        if name == node:
+            keys += [Key(start.job, start.epoch, task) for task in range(first, first + count)]
+        first += count
+    return keys
+
+
+def plan_launches(
+    start: Start, node: str, own: Mapping[str, str], root: Path, within: Container[int]
+) -> Iterator[Launch]:
+    """The same as they will be executed, for tasks `within` a range. `own` is the environment of who starts them."""
+    base = _plan_environment(start, own)
+    workdir = str(Path(base["HOME"] or "/") / start.spec.workdir)
     task = start.first
     for node_rank, name in enumerate(start.nodes):
         count = start.counts[node_rank]
+        ids = start.device_ids[node_rank] if start.device_ids else ()
         for local_rank in range(count if name == node else 0):
-            ids = start.device_ids[node_rank] if start.device_ids else ()
+            key = Key(start.job, start.epoch, task + local_rank)
+            if key.task not in within:
+                continue
             seat = _Seat(node_rank, local_rank, count, start.devices[node_rank], ids)
-            yield _plan_launch(start, task + local_rank, seat, own, boot)
+            yield Launch(key, start.spec.command, base | _plan_own(start, key, seat, root), workdir)
         task += count
 
 
-def _plan_launch(start: Start, task: int, seat: _Seat, own: Mapping[str, str], boot: str) -> Launch:
+def marks_of(key: Key) -> frozenset[bytes]:
+    """The environment entries by which a process of a run is known."""
+    words = {"MUSTER_JOB": key.job, "MUSTER_TASK": key.task, "MUSTER_EPOCH": key.epoch}
+    return frozenset(f"{name}={value}".encode() for name, value in words.items())
+
+
+def _plan_environment(start: Start, own: Mapping[str, str]) -> dict[str, str]:
+    """What is the same for all tasks."""
+    kept = {name: own[name] for name in KEPT if name in own}
+    return {**_DEFAULTS, **kept, **start.spec.env, "MUSTER_JOB": str(start.job), "MUSTER_EPOCH": str(start.epoch)}
+
+
+def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]:
+    """What is a task's own."""
     spec = start.spec
-    env = _DEFAULTS | {name: own[name] for name in KEPT if name in own} | spec.env
     share = (0, 1) if spec.ask.gpu_milli else (seat.local_rank, spec.ask.gpus)
-    workdir = str(Path(env["HOME"] or "/") / spec.workdir)
-    env |= {
-        "MUSTER_JOB": str(start.job),
-        "MUSTER_TASK": str(task),
-        "MUSTER_EPOCH": str(start.epoch),
+    own = {
+        "MUSTER_TASK": str(key.task),
         "MUSTER_TASKS": str(spec.tasks),
         "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, *share, seat.device_ids),
     }
-    if spec.gang > 1:
-        env |= _gang_variables(start, task, seat)
-    return Launch(start.job, start.epoch, task, spec.command, env, workdir, boot)
+    if not spec.array:  # the tasks of an array have no marks of their own
+        own["MUSTER_PROGRESS"] = str(progress_path(root, Key(key.job, key.epoch, 0)))
+    return own | _gang_variables(start, key.task, seat) if spec.gang > 1 else own
 
 
 def _gang_variables(start: Start, task: int, seat: _Seat) -> dict[str, str]:
+    """A rank by the names that torchrun, JAX and Open MPI give it. Not PMI_RANK: MPICH would look for its launcher."""
+    port = PORT_FIRST + start.job % PORTS
+    size = str(start.spec.gang)
     return {
         "RANK": str(task),
-        "WORLD_SIZE": str(start.spec.gang),
+        "WORLD_SIZE": size,
         "LOCAL_RANK": str(seat.local_rank),
         "LOCAL_WORLD_SIZE": str(seat.local_count),
         "NODE_RANK": str(seat.node_rank),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(PORT_FIRST + start.job % PORTS),
+        "GROUP_RANK": str(seat.node_rank),
+        "NNODES": str(len(start.nodes)),
+        "MASTER_ADDR": ADDRESS,
+        "MASTER_PORT": str(port),
+        "JAX_COORDINATOR_ADDRESS": f"{ADDRESS}:{port}",
+        "JAX_NUM_PROCESSES": size,
+        "JAX_PROCESS_ID": str(task),
+        "OMPI_COMM_WORLD_RANK": str(task),
+        "OMPI_COMM_WORLD_SIZE": size,
+        "OMPI_COMM_WORLD_LOCAL_RANK": str(seat.local_rank),
+        "OMPI_COMM_WORLD_LOCAL_SIZE": str(seat.local_count),
+        "MUSTER_HOSTS": ",".join(f"{ADDRESS}:{count}" for count in start.counts),
     }
 
 

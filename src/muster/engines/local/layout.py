@@ -2,8 +2,12 @@
 
 ROOT/supervisor.lock        held by the one supervisor of this root
 ROOT/supervisor.sock        where it listens
-ROOT/supervisor.log         what it says when something is wrong
-ROOT/runs/JOB.TASK.EPOCH/   one try of one task, until Forget (`rundir`)
+ROOT/supervisor.log         what it and its keepers say when something is wrong
+ROOT/keeper-N.lock .sock    the same of keeper N, which runs tasks and outlives the supervisor
+ROOT/keeper-N.book          what keeper N began and how it ended (`book`)
+ROOT/fences.book            ends that no keeper knows: what was fenced before it was started
+ROOT/starts/JOB.TASK.EPOCH  one recorded Start, named after the first of its tasks here, until all are forgotten
+ROOT/progress/JOB.TASK.EPOCH    how far the job says that it is (`progress`)
 ROOT/logs/JOB.TASK.EPOCH.log
 """
 
@@ -12,10 +16,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-LOCK: Final = "supervisor.lock"
-SOCKET: Final = "supervisor.sock"
+KEEPERS: Final = 2
+"""Processes that start tasks, side by side: one alone waits for the kernel most of its time."""
+SUPERVISOR: Final = "supervisor"
 SUPERVISOR_LOG: Final = "supervisor.log"
-RUNS: Final = "runs"
+FENCES: Final = "fences.book"
+STARTS: Final = "starts"
+PROGRESS: Final = "progress"
 LOGS: Final = "logs"
 
 
@@ -41,6 +48,16 @@ def find_key(name: str) -> Key | None:
     return Key(job, epoch, task)
 
 
+def keeper_name(number: int) -> str:
+    """What the files of a keeper are called."""
+    return f"keeper-{number}"
+
+
 def log_path(root: Path, job: int, task: int, epoch: int) -> Path:
     """Where one try of a task writes its output, stdout and stderr together."""
     return root / LOGS / f"{Key(job, epoch, task).name}.log"
+
+
+def progress_path(root: Path, key: Key) -> Path:
+    """Where one try of a task says how far it is."""
+    return root / PROGRESS / key.name

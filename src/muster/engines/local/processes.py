@@ -1,7 +1,7 @@
 """Looking at processes and signalling them, exactly: never by a pid alone, which the kernel may have given away.
 
 A process is held by a pidfd first and looked at second, so what was looked at is what gets the signal. This knows
-sessions and nothing of tasks.
+sessions and families, and nothing of tasks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,9 +22,15 @@ class Process(NamedTuple):
 
     pid: int
     state: bytes
+    parent: int
     group: int
     session: int
     started: int
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can still do something."""
+        return self.state not in _GONE
 
 
 def read_boot_id() -> str:
@@ -37,7 +43,8 @@ def find_stat(line: bytes) -> Process | None:
     head, _, tail = line.rpartition(b")")
     fields = tail.split()
     try:
-        return Process(int(head.split(b" ", 1)[0]), fields[0], int(fields[2]), int(fields[3]), int(fields[19]))
+        numbers = (int(fields[index]) for index in (1, 2, 3, 19))
+        return Process(int(head.split(b" ", 1)[0]), fields[0], *numbers)
     except (ValueError, IndexError):
         return None
 
@@ -56,26 +63,62 @@ def find_process(pid: int) -> Process | None:
         os.close(handle)
 
 
-def find_members(sessions: Collection[int]) -> dict[int, list[Process]]:
-    """For each session, the processes in it, without its leader. One walk over /proc for all of them."""
-    members: dict[int, list[Process]] = {session: [] for session in sessions}
-    if members:
-        for entry in os.scandir("/proc"):
-            process = find_process(int(entry.name)) if entry.name.isdigit() else None
-            if process is not None and process.session in members and process.pid != process.session:
-                members[process.session].append(process)
-    return members
+def list_processes() -> Iterator[Process]:
+    """Everybody, one after the other: not one moment's picture."""
+    for entry in os.scandir("/proc"):
+        process = find_process(int(entry.name)) if entry.name.isdigit() else None
+        if process is not None:
+            yield process
 
 
-def signal_member(pid: int, session: int, number: int, marks: Collection[bytes] = ()) -> bool:
-    """Signal `pid` if it lives, is of `session` and carries all of `marks` in its environment; say whether it was."""
+def list_children() -> list[int]:
+    """Our own children, those that were left to us included."""
+    own = os.getpid()
     try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
+        return [int(word) for word in Path(f"/proc/self/task/{own}/children").read_text().split()]
+    except OSError:  # a kernel without that file
+        return [process.pid for process in list_processes() if process.parent == own]
+
+
+def find_family(leaders: Collection[int]) -> dict[int, list[Process]]:
+    """For each leader of a session, the living ones in that session and the living descendants of the leader, without
+    the leader. One walk over /proc for all of them."""
+    families: dict[int, list[Process]] = {leader: [] for leader in leaders}
+    if not families:
+        return families
+    everybody = {process.pid: process for process in list_processes()}
+    for process in everybody.values():
+        leader = _find_leader(process, families, everybody)
+        if leader is not None and process.pid != leader and process.is_alive:
+            families[leader].append(process)
+    return families
+
+
+def _find_leader(
+    process: Process, families: Mapping[int, list[Process]], everybody: Mapping[int, Process]
+) -> int | None:
+    """Whose family a process is of: its session's, or that of the nearest leader above it."""
+    seen: Process | None = process
+    for _ in range(len(everybody)):
+        if seen is None or seen.pid <= 1:
+            return None
+        if seen.session in families:
+            return seen.session
+        if seen.pid in families:
+            return seen.pid
+        seen = everybody.get(seen.parent)
+    return None
+
+
+def signal_process(known: Process, number: int) -> bool:
+    """Signal a process if it is still the same one and alive; say whether it was."""
+    try:
+        handle = os.pidfd_open(known.pid)
+    except OSError:
         return False
     try:
-        process = find_process(pid)
-        if process is None or process.session != session or process.state in _GONE or not _carries(pid, marks):
+        process = find_process(known.pid)
+        if process is None or process.started != known.started or not process.is_alive:
             return False
         with contextlib.suppress(PermissionError):  # a set-uid program: it is there, and not ours to end
             signal.pidfd_send_signal(handle, number)
@@ -92,11 +135,9 @@ def signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _carries(pid: int, marks: Collection[bytes]) -> bool:
-    if not marks:
-        return True
+def read_environment(pid: int) -> frozenset[bytes]:
+    """The environment that a process was started with; nothing if we may not see it."""
     try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        return frozenset(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
     except OSError:
-        return False
-    return set(marks) <= set(environment.split(b"\0"))
+        return frozenset()

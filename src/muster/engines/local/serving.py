@@ -1,21 +1,23 @@
-"""The supervisor's loop: one thread, one selector over the listening socket, the engines' connections and the pidfds.
+"""The supervisor's loop: one thread, one selector over the listening socket, the engines' connections and the keepers'.
 
-It carries frames to the supervisor and its news to every engine that has said Hello. It never waits for an engine: one
-that does not read is cut off, and learns everything anew when it comes back.
+It carries frames between engines, supervisor and keepers, and starts a keeper that is not there. It never waits for
+anybody: whoever does not read is cut off, and learns everything anew when it comes back.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import selectors
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from muster.engines.local.channel import Channel, find_connection, listen
+from muster.engines.local.detaching import find_lock, start_detached
 from muster.engines.local.frames import (
     EVENTS_PER_FRAME_MAX,
     Ack,
@@ -23,27 +25,32 @@ from muster.engines.local.frames import (
     Happened,
     Hello,
     Inventory,
+    KeeperAsked,
+    KeeperTold,
+    Kept,
+    Leave,
+    Meet,
     Shutdown,
     TaskEvent,
-    Told,
     asked_inbox,
-    encode_frame,
+    keeper_told_inbox,
 )
-from muster.engines.local.layout import LOCK, SOCKET
-from muster.engines.local.supervisor import Run, Supervisor
+from muster.engines.local.layout import KEEPERS, SUPERVISOR, keeper_name
+from muster.engines.local.supervisor import Supervisor
 from muster.model.errors import EngineError
 
-UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
-READ_BYTES: Final = 256 * 1024
-BACKLOG: Final = 16
 IDLE_S: Final = 3.0
 """How long a supervisor that holds nothing waits for an engine before it leaves; the next engine starts another."""
 ENGINES_MAX: Final = 16  # one body, and whoever looks at it; each costs a descriptor
+KEEPER_LOOK_S: Final = 0.01
+KEEPER_START_S: Final = 2.0
+"""How long a keeper may take to come up before another is tried; the lock keeps them from being two."""
+KEEPER_AGAIN_S: Final = 0.05
 
 _log = logging.getLogger(__name__)
 
 
-def serve(root: Path, own: Mapping[str, str], lock: int | None = None, idle_s: float = IDLE_S) -> bool:
+def serve(root: Path, lock: int | None = None, idle_s: float = IDLE_S) -> bool:
     """Supervise `root` until told to leave, or unused for `idle_s`; False at once if somebody else does.
 
     `lock` is one that was taken beforehand.
@@ -51,84 +58,57 @@ def serve(root: Path, own: Mapping[str, str], lock: int | None = None, idle_s: f
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.chdir(root)  # a socket's path may have 107 bytes, a root's many more
     root = Path.cwd()
-    held = _find_lock() if lock is None else lock
+    held = find_lock(root / f"{SUPERVISOR}.lock") if lock is None else lock
     if held is None:
         return False
-    os.set_inheritable(held, False)  # a shim that held it would keep the next supervisor out
-    with selectors.DefaultSelector() as selector, _listen() as listener:
-        supervisor = Supervisor(root, selector, own)
+    os.set_inheritable(held, False)
+    name = f"{SUPERVISOR}.sock"
+    with selectors.DefaultSelector() as selector, listen(name) as listener:
+        supervisor = Supervisor(root)
         supervisor.adopt_all()
-        _Loop(supervisor, selector, listener, idle_s).run()
-        Path(SOCKET).unlink(missing_ok=True)
+        _Loop(root, supervisor, selector, listener, idle_s).run()
+        Path(name).unlink(missing_ok=True)
     os.close(held)
     return True
 
 
-def _find_lock() -> int | None:
-    handle = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    return handle
-
-
-def _listen() -> socket.socket:
-    Path(SOCKET).unlink(missing_ok=True)  # ours to remove: we hold the lock
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)  # put back at once: tasks inherit it
-    try:
-        listener.bind(SOCKET)
-    finally:
-        os.umask(mask)
-    listener.listen(BACKLOG)
-    listener.setblocking(False)
-    return listener
-
-
-class _Engine:
-    """One connection: what it sent and what it has not read yet."""
+class _Engine(Channel[Asked]):
+    """One engine: whom it speaks for, and what it can be told is recorded."""
 
     def __init__(self, link: socket.socket) -> None:
-        self.link = link
-        self.inbox = asked_inbox()
+        super().__init__(link, asked_inbox())
         self.node: str | None = None
         self.ack = 0
-        self._unread = bytearray()
 
-    def tell(self, frame: Told) -> None:
-        """Send, or keep what does not go out now; OSError if the engine has stopped reading."""
-        self._unread += encode_frame(frame)
-        self.send()
-        if len(self._unread) > UNREAD_BYTES_MAX:
-            raise ConnectionAbortedError("the engine does not read")
 
-    def send(self) -> None:
-        """Send what the engine will take."""
-        while self._unread:
-            try:
-                del self._unread[: self.link.send(self._unread)]
-            except BlockingIOError:
-                return
+class _Keeper:
+    """The place of one keeper: whom we are connected to, and when to look for it again if to nobody."""
 
-    @property
-    def interest(self) -> int:
-        """What to wait for."""
-        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unread else 0)
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.channel: Channel[KeeperTold] | None = None
+        self.look_at = 0.0
+        self.start_at = 0.0
 
 
 class _Loop:
     """Turns until Shutdown, or until there is nothing to hold and nobody to hold it for."""
 
     def __init__(
-        self, supervisor: Supervisor, selector: selectors.BaseSelector, listener: socket.socket, idle_s: float
+        self,
+        root: Path,
+        supervisor: Supervisor,
+        selector: selectors.BaseSelector,
+        listener: socket.socket,
+        idle_s: float,
     ) -> None:
+        self._root = root
         self._supervisor = supervisor
         self._idle_s = idle_s
         self._selector = selector
         self._listener = listener
         self._engines: list[_Engine] = []
+        self._keepers = [_Keeper(number) for number in range(KEEPERS)]
         self._leaving = False
         selector.register(listener, selectors.EVENT_READ)
 
@@ -138,22 +118,33 @@ class _Loop:
             self._turn()
         for engine in list(self._engines):
             self._drop(engine)
+        for keeper in self._keepers:
+            if keeper.channel is not None:
+                with contextlib.suppress(OSError, EngineError):
+                    keeper.channel.tell(Leave())
+                keeper.channel.link.close()
 
     def _turn(self) -> None:
+        self._find_keepers()
         is_unused = not self._engines and self._supervisor.is_empty()
-        ready = self._selector.select(self._idle_s if is_unused else self._supervisor.delay_s())
-        self._leaving = is_unused and not ready
-        ended = []
+        ready = self._selector.select(self._delay_s(is_unused))
+        self._leaving = is_unused and not ready and self._has_keepers()
         for key, mask in ready:
-            if isinstance(key.data, Run):
-                ended.append(key.data)
-            elif isinstance(key.data, _Engine):
-                self._serve_engine(key.data, mask)
+            if isinstance(key.data, _Engine):
+                self._guard(self._serve_engine, key.data, mask)
+            elif isinstance(key.data, _Keeper):
+                self._serve_keeper(key.data, mask)
             else:
                 self._accept()
-        self._supervisor.shims_ended(ended)
-        self._supervisor.tend()
+        self._ask_keepers()
         self._tell_all(self._supervisor.take_events())
+
+    def _delay_s(self, is_unused: bool) -> float | None:
+        if not self._has_keepers():
+            return KEEPER_LOOK_S
+        return self._idle_s if is_unused else None
+
+    # Engines.
 
     def _accept(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionError):
@@ -161,30 +152,29 @@ class _Loop:
             if len(self._engines) >= ENGINES_MAX:
                 link.close()
                 return
-            link.setblocking(False)
             engine = _Engine(link)
             self._engines.append(engine)
             self._selector.register(link, selectors.EVENT_READ, engine)
 
-    def _serve_engine(self, engine: _Engine, mask: int) -> None:
+    def _guard(self, act: Callable[[_Engine, int], None], engine: _Engine, mask: int = 0) -> None:
+        """Do something with an engine's connection; if that breaks, it is of no more use."""
+        if engine not in self._engines:
+            return
         try:
-            if mask & selectors.EVENT_WRITE:
-                engine.send()
-            if mask & selectors.EVENT_READ:
-                self._read(engine)
+            act(engine, mask)
             self._selector.modify(engine.link, engine.interest, engine)
         except (OSError, EngineError) as error:
             _log.info("an engine's connection ended: %s", error)
             self._drop(engine)
 
-    def _read(self, engine: _Engine) -> None:
-        data = engine.link.recv(READ_BYTES)
-        if not data:
-            raise ConnectionResetError("closed by the engine")
-        for frame in engine.inbox.feed(data):
-            self._take(engine, frame)
-        if engine.ack:
-            engine.tell(Ack(engine.ack))
+    def _serve_engine(self, engine: _Engine, mask: int) -> None:
+        if mask & selectors.EVENT_WRITE:
+            engine.send()
+        if mask & selectors.EVENT_READ:
+            for frame in engine.read() or ():
+                self._take(engine, frame)
+            if engine.ack:
+                engine.tell(Ack(engine.ack))
 
     def _take(self, engine: _Engine, frame: Asked) -> None:
         if isinstance(frame, Hello):
@@ -200,20 +190,92 @@ class _Loop:
             engine.ack = frame.number
 
     def _tell_all(self, events: list[TaskEvent]) -> None:
-        if not events:
-            return
-        for engine in [engine for engine in self._engines if engine.node is not None]:
-            try:
-                _tell_events(engine, events)
-                self._selector.modify(engine.link, engine.interest, engine)
-            except (OSError, EngineError) as error:
-                _log.info("an engine's connection ended: %s", error)
-                self._drop(engine)
+        for engine in [engine for engine in self._engines if events and engine.node is not None]:
+            self._guard(lambda each, _: _tell_events(each, events), engine)
 
     def _drop(self, engine: _Engine) -> None:
         self._engines.remove(engine)
         self._selector.unregister(engine.link)
         engine.link.close()
+
+    # Keepers.
+
+    def _has_keepers(self) -> bool:
+        return all(keeper.channel is not None for keeper in self._keepers)
+
+    def _find_keepers(self) -> None:
+        """Connect to every keeper, and start those that are not there."""
+        now = time.monotonic()
+        for keeper in self._keepers:
+            if keeper.channel is not None or keeper.look_at > now:
+                continue
+            keeper.look_at = now + KEEPER_LOOK_S
+            name = keeper_name(keeper.number)
+            connection = find_connection(self._root, name)
+            if connection is not None:
+                self._meet(keeper, connection)
+            elif keeper.start_at <= now:
+                keeper.start_at = now + KEEPER_START_S
+                self._start(keeper)
+
+    def _start(self, keeper: _Keeper) -> None:
+        try:
+            name, module = keeper_name(keeper.number), "muster.engines.local.keeping"
+            start_detached(self._root, name, module, [str(keeper.number)])
+        except (OSError, ValueError) as error:
+            _log.error("cannot start keeper %d: %s", keeper.number, error)
+
+    def _meet(self, keeper: _Keeper, connection: socket.socket) -> None:
+        keeper.channel = Channel(connection, keeper_told_inbox())
+        self._selector.register(connection, selectors.EVENT_READ, keeper)
+        self._tell_keeper(keeper, [Meet()])
+
+    def _serve_keeper(self, keeper: _Keeper, mask: int) -> None:
+        channel = keeper.channel
+        if channel is None:
+            return
+        try:
+            if mask & selectors.EVENT_WRITE:
+                channel.send()
+            if mask & selectors.EVENT_READ:
+                for frame in channel.read() or ():
+                    self._hear(keeper, frame)
+            self._selector.modify(channel.link, channel.interest, keeper)
+        except (OSError, EngineError) as error:
+            self._lose(keeper, error)
+
+    def _hear(self, keeper: _Keeper, frame: KeeperTold) -> None:
+        if isinstance(frame, Kept):
+            self._supervisor.meet(keeper.number, frame)
+        else:
+            self._supervisor.hear(keeper.number, frame)
+
+    def _ask_keepers(self) -> None:
+        for keeper in self._keepers:
+            asks = self._supervisor.asks[keeper.number]
+            if asks and keeper.channel is not None:
+                self._tell_keeper(keeper, asks)
+                asks.clear()
+
+    def _tell_keeper(self, keeper: _Keeper, frames: list[KeeperAsked]) -> None:
+        channel = keeper.channel
+        if channel is None:
+            return
+        try:
+            for frame in frames:
+                channel.tell(frame)
+            self._selector.modify(channel.link, channel.interest, keeper)
+        except (OSError, EngineError) as error:
+            self._lose(keeper, error)
+
+    def _lose(self, keeper: _Keeper, error: Exception) -> None:
+        _log.warning("lost keeper %d: %s", keeper.number, error)
+        if keeper.channel is not None:
+            self._selector.unregister(keeper.channel.link)
+            keeper.channel.link.close()
+            keeper.channel = None
+            keeper.start_at = time.monotonic() + KEEPER_AGAIN_S
+            self._supervisor.lose(keeper.number)
 
 
 def _tell_events(engine: _Engine, events: list[TaskEvent]) -> None:

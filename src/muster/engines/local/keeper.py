@@ -1,0 +1,307 @@
+"""A keeper: the parent of tasks. It starts them, ends them, and writes down how they ended, whoever else lives or dies.
+
+It is a process of its own that outlives the server and the supervisor, so that neither's death touches a task or loses
+its exit code. Everything that its tasks leave behind comes to it, also what made a session of its own: a keeper is the
+reaper of its descendants. Its book says what it began; if it is killed, the next one ends what it left, and says so.
+
+It decides nothing, and never blocks: launches are done in slices, and whatever must be looked at again later stands in
+one heap of looks. It knows no socket (`keeping` does).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dataclasses
+import heapq
+import logging
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from muster.engines.local.book import Book
+from muster.engines.local.launch import Launch, marks_of, plan_launches
+from muster.engines.local.layout import Key, keeper_name, log_path
+from muster.engines.local.processes import (
+    Process,
+    find_family,
+    find_process,
+    list_children,
+    list_processes,
+    read_boot_id,
+    read_environment,
+    signal_group,
+    signal_process,
+)
+from muster.engines.local.ranges import End
+from muster.engines.local.spawning import CANNOT_RUN, CannotRunError, make_expendable, spawn
+from muster.engines.local.starts import find_start
+from muster.model.instruction import Forget, Stop
+
+LAUNCHES_PER_TURN_MAX: Final = 8
+LOOK_AGAIN_S: Final = 0.02
+KILL_AGAIN_S: Final = 0.1
+SWEEP_S: Final = 0.05
+WALKS_MAX: Final = 3
+KILLED: Final = 128 + signal.SIGKILL
+TERMINATED: Final = 128 + signal.SIGTERM
+_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
+
+_log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Run:
+    """A living run: its task's process, and when it is to be killed if it was asked to end."""
+
+    key: Key
+    pid: int
+    kill_at: float | None = None
+
+
+class Keeper:
+    """The runs of one keeper. `started` and `ended` collect what happened until somebody takes it."""
+
+    def __init__(self, root: Path, number: int, own: Mapping[str, str]) -> None:
+        self._root = root
+        self._own = own
+        self._book = Book(root / f"{keeper_name(number)}.book", read_boot_id())
+        self._queued: set[Key] = set()
+        self._launches: deque[Iterator[Launch]] = deque()
+        self._runs: dict[Key, Run] = {}
+        self._by_pid: dict[int, Run] = {}
+        self._leaving: dict[Key, tuple[End, list[Process]]] = {}
+        self._looks: list[tuple[float, Key]] = []
+        self._sweep_at: float | None = None
+        self.started: list[Key] = []
+        self.ended: list[tuple[Key, End]] = []
+
+    def recover(self) -> None:
+        """End what an earlier keeper of this book left behind."""
+        lost = [key for key, end in self._book.runs.items() if end is None]
+        is_same_life = self._book.boot_before == read_boot_id()
+        if is_same_life and lost:
+            _kill_marked(lost)
+        note = "its keeper was killed" if is_same_life else "machine restarted"
+        self._note_ends([(key, End(KILLED, note)) for key in lost])
+
+    # What is known.
+
+    def inventory(self) -> list[tuple[Key, bool, End | None]]:
+        """Every run that is not forgotten: whether it was begun, and how it ended."""
+        begun = [(key, True, end) for key, end in self._book.runs.items()]
+        return [*begun, *((key, False, None) for key in sorted(self._queued))]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs and nothing waits to run."""
+        return not self._runs and not self._queued and not self._leaving
+
+    def delay_s(self) -> float | None:
+        """How long nothing needs to be done, unless something happens; None for ever."""
+        if self._queued:
+            return 0.0
+        dates = [at for at in (self._sweep_at, self._looks[0][0] if self._looks else None) if at is not None]
+        return max(0.0, min(dates) - time.monotonic()) if dates else None
+
+    # What is asked.
+
+    def keep(self, name: str, first: int, count: int) -> None:
+        """Start tasks of a recorded Start, in later turns. Those that are known here are left as they are."""
+        recorded = find_start(self._root, name)
+        if recorded is None:
+            _log.error("cannot read the start %s, which is left alone", name)
+            return
+        within = range(first, first + count)
+        keys = [key for key in recorded.tasks_here() if key.task in within and key not in self._book.runs]
+        self._queued.update(keys)
+        if keys:
+            self._launches.append(plan_launches(recorded.start, recorded.node, self._own, self._root, within))
+
+    def stop(self, stop: Stop) -> None:
+        """The polite signal, once, and a date for the other one. A later Stop may only bring the date forward."""
+        asked = []
+        kill_at = time.monotonic() + stop.grace_ms / 1000
+        for key in _keys(stop):
+            if key in self._queued:
+                self._queued.discard(key)
+                self._note_ends([(key, End(TERMINATED, "stopped before it was started"))])
+            run = self._runs.get(key)
+            if run is None:
+                continue
+            if run.kill_at is None:
+                asked.append(run)
+            if run.kill_at is None or kill_at < run.kill_at:
+                run.kill_at = kill_at
+                heapq.heappush(self._looks, (kill_at, key))
+        self._signal(asked, signal.SIGTERM)
+
+    def forget(self, forget: Forget) -> None:
+        """Drop what has ended."""
+        self._try_book(lambda: self._book.forget(key for key in _keys(forget) if self._book.runs.get(key) is not None))
+
+    # Turns of the loop.
+
+    def tend(self) -> None:
+        """Do what is due, a slice of the launches, and take in what ended."""
+        self._look()
+        self._launch_some()
+        self._reap()
+        if self._sweep_at is not None and self._sweep_at <= time.monotonic():
+            self._sweep_at = None
+            self._sweep()
+
+    def _launch_some(self) -> None:
+        slice_ = list(self._next_launches())
+        if not slice_:
+            return
+        try:
+            self._book.begin(launch.key for launch in slice_)
+        except OSError as error:  # a full disk: what cannot be written down must not run
+            end = End(CANNOT_RUN, f"cannot record the run: {error.strerror}")
+            self._note_ends([(launch.key, end) for launch in slice_])
+            return
+        failed = []
+        for launch in slice_:
+            try:
+                pid = spawn(launch, log_path(self._root, launch.key.job, launch.key.task, launch.key.epoch))
+            except CannotRunError as error:
+                failed.append((launch.key, error.end))
+                continue
+            make_expendable(pid)
+            self._runs[launch.key] = self._by_pid[pid] = Run(launch.key, pid)
+            self.started.append(launch.key)
+        os.chdir(self._root)  # the last task's directory is not ours to hold
+        if failed:
+            self._note_ends(failed)
+
+    def _next_launches(self) -> Iterator[Launch]:
+        """The next few whose turn it is; those that were stopped meanwhile are passed over."""
+        given = 0
+        while self._launches and given < LAUNCHES_PER_TURN_MAX:
+            launch = next(self._launches[0], None)
+            if launch is None:
+                self._launches.popleft()
+            elif launch.key in self._queued:
+                self._queued.discard(launch.key)
+                given += 1
+                yield launch
+
+    def _reap(self) -> None:
+        """Take in every child that ended: tasks, and what tasks left to us."""
+        ends = []
+        with contextlib.suppress(ChildProcessError):
+            while (seen := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
+                run = self._by_pid.pop(seen.si_pid, None)
+                left = [] if run is None else self._end_group(run)
+                _, status, usage = os.wait4(seen.si_pid, 0)  # from here on its number may be somebody else's
+                self._sweep_at = self._sweep_at or time.monotonic() + SWEEP_S
+                if run is None:
+                    continue
+                del self._runs[run.key]
+                code = os.waitstatus_to_exitcode(status)
+                cpu_ms = round(1000 * (usage.ru_utime + usage.ru_stime))
+                end = End(128 - code if code < 0 else code, "", cpu_ms, usage.ru_maxrss * 1024)
+                if left:
+                    self._leaving[run.key] = (end, left)
+                    heapq.heappush(self._looks, (time.monotonic(), run.key))
+                else:
+                    ends.append((run.key, end))
+        if ends:
+            self._note_ends(ends)
+
+    def _end_group(self, run: Run) -> list[Process]:
+        """A task ended: so does its group and, if it was asked to end, all of its family. Who of them is on its way."""
+        signal_group(run.pid, signal.SIGKILL)
+        left: dict[int, Process] = {}
+        for _ in range(WALKS_MAX if run.kill_at is not None else 0):
+            family = [process for process in find_family({run.pid})[run.pid] if process.pid not in left]
+            for process in family:
+                signal_process(process, signal.SIGKILL)
+                left[process.pid] = process
+            if not family:
+                break
+        return list(left.values())
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        due = []
+        while self._looks and self._looks[0][0] <= now:
+            _, key = heapq.heappop(self._looks)
+            if key in self._leaving:
+                self._look_at_leaving(key)
+            elif (run := self._runs.get(key)) is not None and run.kill_at is not None and run.kill_at <= now:
+                due.append(run)
+                heapq.heappush(self._looks, (now + KILL_AGAIN_S, key))
+        self._signal(due, signal.SIGKILL)
+
+    def _look_at_leaving(self, key: Key) -> None:
+        """A run is over once all of it is gone, since its devices are free only then."""
+        end, left = self._leaving[key]
+        left = [process for process in left if _is_there(process)]
+        if left:
+            self._leaving[key] = (end, left)
+            heapq.heappush(self._looks, (time.monotonic() + LOOK_AGAIN_S, key))
+        else:
+            del self._leaving[key]
+            self._note_ends([(key, end)])
+
+    def _signal(self, runs: list[Run], number: int) -> None:
+        """Signal whole families. Their leaders are not reaped, so that their numbers are still their own."""
+        families = find_family({run.pid for run in runs})
+        for run in runs:
+            signal_group(run.pid, number)
+            signal_group(run.pid, signal.SIGCONT)  # one that is stopped would not hear
+            for process in families[run.pid]:
+                if process.group != run.pid:  # once each, not twice
+                    signal_process(process, number)
+
+    def _sweep(self) -> None:
+        """End what runs that are over left to us. What a living run left to itself is its own affair."""
+        for pid in list_children():
+            process = None if pid in self._by_pid else find_process(pid)
+            if process is None or not process.is_alive or process.session in self._by_pid:
+                continue
+            environment = read_environment(pid)
+            if not self._runs or not any(marks_of(key) <= environment for key in self._runs):
+                signal_process(process, signal.SIGKILL)
+
+    # Small things.
+
+    def _note_ends(self, ends: list[tuple[Key, End]]) -> None:
+        self._try_book(lambda: self._book.end(ends))
+        self.ended += ends
+
+    def _try_book(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:  # a full disk: it is still known to the living
+            _log.error("cannot write the book of %s: %s", self._root, error)
+
+
+def become_reaper() -> None:
+    """Let whatever our descendants leave behind come to us."""
+    ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _keys(instruction: Stop | Forget) -> Iterator[Key]:
+    for task in range(instruction.first, instruction.first + instruction.count):
+        yield Key(instruction.job, instruction.epoch, task)
+
+
+def _kill_marked(keys: Iterable[Key]) -> None:
+    """End every process that carries the marks of one of these runs."""
+    marks = [marks_of(key) for key in keys]
+    for process in list_processes():
+        environment = read_environment(process.pid) if process.pid != os.getpid() else frozenset()
+        if any(mark <= environment for mark in marks):
+            signal_process(process, signal.SIGKILL)
+
+
+def _is_there(known: Process) -> bool:
+    process = find_process(known.pid)
+    return process is not None and process.started == known.started and process.is_alive

@@ -1,0 +1,105 @@
+"""How a task's process comes into being: in a session of its own, its output in its log, found as a shell finds it.
+
+No shell reads anything of the user's, and there is no code of ours between the fork and the command, so a task costs
+what the system's own spawn costs. It knows nothing of runs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from muster.engines.local.launch import Launch
+from muster.engines.local.ranges import End
+
+CANNOT_RUN: Final = 126
+NOT_FOUND: Final = 127
+SHELL: Final = "/bin/sh"
+OOM_SCORE: Final = b"300"
+"""When memory runs out, tasks go before those who keep them."""
+
+# Python ignores SIGPIPE, and what a program was born ignoring it goes on ignoring, so every task starts with defaults.
+_DEFAULT_SIGNALS: Final = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+
+
+class CannotRunError(Exception):
+    """A command cannot be run, and how such a run ends."""
+
+    def __init__(self, code: int, note: str) -> None:
+        super().__init__(note)
+        self.end = End(code, note)
+
+
+def spawn(launch: Launch, log: Path) -> int:
+    """Start a task and return its pid, which is also its group and its session. Changes our own directory to its."""
+    try:
+        os.chdir(launch.workdir)
+    except OSError as error:
+        raise CannotRunError(CANNOT_RUN, f"cannot enter workdir {launch.workdir}: {error.strerror}") from error
+    program = launch.argv[0]
+    refused: OSError | None = None
+    for path in _candidates(program, launch.env.get("PATH", "")):
+        try:
+            return _spawn_at(path, launch, log)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:  # as a shell does: there may be another one further down the path
+            refused = error
+        except OSError as error:
+            raise CannotRunError(CANNOT_RUN, f"cannot start {program[:64]}: {error.strerror}") from error
+    if refused is not None:
+        raise CannotRunError(CANNOT_RUN, f"cannot execute {program}")
+    raise CannotRunError(NOT_FOUND, f"command not found: {program}")
+
+
+def make_expendable(pid: int) -> None:
+    """Let the system take this process before ours when memory runs out. It may be gone already."""
+    try:
+        handle = os.open(f"/proc/{pid}/oom_score_adj", os.O_WRONLY)
+    except OSError:
+        return
+    try:
+        os.write(handle, OOM_SCORE)
+    except OSError:
+        return
+    finally:
+        os.close(handle)
+
+
+def _candidates(program: str, path: str) -> Iterator[str]:
+    if "/" in program:
+        yield program
+        return
+    for part in path.split(":"):
+        candidate = f"{part or '.'}/{program}"
+        if os.path.exists(candidate):  # noqa: PTH110 - a tenth of the price, once for every task
+            yield candidate
+
+
+def _spawn_at(path: str, launch: Launch, log: Path) -> int:
+    try:
+        return _spawn(path, launch.argv, launch, log)
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        return _spawn(SHELL, (SHELL, path, *launch.argv[1:]), launch, log)  # a script without a first line
+
+
+def _spawn(path: str, argv: tuple[str, ...], launch: Launch, log: Path) -> int:
+    return os.posix_spawn(
+        path.encode(),
+        [word.encode() for word in argv],
+        {name.encode(): value.encode() for name, value in launch.env.items()},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigmask=[],
+        setsigdef=_DEFAULT_SIGNALS,
+    )

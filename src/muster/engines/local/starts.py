@@ -1,0 +1,73 @@
+"""Recorded Starts: what makes a start exactly as durable as its record, whoever dies before the task is up.
+
+A record is written whole or not at all, before the start is acknowledged, and stays until all its tasks are forgotten.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from muster.engines.local.launch import keys_on
+from muster.engines.local.layout import STARTS, Key, find_key
+from muster.model.instruction import Start
+from muster.model.record import Record
+
+CACHED: Final = 64
+
+
+class Recorded(Record, frozen=True):
+    """A Start as a node got it, and in which life of the machine."""
+
+    node: str
+    boot: str
+    start: Start
+
+    def tasks_here(self) -> list[Key]:
+        """Its tasks on that node."""
+        return keys_on(self.start, self.node)
+
+
+_decoder: Final = msgspec.msgpack.Decoder(Recorded)
+
+
+def record_start(root: Path, name: str, recorded: Recorded) -> None:
+    """Write it down; OSError if that cannot be done."""
+    path = root / STARTS / name
+    fresh = path.with_suffix(".new")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(msgspec.msgpack.encode(recorded))
+    fresh.rename(path)
+
+
+def find_start(root: Path, name: str) -> Recorded | None:
+    """What was recorded under this name, if it can be read."""
+    try:
+        return _read(root / STARTS / name)
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return None
+
+
+@lru_cache(maxsize=CACHED)
+def _read(path: Path) -> Recorded:
+    return _decoder.decode(path.read_bytes())
+
+
+def drop_start(root: Path, name: str) -> None:
+    """Nobody will ask for it again."""
+    (root / STARTS / name).unlink(missing_ok=True)
+
+
+def list_starts(root: Path) -> Iterator[str]:
+    """The names of what is recorded, in order; halves that a crash left are cleared away."""
+    for path in sorted((root / STARTS).iterdir()):
+        if find_key(path.name) is not None:
+            yield path.name
+        elif path.suffix == ".new":
+            path.unlink(missing_ok=True)
