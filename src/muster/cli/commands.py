@@ -47,17 +47,16 @@ COMMANDS: Final = {
     "hold": Entry("jobs", "Keep jobs from starting, until they are released."),
     "release": Entry("jobs", "Let held jobs start again."),
     "requeue": Entry("jobs", "Stop what runs of jobs, and let them wait again."),
-    "nodes": Entry("fleet", "List nodes and what is free on them."),
-    "flavors": Entry("fleet", "List kinds of capacity, what they count as and what is free, or set one."),
+    "nodes": Entry("fleet", "List nodes and what is free on them; or show one."),
+    "flavors": Entry("fleet", "List kinds of capacity, what they count as and what is free; or show or set one."),
     "cordon": Entry("bars", "Keep new work off a node; what runs there goes on."),
     "drain": Entry("bars", "Empty a node: nothing new goes there, and what runs there finishes."),
     "uncordon": Entry("bars", "Lift your cordon and your drain of a node."),
-    "tenants": Entry("tenants", "List tenants, their quotas and their use."),
-    "quota": Entry("tenants", "Set what a tenant may hold at once."),
+    "tenants": Entry("tenants", "List tenants, their quotas and their use; or show, set or drop one."),
+    "quota": Entry("tenants", "List tenants, their quotas and their use; or show, set or drop one."),
     "goodput": Entry("goodput", "Say what the time of every GPU was spent on."),
-    "tiers": Entry("tiers", "List tiers, whoever goes first on top."),
-    "tier": Entry("tiers", "Set what a tier is."),
-    "profile": Entry("profiles", "List profiles, the weights of the score terms; or show, compare, set or use one."),
+    "tiers": Entry("tiers", "List tiers, whoever goes first on top; or show or set one."),
+    "profiles": Entry("profiles", "List profiles, the weights of the score terms; or show, compare, set or use one."),
     "sim": Entry("lab", "Simulate a fleet under load and faults."),
     "bundle": Entry("lab", "Record the live server's decisions to a file."),
     "replay": Entry("lab", "Decide a recorded bundle again and compare."),
@@ -81,6 +80,17 @@ class LazyGroup(click.Group):
         command = module.COMMANDS[cmd_name]
         assert isinstance(command, click.Command)  # noqa: S101 - the modules are ours; a test visits each entry
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, but a word that is no command is answered with the one that was likely meant."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from muster.cli.naming import suggest  # here: most commands are spelt right
+
+            meant = suggest(args[0], COMMANDS)
+            raise click.UsageError(f"there is no command {args[0]!r}{meant or '; `muster --help` lists them'}", ctx)
+        return super().resolve_command(ctx, args)
 
     # The signature is click's.
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

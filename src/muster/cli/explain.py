@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import click
 
-from muster.cli.printing import print_json, print_table, show_ago, show_ask, show_end
+from muster.cli.printing import (
+    Listing,
+    detail_options,
+    listing_options,
+    print_detail,
+    show_ago,
+    show_ask,
+    show_end,
+    show_listing,
+)
 from muster.model.reason import Code
 from muster.sdk.client import Client
 from muster.units import show_instant, show_resources
@@ -16,14 +25,14 @@ from muster.wire.views import JobView, Story, WhyView
 
 @click.command()
 @click.argument("job", type=int)
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
+@detail_options
 def why(job: int, output: str) -> None:
     """Say why a job waits, and what would help."""
     with Client() as client:
         view = client.why(job)
-        if output == "json":
-            print_json(view)
-        elif view.code == Code.NOT_WAITING:
+        if print_detail(output, view):
+            return
+        if view.code == Code.NOT_WAITING:
             _print_other(client.show(job))
         else:
             _print_waiting(view)
@@ -60,20 +69,20 @@ def _print_other(view: JobView) -> None:
 
 @click.command()
 @click.argument("job", type=int)
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
-def story(job: int, output: str) -> None:
+@listing_options
+def story(job: int, output: str, watch: bool) -> None:
     """Tell a job's life, step by step."""
     with Client() as client:
-        view = client.story(job)
-    if output == "json":
-        print_json(view)
-    else:
-        _print_story(view)
+        show_listing(lambda: _list(client.story(job)), output, watch)
 
 
-def _print_story(view: Story) -> None:
-    rows = [(show_instant(line.at_ms), str(line.seq), line.what, line.cause) for line in view.lines]
-    print_table(("WHEN", "ENTRY", "WHAT", "CAUSE"), rows)
+def _list(view: Story) -> Listing:
+    return Listing(
+        heads=("WHEN", "ENTRY", "WHAT", "CAUSE"),
+        rows=[(show_instant(line.at_ms), str(line.seq), line.what, line.cause) for line in view.lines],
+        value=view,
+        names=[str(line.seq) for line in view.lines],
+    )
 
 
 COMMANDS = {"why": why, "story": story}

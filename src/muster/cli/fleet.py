@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import click
 
 from muster.cli.bars import show_bars
-from muster.cli.printing import print_fields, print_for_programs, print_json, print_table
+from muster.cli.naming import find_named
+from muster.cli.printing import (
+    Listing,
+    detail_options,
+    listing_options,
+    print_detail,
+    print_fields,
+    print_table,
+    show_listing,
+)
 from muster.model.node import UNITS_ONE, Flavor
 from muster.sdk.client import Client
 from muster.units import parse_money, show_bytes, show_cpus, show_money, show_resources
@@ -16,36 +25,36 @@ from muster.wire.views import DeviceView, FlavorView, NodeView
 _LABEL_GAP = " "
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--flavor", default="", metavar="NAME", help="Only of this kind.")
 @click.option("--region", default="", metavar="NAME", help="Only in this region.")
 @click.option("--cluster", default="", metavar="NAME", help="Only in this cluster.")
 @click.option("--rack", default="", metavar="NAME", help="Only in this rack.")
 @click.option("--phase", type=click.Choice(["up", "unknown", "gone"]), default=None, help="Only in this phase.")
-@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
-def nodes(output: str, phase: str | None, **wanted: str) -> None:
-    """List nodes and what is free on them."""
-    with Client() as client:
-        views = client.nodes(phase=phase or "", **wanted)
-    if print_for_programs(output, views):
+@listing_options
+@click.pass_context
+def nodes(context: click.Context, /, output: str, watch: bool, phase: str | None, **wanted: str) -> None:
+    """List nodes and what is free on them; or show one."""
+    if context.invoked_subcommand is not None:
         return
-    if not views:
-        click.echo("no node is like that" if phase or any(wanted.values()) else "no node has reported yet", err=True)
-    else:
-        _print_columns(_HEADS, [_node_row(view) for view in views])
+    is_narrow = bool(phase or any(wanted.values()))
+    with Client() as client:
+        show_listing(lambda: _list_nodes(client.nodes(phase=phase or "", **wanted), is_narrow), output, watch)
 
 
-_HEADS = (
-    *("NODE", "PHASE", "FLAVOR", "PLACE", "GPUS FREE", "CPUS FREE", "MEMORY FREE", "JOBS"),
-    *("LABELS", "TAINTS", "LACKS", "BARS"),
-)
-_SPARE = frozenset({"PLACE", "LABELS", "TAINTS", "LACKS"})
-
-
-def _print_columns(heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
-    """A table without the columns that could be left out and in which nobody has anything."""
-    kept = [at for at, head in enumerate(heads) if head not in _SPARE or any(row[at] for row in rows)]
-    print_table([heads[at] for at in kept], [tuple(row[at] for at in kept) for row in rows])
+def _list_nodes(views: Sequence[NodeView], is_narrow: bool) -> Listing:
+    return Listing(
+        heads=(
+            *("NODE", "PHASE", "FLAVOR", "PLACE", "GPUS FREE", "CPUS FREE", "MEMORY FREE", "JOBS"),
+            *("LABELS", "TAINTS", "LACKS", "LOSSES", "ADDRESS", "BARS"),
+        ),
+        rows=[_node_row(view) for view in views],
+        value=views,
+        names=[view.name for view in views],
+        wide=frozenset({"LOSSES", "ADDRESS"}),
+        spare=frozenset({"PLACE", "LABELS", "TAINTS", "LACKS"}),
+        empty="no node is like that" if is_narrow else "no node has reported yet",
+    )
 
 
 def _node_row(view: NodeView) -> tuple[str, ...]:
@@ -62,6 +71,8 @@ def _node_row(view: NodeView) -> tuple[str, ...]:
         _show_labels(view),
         _LABEL_GAP.join(view.taints),
         "" if view.lacks is None else show_resources(view.lacks),
+        str(view.losses),
+        view.address,
         show_bars(view.bars),
     )
 
@@ -71,11 +82,19 @@ def show_place(view: NodeView) -> str:
     return "/".join(filter(None, (view.region, view.cluster, view.block, view.rack)))
 
 
+@nodes.command("show")
+@click.argument("name")
+@detail_options
+def show_node(name: str, output: str) -> None:
+    """Show one node and its devices."""
+    with Client() as client:
+        print_node(client, name, output)
+
+
 def print_node(client: Client, name: str, output: str) -> None:
     """`muster show NODE`."""
     view = client.node(name)
-    if output == "json":
-        print_json(view)
+    if print_detail(output, view):
         return
     print_fields(_fields(view))
     if view.devices:
@@ -111,21 +130,36 @@ def _show_labels(view: NodeView) -> str:
 
 
 @click.group(invoke_without_command=True)
-@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
+@listing_options
 @click.pass_context
-def flavors(context: click.Context, output: str) -> None:
-    """List kinds of capacity, what they count as and what is free, or set one."""
+def flavors(context: click.Context, output: str, watch: bool) -> None:
+    """List kinds of capacity, what they count as and what is free; or show or set one."""
     if context.invoked_subcommand is not None:
         return
     with Client() as client:
-        views = client.flavors()
-    if print_for_programs(output, views):
-        return
-    if not views:
-        click.echo("no flavor yet: one appears with its first node or with `muster flavors set`", err=True)
-    else:
-        heads = ("FLAVOR", "FAMILY", "UNITS", "PRICE", "NODES", "DEVICES", "FREE")
-        print_table(heads, [_flavor_row(view) for view in views])
+        show_listing(lambda: _list_flavors(client.flavors()), output, watch)
+
+
+def _list_flavors(views: Sequence[FlavorView]) -> Listing:
+    return Listing(
+        heads=("FLAVOR", "FAMILY", "UNITS", "PRICE", "NODES", "DEVICES", "FREE"),
+        rows=[_flavor_row(view) for view in views],
+        value=views,
+        names=[view.name for view in views],
+        empty="no flavor yet: one appears with its first node or with `muster flavors set`",
+    )
+
+
+@flavors.command("show")
+@click.argument("name")
+@detail_options
+def show_flavor(name: str, output: str) -> None:
+    """Show one flavor."""
+    with Client() as client:
+        view = find_named(client.flavors(), name, "flavor")
+    if not print_detail(output, view):
+        heads = ("flavor", "family", "units", "price", "nodes", "devices", "free")
+        print_fields(list(zip(heads, _flavor_row(view), strict=True)))
 
 
 def _flavor_row(view: FlavorView) -> tuple[str, ...]:

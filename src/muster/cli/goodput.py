@@ -6,10 +6,10 @@ from typing import Final
 
 import click
 
-from muster.cli.printing import print_json, print_table
+from muster.cli.printing import Listing, listing_options, show_listing
 from muster.sdk.client import Client
 from muster.units import HOUR_MS, show_instant
-from muster.wire.views import FlavorGoodput
+from muster.wire.views import FlavorGoodput, GoodputView
 
 HOUR: Final = 1000 * HOUR_MS
 """What the account counts as one hour of a device."""
@@ -18,21 +18,22 @@ BAR: Final = 40
 
 @click.command()
 @click.option("--tenant", default="", help="Only what this tenant held.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
-def goodput(tenant: str, output: str) -> None:
+@listing_options
+def goodput(tenant: str, output: str, watch: bool) -> None:
     """Say what the time of every GPU was spent on."""
     with Client() as client:
-        view = client.goodput(tenant)
-    if output == "json":
-        print_json(view)
-        return
-    if not view.flavors:
-        click.echo("no GPU time yet" if not tenant else f"tenant {tenant} held no GPU yet")
-        return
-    if view.since_ms:
-        click.echo(f"since {show_instant(view.since_ms)}")
-    rows = [row for flavor in view.flavors for row in _rows(flavor)]
-    print_table(("FLAVOR", "BUCKET", "GPU-HOURS", "SHARE", ""), rows)
+        show_listing(lambda: _list(client.goodput(tenant)), output, watch)
+
+
+def _list(view: GoodputView) -> Listing:
+    return Listing(
+        heads=("FLAVOR", "BUCKET", "GPU-HOURS", "SHARE", "CHART"),
+        rows=[row for flavor in view.flavors for row in _rows(flavor)],
+        value=view,
+        names=[flavor.flavor for flavor in view.flavors],
+        empty="no GPU time yet" if not view.tenant else f"tenant {view.tenant} held no GPU yet",
+        note=f"since {show_instant(view.since_ms)}" if view.since_ms else "",
+    )
 
 
 def _rows(flavor: FlavorGoodput) -> list[tuple[str, ...]]:

@@ -10,12 +10,15 @@ import click
 
 from muster.cli.failing import JOB_FAILED
 from muster.cli.printing import (
+    Listing,
+    detail_options,
+    listing_options,
+    print_detail,
     print_fields,
-    print_json,
-    print_table,
     show_ago,
     show_ask,
     show_end,
+    show_listing,
     show_progress,
 )
 from muster.model.after import After
@@ -33,29 +36,28 @@ OVER = PHASES[4:]
 @click.option("--phase", type=click.Choice(PHASES), help="Only jobs in this phase.")
 @click.option("--after", default=0, help="Begin after this job; continues a long listing.")
 @click.option("--limit", default=100, show_default=True, help="At most this many.")
-@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
-def ls(show_all: bool, tenant: str, phase: str | None, after: int, limit: int, output: str) -> None:
+@listing_options
+def ls(show_all: bool, tenant: str, phase: str | None, after: int, limit: int, output: str, watch: bool) -> None:
     """List jobs."""
     state = "all" if show_all or phase in OVER else "live"
     with Client() as client:
-        page = client.list(state=state, tenant=tenant, phase=phase or "", after=after, limit=limit)
-    if output == "json":
-        print_json(page)
-    elif output == "name":
-        click.echo("".join(f"{job.id}\n" for job in page.jobs), nl=False)
-    else:
-        _print_page(page, state)
+
+        def look() -> Listing:
+            return _list(client.list(state=state, tenant=tenant, phase=phase or "", after=after, limit=limit), state)
+
+        show_listing(look, output, watch)
 
 
-def _print_page(page: JobPage, state: str) -> None:
-    if not page.jobs:
-        words = "no jobs match" if state == "all" else "no live jobs match; `muster ls --all` shows those that are over"
-        click.echo(words, err=True)
-        return
-    heads = ("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "DETAIL")
-    print_table(heads, [_row(job) for job in page.jobs])
-    if page.next_after is not None:
-        click.echo(f"more: add --after {page.next_after}", err=True)
+def _list(page: JobPage, state: str) -> Listing:
+    return Listing(
+        heads=("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "ACCEPTED", "TRY", "FAILURES", "DETAIL"),
+        rows=[_row(job) for job in page.jobs],
+        value=page,
+        names=[str(job.id) for job in page.jobs],
+        wide=frozenset({"ACCEPTED", "TRY", "FAILURES"}),
+        empty="no jobs match" if state == "all" else "no live jobs match; `muster ls --all` shows those that are over",
+        note="" if page.next_after is None else f"more: add --after {page.next_after}",
+    )
 
 
 def _row(job: JobView) -> tuple[str, ...]:
@@ -69,13 +71,15 @@ def _row(job: JobView) -> tuple[str, ...]:
         detail = f"held, {detail}" if detail else "held"
     if job.waits:
         detail = f"after {','.join(map(str, job.waits[:3]))}" + (",…" if len(job.waits) > 3 else "")
-    name, each = job.name or "-", show_ask(job.ask)
-    return str(job.id), name, job.tenant, job.phase, str(job.tasks), each, show_ago(job.since_ms), detail or "-"
+    return (
+        *(str(job.id), job.name or "-", job.tenant, job.phase, str(job.tasks), show_ask(job.ask)),
+        *(show_ago(job.since_ms), show_instant(job.accepted_at_ms), str(job.epoch), str(job.failures), detail or "-"),
+    )
 
 
 @click.command()
 @click.argument("name", metavar="JOB|NODE")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
+@detail_options
 def show(name: str, output: str) -> None:
     """Show one job, or one node: a number is a job."""
     with Client() as client:
@@ -85,9 +89,7 @@ def show(name: str, output: str) -> None:
             print_node(client, name, output)
             return
         view = client.show(int(name))
-    if output == "json":
-        print_json(view)
-    else:
+    if not print_detail(output, view):
         print_fields(_fields(view))
 
 

@@ -1,6 +1,7 @@
-"""Plain tables and a little colour. No library: a table is columns padded to their widest cell.
+"""The one place that prints: listings in every format, details, and a little colour.
 
-Colour only for a terminal, never under NO_COLOR, and never as the only bearer of a meaning.
+A table is columns padded to their widest cell; no library. On a terminal a line is cut to its width, unless `wide` is
+asked for. Colour only for a terminal, never under NO_COLOR, and never as the only bearer of a meaning.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -20,23 +21,153 @@ from muster.wire.views import JobView
 COLOURS: Final = {
     "running": "green",
     "up": "green",
+    "ok": "green",
     "queued": "yellow",
     "starting": "yellow",
     "stopping": "yellow",
     "unknown": "yellow",
+    "warning": "yellow",
     "failed": "red",
     "gone": "red",
+    "wrong": "red",
     "cancelled": "bright_black",
 }
 GAP: Final = "  "
+LISTINGS: Final = ("table", "wide", "json", "yaml", "csv", "name")
+DETAILS: Final = ("text", "json", "yaml")
+LOOK_AGAIN_S: Final = 2.0
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Listing(NamedTuple):
+    """What is listed: a row of cells under `heads` for people, and the value itself for programs.
+
+    Heads in `wide` are shown if that is asked for, those in `spare` only if somebody has something there; `names` are
+    what each is called by. `empty` says why there is nothing, and `note` how to go on.
+    """
+
+    heads: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+    value: object
+    names: Sequence[str]
+    wide: frozenset[str] = frozenset()
+    spare: frozenset[str] = frozenset()
+    empty: str = ""
+    note: str = ""
+
+
+def listing_options(command: F) -> F:
+    """`-o` and `--watch`, for every command that lists."""
+    watch = click.option("-w", "--watch", is_flag=True, help="Show it again whenever it changes, until Ctrl-C.")
+    return watch(
+        click.option("-o", "output", type=click.Choice(LISTINGS), default="table", help="The format.")(command)
+    )
+
+
+def detail_options(command: F) -> F:
+    """`-o`, for every command that shows one thing."""
+    return click.option("-o", "output", type=click.Choice(DETAILS), default="text", help="The format.")(command)
+
+
+def show_listing(make: Callable[[], Listing], output: str, watch: bool) -> None:
+    """Print a listing once, or whenever it has changed: in place on a terminal, else one below the other."""
+    told = ""
+    while True:
+        listing = make()
+        text = render(listing, output)
+        if watch and is_terminal() and output in ("table", "wide"):
+            lines = "".join(f"{line}\x1b[K\n" for line in text.splitlines())
+            click.echo(f"\x1b[H{lines}\x1b[J", nl=False, color=True)
+        elif not watch or text != told:
+            click.echo(text, nl=False, color=True)
+            for words in (listing.empty if not listing.rows else "", listing.note):
+                if words and output in ("table", "wide"):
+                    click.echo(words, err=True)
+        if not watch:
+            return
+        told = text
+        time.sleep(LOOK_AGAIN_S)
+
+
+def render(listing: Listing, output: str) -> str:
+    """A listing in one of the formats, each line with its end."""
+    if output in ("json", "yaml"):
+        return spell(listing.value, output)
+    if output == "name":
+        return "".join(f"{name}\n" for name in listing.names)
+    if output == "csv":
+        return _spell_csv(listing)
+    if not listing.rows:
+        return ""
+    kept = [
+        at
+        for at, head in enumerate(listing.heads)
+        if not (head in listing.wide and output != "wide")
+        and not (head in listing.spare and not any(row[at] for row in listing.rows))
+    ]
+    heads = [listing.heads[at] for at in kept]
+    rows = [[row[at] for at in kept] for row in listing.rows]
+    return spell_table(heads, rows, None if output == "wide" else _width())
+
+
+def spell(value: object, output: str) -> str:
+    """A value for programs: the API's JSON on one line, or the same as YAML."""
+    if output == "json":
+        return msgspec.json.encode(value).decode() + "\n"
+    import yaml  # type: ignore[import-untyped]  # the package brings no types; one call is made
+
+    plain = msgspec.to_builtins(value)
+    text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=1000)
+    return text
+
+
+def _spell_csv(listing: Listing) -> str:
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head.lower().replace(" ", "_") for head in listing.heads)
+    writer.writerows(listing.rows)
+    return text.getvalue()
+
+
+def spell_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Columns under their heads, left-aligned, painted where that is wanted; a line is cut at `width`."""
+    plain = [[show_plain(cell) for cell in row] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(heads, *plain, strict=True)]
+    lines = []
+    for row in (heads, *plain):
+        cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
+        line = GAP.join(cells).rstrip()
+        if width is not None and len(line) > width:
+            lines.append(line[: width - 1] + "…")
+        else:
+            lines.append(GAP.join(_paint(cell) for cell in cells).rstrip())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _width() -> int | None:
+    if not is_terminal():
+        return None
+    try:
+        return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (OSError, ValueError):
+        return None
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns under their heads; numbers stay as they are, everything is left-aligned."""
-    widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
-    for row in (heads, *rows):
-        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo(GAP.join(_paint(cell) for cell in padded).rstrip(), color=True)
+    """A table beside something else that is shown; what is listed goes through `show_listing`."""
+    click.echo(spell_table(heads, rows), nl=False, color=True)
+
+
+def print_detail(output: str, value: object) -> bool:
+    """One thing for programs, if that is the format; False if a person reads it."""
+    if output == "text":
+        return False
+    click.echo(spell(value, output), nl=False)
+    return True
 
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
@@ -50,24 +181,6 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
 def print_json(value: object) -> None:
     """The API's JSON, on one line."""
     click.echo(msgspec.json.encode(value))
-
-
-class Named(Protocol):
-    """What has a name to be called by."""
-
-    @property
-    def name(self) -> str: ...
-
-
-def print_for_programs(output: str, views: Sequence[Named]) -> bool:
-    """A listing as JSON or as bare names, if that is the format; False if a person reads it."""
-    if output == "json":
-        print_json(views)
-    elif output == "name":
-        click.echo("".join(f"{view.name}\n" for view in views), nl=False)
-    else:
-        return False
-    return True
 
 
 def show_ago(at_ms: int) -> str:

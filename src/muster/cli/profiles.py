@@ -1,4 +1,4 @@
-"""`muster profile`: how places are weighed against each other. Lists, shows, compares, stores and uses profiles."""
+"""`muster profiles`: how places are weighed against each other. Lists, shows, compares, stores and uses profiles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 import click
 import msgspec
 
-from muster.cli.printing import print_fields, print_for_programs, print_json, print_table
+from muster.cli.printing import (
+    Listing,
+    detail_options,
+    listing_options,
+    print_detail,
+    print_fields,
+    print_table,
+    show_listing,
+)
 from muster.model.errors import RejectedError
 from muster.model.profile import DEFAULT, TERMS
 from muster.model.reason import Code, Reason
@@ -17,17 +25,19 @@ from muster.wire.views import ProfileView
 
 
 @click.group(invoke_without_command=True)
-@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
+@listing_options
 @click.pass_context
-def profile(context: click.Context, output: str) -> None:
+def profiles(context: click.Context, output: str, watch: bool) -> None:
     """List profiles, the weights of the score terms; or show, compare, set or use one."""
     if context.invoked_subcommand is not None:
         return
     with Client() as client:
-        views = client.profiles()
-    if not print_for_programs(output, views):
-        heads = ("PROFILE", "VERSION", "IN USE", *(term.upper() for term in TERMS))
-        print_table(heads, [_row(view) for view in views])
+        show_listing(lambda: _list(client.profiles()), output, watch)
+
+
+def _list(views: Sequence[ProfileView]) -> Listing:
+    heads = ("PROFILE", "VERSION", "IN USE", *(term.upper() for term in TERMS))
+    return Listing(heads, [_row(view) for view in views], views, [view.name for view in views])
 
 
 def _row(view: ProfileView) -> list[str]:
@@ -35,22 +45,21 @@ def _row(view: ProfileView) -> list[str]:
     return [view.name, str(view.version), "yes" if view.is_used else "", *weights]
 
 
-@profile.command()
+@profiles.command()
 @click.argument("name")
-@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", help="The format.")
+@detail_options
 def show(name: str, output: str) -> None:
     """Show one profile, term by term."""
     with Client() as client:
         view = _get(client.profiles(), name)
-    if output == "json":
-        print_json(view)
+    if print_detail(output, view):
         return
     print_fields([("profile", name), ("version", str(view.version)), ("in use", "yes" if view.is_used else "no")])
     click.echo()
     print_table(("TERM", "WEIGHT"), [(term, str(weight)) for term, weight in view.weights.items()])
 
 
-@profile.command()
+@profiles.command()
 @click.argument("first")
 @click.argument("second")
 def diff(first: str, second: str) -> None:
@@ -65,11 +74,11 @@ def diff(first: str, second: str) -> None:
         click.echo(f"{first} and {second} weigh alike")
 
 
-@profile.command("set")
+@profiles.command("set")
 @click.argument("name")
 @click.argument("weights", nargs=-1, required=True, metavar="TERM=WEIGHT...")
 def set_profile(name: str, weights: tuple[str, ...]) -> None:
-    """Weigh terms anew: muster profile set dense packing=1200 cost=0
+    """Weigh terms anew: muster profiles set dense packing=1200 cost=0
 
     A term that is not named keeps its weight; in a new profile, the usual one.
     """
@@ -83,7 +92,7 @@ def set_profile(name: str, weights: tuple[str, ...]) -> None:
     click.echo(_told(name, version, before, {**before, **changes}, is_used=known is not None and known.is_used))
 
 
-@profile.command()
+@profiles.command()
 @click.argument("name")
 def use(name: str) -> None:
     """Have the fleet scored by a profile; what runs stays where it is."""
@@ -105,7 +114,7 @@ def _told(name: str, version: int, before: Mapping[str, int], after: Mapping[str
     if version and not changed:
         return f"profile {name} is so already, in version {version}"
     words = f"profile {name}, version {version + 1}: {', '.join(changed) or 'as usual'}"
-    return words if is_used else f"{words}; use it with `muster profile use {name}`"
+    return words if is_used else f"{words}; use it with `muster profiles use {name}`"
 
 
 def _get(views: Sequence[ProfileView], name: str) -> ProfileView:
@@ -115,4 +124,4 @@ def _get(views: Sequence[ProfileView], name: str) -> ProfileView:
     return found
 
 
-COMMANDS = {"profile": profile}
+COMMANDS = {"profiles": profiles}

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from muster.cli.failing import NO_SERVER, OK, SERVER_ERROR, ServerFailedError
-from muster.cli.printing import print_fields, print_json
+from muster.cli.printing import detail_options, print_detail, print_fields
 from muster.cli.starting import ROLES, start_missing
 from muster.model.errors import MusterError
 from muster.sdk.client import Client
@@ -135,15 +135,13 @@ def _end_role(home: Home, role: str) -> bool:
 
 
 @click.command()
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="The format.")
+@detail_options
 def status(output: str) -> int:
     """Say whether the server is fit, and where."""
     home = Home()
     with Client(home, patience_s=1) as client:
         health = client.health()
-    if output == "json":
-        print_json(health)
-    else:
+    if not print_detail(output, health):
         fields = [("status", health.status), ("address", _show_url(home)), ("home", str(home.root))]
         fields += [(role, _show_process(home, role)) for role in ROLES]
         fields += [("entries", str(health.seq)), ("lag", show_duration(health.lag_ms)), ("version", health.version)]

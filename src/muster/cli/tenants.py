@@ -13,7 +13,16 @@ from typing import Final
 import click
 import msgspec
 
-from muster.cli.printing import print_for_programs, print_table
+from muster.cli.naming import find_named
+from muster.cli.printing import (
+    Listing,
+    detail_options,
+    listing_options,
+    print_detail,
+    print_fields,
+    print_table,
+    show_listing,
+)
 from muster.model.budget import Budget, parse_budget, show_budget, show_spending
 from muster.model.tenant import CPU, GPU, Line, Tenant, name_line, parse_amount, show_amount
 from muster.sdk.client import Client
@@ -27,36 +36,48 @@ _FAMILIES: Final = {"gpus": GPU, "cpus": CPU}
 replace = msgspec.structs.replace
 
 
-@click.command()
-@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
-def tenants(output: str) -> None:
-    """List tenants, their quotas and their use."""
+@click.group(invoke_without_command=True)
+@listing_options
+@click.pass_context
+def tenants(context: click.Context, output: str, watch: bool) -> None:
+    """List tenants, their quotas and their use; or show, set or drop one."""
+    if context.invoked_subcommand is not None:
+        return
+    with Client() as client:
+        show_listing(lambda: _list(client.tenants()), output, watch)
+
+
+def _list(views: Sequence[TenantView]) -> Listing:
+    """The tree with its lines; how many budgets a tenant has, `tenants show` says more of."""
+    return Listing(
+        heads=("TENANT", "WEIGHT", "LINE", "USED", "GUARANTEED", "LIMIT", "LENDS", "BUDGETS"),
+        rows=[row for view in views for row in _rows(views, view)],
+        value=views,
+        names=[view.name for view in views],
+        spare=frozenset({"BUDGETS"}),
+        empty="no tenant yet: one appears with its first job or with `muster quota set`",
+    )
+
+
+@tenants.command("show")
+@click.argument("name")
+@detail_options
+def show_tenant(name: str, output: str) -> None:
+    """Show one tenant: its lines, and its budgets with what is spent of them."""
     with Client() as client:
         views = client.tenants()
-    if print_for_programs(output, views):
+    view = find_named(views, name, "tenant")
+    if print_detail(output, view):
         return
-    if not views:
-        click.echo("no tenant yet: one appears with its first job or with `muster quota set`", err=True)
-    else:
-        _print_tenants(views)
-
-
-def _print_tenants(views: Sequence[TenantView]) -> None:
-    """The tree with its lines, and below it the budgets, if there are any."""
-    heads = ("TENANT", "WEIGHT", "LINE", "USED", "GUARANTEED", "LIMIT", "LENDS")
-    print_table(heads, [row for view in views for row in _rows(views, view)])
-    budgets = [(view.name, *_budget_cells(budget)) for view in views for budget in view.budgets]
-    if budgets:
+    print_fields([("tenant", view.name), ("parent", view.parent), ("weight", str(view.weight))])
+    click.echo()
+    print_table(("LINE", "USED", "GUARANTEED", "LIMIT", "LENDS"), [row[2:-1] for row in _rows(views, view)])
+    if view.budgets:
         click.echo()
-        print_table(("TENANT", "BUDGET", "SPENT", "STATE", "NEXT PERIOD"), budgets)
+        print_table(("BUDGET", "SPENT", "STATE", "NEXT PERIOD"), [_budget_cells(budget) for budget in view.budgets])
 
 
-@click.group()
-def quota() -> None:
-    """Set what a tenant may hold at once."""
-
-
-@quota.command("set")
+@tenants.command("set")
 @click.argument("tenant")
 @click.argument("limits", nargs=-1, metavar="[KIND=LIMIT]...")
 @click.option("--parent", metavar="TENANT", help="Stand below it; '' is the root.")
@@ -98,7 +119,7 @@ def set_quota(
         click.echo(f"tenant {tenant} may spend {show_budget(each)}")
 
 
-@quota.command("drop")
+@tenants.command("drop")
 @click.argument("tenant")
 def drop_quota(tenant: str) -> None:
     """Take TENANT out of the tree: nobody may be below it, and nothing of it may wait or run."""
@@ -158,7 +179,15 @@ def _rows(views: Sequence[TenantView], view: TenantView) -> list[tuple[str, ...]
     lines = [*view.lines, *(LineView(family, used=view.used[family]) for family in held)]
     cells = [_cells(line) for line in lines] or [("-", "-", "-", "-", "-")]
     heads = [("  " * depth + view.name, str(view.weight)), *[("", "")] * (len(cells) - 1)]
-    return [(*head, *rest) for head, rest in zip(heads, cells, strict=True)]
+    budgets = ", ".join(_show_spent(budget) for budget in view.budgets)
+    ends = [budgets, *[""] * (len(cells) - 1)]
+    return [(*head, *rest, end) for head, rest, end in zip(heads, cells, ends, strict=True)]
+
+
+def _show_spent(view: BudgetView) -> str:
+    """`12h of 1000h/30d, spent`."""
+    budget = Budget(view.unit, view.amount, view.soft, view.period_ms, view.since_ms)
+    return f"{show_spending(view.unit, view.spent)} of {show_budget(budget)}" + ", spent" * (view.spent >= view.amount)
 
 
 def _cells(line: LineView) -> tuple[str, ...]:
@@ -203,4 +232,4 @@ def _show_line(line: Line) -> str:
     return f"{name_line(line.family, line.scope)}: {', '.join(parts)}"
 
 
-COMMANDS = {"tenants": tenants, "quota": quota}
+COMMANDS = {"tenants": tenants, "quota": tenants}

@@ -1,23 +1,45 @@
-"""`muster tiers` and `tier set`: which classes of service there are, who goes first, and how long a job may wait."""
+"""`muster tiers`: which classes of service there are, who goes first, and how long a job may wait."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from muster.cli.printing import print_for_programs, print_table
+from muster.cli.naming import find_named
+from muster.cli.printing import Listing, detail_options, listing_options, print_detail, print_fields, show_listing
 from muster.sdk.client import Client
 from muster.units import parse_count, parse_duration, show_duration
 from muster.wire.views import TierView
 
 
-@click.command()
-@click.option("-o", "output", type=click.Choice(["table", "json", "name"]), default="table", help="The format.")
-def tiers(output: str) -> None:
-    """List tiers, whoever goes first on top."""
+@click.group(invoke_without_command=True)
+@listing_options
+@click.pass_context
+def tiers(context: click.Context, output: str, watch: bool) -> None:
+    """List tiers, whoever goes first on top; or show or set one."""
+    if context.invoked_subcommand is not None:
+        return
     with Client() as client:
-        views = client.tiers()
-    if not print_for_programs(output, views):
-        print_table(("TIER", "RANK", "DUE AFTER", "SHADOWS", "MIN RUN", "EVICTIONS"), list(map(_row, views)))
+        show_listing(lambda: _list(client.tiers()), output, watch)
+
+
+def _list(views: Sequence[TierView]) -> Listing:
+    return Listing(_HEADS, [_row(view) for view in views], views, [view.name for view in views])
+
+
+_HEADS = ("TIER", "RANK", "DUE AFTER", "SHADOWS", "MIN RUN", "EVICTIONS")
+
+
+@tiers.command("show")
+@click.argument("name")
+@detail_options
+def show_tier(name: str, output: str) -> None:
+    """Show one tier."""
+    with Client() as client:
+        view = find_named(client.tiers(), name, "tier")
+    if not print_detail(output, view):
+        print_fields([(head.lower(), cell) for head, cell in zip(_HEADS, _row(view), strict=True)])
 
 
 def _row(view: TierView) -> tuple[str, ...]:
@@ -26,12 +48,7 @@ def _row(view: TierView) -> tuple[str, ...]:
     return view.name, str(view.rank), due, str(view.shadows), least, "emergency" if view.emergency else most
 
 
-@click.group()
-def tier() -> None:
-    """Set what a tier is."""
-
-
-@tier.command("set")
+@tiers.command("set")
 @click.argument("name")
 @click.option("--rank", required=True, metavar="N", help="The lower one goes first.")
 @click.option("--due-after", required=True, metavar="TIME", help="How long a job may wait before it is due: 90m or 2d.")
@@ -40,7 +57,7 @@ def tier() -> None:
 @click.option("--evictions", default="", metavar="N", help="How often in a day such a job may be stopped for others.")
 @click.option("--emergency", is_flag=True, help="It takes from every lower tier, whoever owns what.")
 def set_tier(name: str, rank: str, due_after: str, shadows: str, min_run: str, evictions: str, emergency: bool) -> None:
-    """Name a tier, or change what it is: muster tier set batch --rank 400 --due-after 7d"""
+    """Name a tier, or change what it is: muster tiers set batch --rank 400 --due-after 7d"""
     number, span_ms = parse_count(rank, "rank"), parse_duration(due_after)
     with Client() as client:
         client.set_tier(
@@ -56,4 +73,4 @@ def set_tier(name: str, rank: str, due_after: str, shadows: str, min_run: str, e
     click.echo(f"tier {name} has rank {number}; a job is due after {show_duration(span_ms)}")
 
 
-COMMANDS = {"tiers": tiers, "tier": tier}
+COMMANDS = {"tiers": tiers}

@@ -69,10 +69,10 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.BAD_QUOTA: Words("line {subject}: {detail}", "give one line for it, and a limit that covers its guarantee"),
     Code.UNKNOWN_TIER: Words("there is no tier {detail!r}", "choose one that `muster tiers` lists"),
-    Code.UNKNOWN_PROFILE: Words("there is no profile {detail!r}", "choose one that `muster profile` lists"),
+    Code.UNKNOWN_PROFILE: Words("there is no profile {detail!r}", "choose one that `muster profiles` lists"),
     Code.PROFILE_CHANGED: Words(
         "profile {detail} is at version {available}, not {needed}: somebody else changed it",
-        "look at it with `muster profile show {detail}`, and set it again",
+        "look at it with `muster profiles show {detail}`, and set it again",
     ),
     Code.BAD_FILE: Words("{subject}: {detail}", "correct it there; `muster submit --schema` prints what a job may say"),
     Code.UNKNOWN_FIELD: Words("a job has no field {subject!r}", "did you mean {detail}?"),

@@ -46,7 +46,9 @@ def test_the_overview_imports_no_command_and_a_listing_nothing_heavy(tmp_path: P
         (["wait", "seven"], 2, "error: Invalid value"),
         (["quota", "set", "a", "gold"], 2, "error: 'gold' is not a line"),
         (["quota", "set", "a"], 2, "error: say what to set"),
-        (["nonsense"], 2, "error: No such command"),
+        (["qqqqq"], 2, "error: there is no command 'qqqqq'; `muster --help`"),
+        (["nods"], 2, "error: there is no command 'nods'; did you mean nodes?"),
+        (["tier"], 2, "error: there is no command 'tier'; did you mean tiers?"),
     ],
 )
 def test_errors_have_one_form_and_stable_exit_codes(

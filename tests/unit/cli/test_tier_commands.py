@@ -44,7 +44,7 @@ def test_tiers_are_listed(seen: list[Request], capsys: pytest.CaptureFixture[str
 
 
 def test_a_tier_is_set(seen: list[Request], capsys: pytest.CaptureFixture[str]) -> None:
-    words = told(capsys, "tier", "set", "batch", "--rank", "400", "--due-after", "7d")
+    words = told(capsys, "tiers", "set", "batch", "--rank", "400", "--due-after", "7d")
     assert words == "tier batch has rank 400; a job is due after 7d\n"
     assert (seen[0].method, seen[0].path) == ("PUT", "/v1/tiers/batch")
     plain = {"shadows": 1, "min_run_ms": 0, "evictions_max": None, "emergency": False}
@@ -53,7 +53,7 @@ def test_a_tier_is_set(seen: list[Request], capsys: pytest.CaptureFixture[str]) 
 
 def test_a_tier_is_set_with_protections(seen: list[Request], capsys: pytest.CaptureFixture[str]) -> None:
     protections = ("--min-run", "30m", "--evictions", "3", "--emergency")
-    told(capsys, "tier", "set", "alarm", "--rank", "1", "--due-after", "1h", *protections)
+    told(capsys, "tiers", "set", "alarm", "--rank", "1", "--due-after", "1h", *protections)
     body = msgspec.json.decode(seen[0].body)
     assert (body["min_run_ms"], body["evictions_max"], body["emergency"]) == (30 * MINUTE_MS, 3, True)
 

@@ -1,0 +1,35 @@
+"""Names that people type: found among those there are, or refused with the one that is most like it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
+
+import click
+
+
+class Named(Protocol):
+    """What has a name to be called by."""
+
+    @property
+    def name(self) -> str: ...
+
+
+N = TypeVar("N", bound=Named)
+
+
+def find_named(views: Sequence[N], name: str, what: str) -> N:
+    """The one of that name; if there is none, that is a mistake of the caller's."""
+    for view in views:
+        if view.name == name:
+            return view
+    near = suggest(name, [view.name for view in views])
+    raise click.UsageError(f"there is no {what} {name!r}{near or f'; `muster {what}s` lists them'}")
+
+
+def suggest(word: str, words: Iterable[str]) -> str:
+    """`; did you mean nodes?`, if one of the words is much like it."""
+    from difflib import get_close_matches  # here: most words are spelt right
+
+    near = get_close_matches(word, list(words), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""

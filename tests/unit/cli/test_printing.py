@@ -1,0 +1,81 @@
+"""The output contract: every listing in every format, watching, widths, and nothing that steers a terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import click
+import msgspec
+import pytest
+import yaml  # type: ignore[import-untyped]  # the package brings no types
+
+from muster.cli.commands import COMMANDS, cli
+from muster.cli.printing import DETAILS, LISTINGS, Listing, render, show_listing, spell_table
+
+LISTING = Listing(
+    heads=("NAME", "PLACE", "ID", "NOTE"),
+    rows=[("a", "", "1", "x, y"), ("b", "", "2", "")],
+    value=[{"name": "a"}, {"name": "b"}],
+    names=["a", "b"],
+    wide=frozenset({"ID"}),
+    spare=frozenset({"PLACE"}),
+)
+
+
+def commands_with(option: str) -> list[tuple[str, click.Option]]:
+    found = []
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        found += [(name, each) for each in command.params if isinstance(each, click.Option) and each.name == option]
+    return found
+
+
+def test_everything_that_lists_lists_in_every_format_and_can_be_watched() -> None:
+    listed = {name for name, _ in commands_with("watch")}
+    assert {"ls", "nodes", "flavors", "tenants", "tiers", "profiles", "avail", "goodput", "story"} <= listed
+    for name, option in commands_with("output"):
+        assert isinstance(option.type, click.Choice)
+        assert tuple(option.type.choices) in ((LISTINGS,) if name in listed else (DETAILS, ("text", "json", "name")))
+
+
+def test_a_table_leaves_out_what_nobody_has_and_what_only_wide_shows() -> None:
+    assert render(LISTING, "table") == "NAME  NOTE\na     x, y\nb\n"
+    assert render(LISTING, "wide") == "NAME  ID  NOTE\na     1   x, y\nb     2\n"
+
+
+def test_programs_get_all_of_it() -> None:
+    assert render(LISTING, "name") == "a\nb\n"
+    assert msgspec.json.decode(render(LISTING, "json")) == LISTING.value
+    assert yaml.safe_load(render(LISTING, "yaml")) == LISTING.value
+    rows = list(csv.reader(io.StringIO(render(LISTING, "csv"))))
+    assert rows == [["name", "place", "id", "note"], *map(list, LISTING.rows)]
+
+
+def test_nothing_is_an_empty_table_and_an_empty_list() -> None:
+    empty = LISTING._replace(rows=[], value=[], names=[])
+    assert [render(empty, output) for output in ("table", "name", "json")] == ["", "", "[]\n"]
+
+
+def test_a_line_is_cut_to_the_terminal_and_control_characters_are_shown() -> None:
+    table = spell_table(("NAME", "NOTE"), [("a", "x" * 50), ("b", "y\x1b[2Jz")], width=20)
+    assert table.splitlines()[1] == "a     " + "x" * 13 + "…"
+    assert "y\\x1b[2Jz" in table
+
+
+def test_watching_prints_again_what_has_changed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = iter([LISTING, LISTING, LISTING._replace(names=["c"])])
+
+    def look() -> Listing:
+        try:
+            return next(seen)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr("muster.cli.printing.time.sleep", lambda _: None)
+    with pytest.raises(KeyboardInterrupt):
+        show_listing(look, "name", watch=True)
+    assert capsys.readouterr().out == "a\nb\nc\n"
