@@ -93,7 +93,7 @@ def test_a_tour_meets_whom_a_new_walk_would_meet(holds: list[Hold], starts: list
         walk.join(name)
     walk.settle(now)
     nodes = {node for name in TENANTS for node, _ in walk.path(name)}
-    tour, left = Tour(walk, nodes.__contains__), list(TENANTS)
+    tour, left = Tour(walk, [nodes]), list(TENANTS)
     for name, amount in starts:
         anew = Walk(usage, TREE)
         for other in left:

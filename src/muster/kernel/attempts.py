@@ -27,7 +27,7 @@ _OVER, _RUNNING, _EXIT = TaskPhase.SUCCEEDED, TaskPhase.RUNNING, Why.EXIT  # mem
 def on_started(turn: Turn, item: event.Started) -> Done | Refused:
     """Tasks are up. Saying so twice is harmless."""
     job = _find_job(turn, item)
-    if isinstance(job, Refused):
+    if not isinstance(job, Job):
         return job
     if job.spec.array:
         tasks = turn.world.arrays[job.id]
@@ -61,7 +61,7 @@ def on_progressed(turn: Turn, item: event.Progressed) -> Done | Refused:
 def on_exited(turn: Turn, item: event.Exited) -> Done | Refused:
     """Tasks are over: what that means for the gang is decided here. Nobody will want them again."""
     job = _find_job(turn, item)
-    if isinstance(job, Refused):
+    if not isinstance(job, Job):
         turn.forget(item.job, item.epoch, item.first, item.count)
         return job
     if job.spec.array:
@@ -93,10 +93,12 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
     job = turn.world.jobs.get(item.job)
     if job is None:
         return refuse(Code.UNKNOWN_JOB, "job", item.job)
+    if item.count == job.spec.gang and not item.first and item.epoch == job.epoch and type(job.phase) in ACTIVE:
+        return job  # what is said most often: of a whole gang that is alive
     array, end = job.spec.array, item.first + item.count
     if item.first < 0 or item.count < 1 or end > (array or job.spec.gang):
         return refuse(Code.BAD_AMOUNT, "tasks", end, job.spec.tasks)
-    if item.epoch == job.epoch and isinstance(job.phase, ACTIVE):
+    if item.epoch == job.epoch and type(job.phase) in ACTIVE:
         return job
     if isinstance(job.phase, TERMINAL):
         return refuse(Code.ALREADY_OVER, "job", item.job)
@@ -134,7 +136,7 @@ def _mark_over(turn: Turn, job: Job, first: int, count: int, cause: str) -> bool
 
 def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
     """A run is over: what the job becomes depends on why it was stopped, if it was."""
-    if isinstance(job.phase, Stopping):
+    if type(job.phase) is Stopping:
         why, code = job.phase.why, job.phase.code or code
     if why == _EXIT and not code:
         turn.emit(fact.Ended(job.id, _OVER, why, code, cause))

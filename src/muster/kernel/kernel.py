@@ -20,7 +20,6 @@ from muster.model import fact
 from muster.model.errors import RejectedError
 from muster.model.event import Event
 from muster.model.instruction import Instruction
-from muster.model.phase import Starting
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.scheduler.claims import has_ready
 from muster.scheduler.cycle import run_cycle
@@ -64,28 +63,27 @@ class Kernel:
         if now < self._latest:
             raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
         self._latest = now
-        world = self.world
-        turn = Turn(world, now)
-        had_claims = bool(world.claims)
-        if self._timer is not None and self._timer <= now:
+        world, timer = self.world, self._timer
+        queue, turn, had_claims = world.queue, Turn(world, now), bool(world.claims)
+        if timer is not None and timer <= now:
             fire_timers(turn)
         answers: list[Done | Refused] = []
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
         if world.successors:
             settle(turn, 0)
-        if world.queue.awake or world.queue.shadowed or world.claims:
+        if queue.awake or queue.shadowed or world.claims:
             self._cycle(turn)
-        if world.queue.shapes and can_anybody_take(world):
+        if queue.shapes and can_anybody_take(world):
             self._take(turn)
         else:
             self._is_owed = False
         if turn.facts:
             world.seq += 1
             world.now = now
-            if self._timer is None or self._timer <= now or had_claims or self._has_timers():
+            if timer is None or timer <= now or had_claims or self._has_timers():
                 self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
-        wake_at = now if world.queue.awake or (world.claims and has_ready(world, now)) else self._timer
+        wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer
         if self._is_owed:
             wake_at = min(next_look(world.now), INSTANT_MAX if wake_at is None else wake_at)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
@@ -95,7 +93,7 @@ class Kernel:
         for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}"):
             turn.facts.append(item)
             if isinstance(item, fact.Placed):
-                self._start_gangs(turn, item.jobs)
+                turn.start_gangs(item.jobs)
             elif isinstance(item, fact.TasksPlaced):
                 turn.start_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
         if world.successors:
@@ -118,9 +116,3 @@ class Kernel:
         """Whether anything but the oldest end may have a time."""
         world = self.world
         return bool(world.claims or world.advice) or world.timers.has_limits() or world.budgets.is_used
-
-    def _start_gangs(self, turn: Turn, jobs: list[int]) -> None:
-        for number in jobs:
-            job = turn.world.jobs[number]
-            if isinstance(job.phase, Starting):
-                turn.start(job, job.phase.run)

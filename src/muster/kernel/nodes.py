@@ -126,7 +126,7 @@ def _say_again(turn: Turn, slot: int, seat: Seat) -> None:
         turn.stop(job, seat.epoch, seat.first, seat.count)
     elif isinstance(job.phase, Starting):
         _fence_over(turn, job)
-        turn.start(job, job.phase.run)
+        turn.start_gangs([job.id])
     else:
         devices = turn.world.arrays[job.id].held_devices(seat.first, seat.count)
         turn.start_tasks(job, seat.first, [slot], [seat.count], [devices])

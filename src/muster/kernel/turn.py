@@ -5,7 +5,7 @@ from __future__ import annotations
 from muster.model.fact import Fact
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.job import Job
-from muster.model.phase import Lease, Run
+from muster.model.phase import Lease, Starting
 from muster.model.reason import Code, Reason, Refused
 from muster.world.accounting import advance
 from muster.world.apply import APPLY
@@ -31,17 +31,21 @@ class Turn:
         APPLY[type(fact)](self.world, fact, self.now)
         self.facts.append(fact)
 
-    def start(self, job: Job, run: Run) -> None:
-        """Tell the engine to start a gang."""
-        fleet = self.world.fleet
+    def start_gangs(self, jobs: list[int]) -> None:
+        """Tell the engine to start gangs that have just got their places."""
+        fleet, known = self.world.fleet, self.world.jobs
         addresses = fleet.addresses
-        nodes, counts, devices = [], [], []
-        for lease in run.leases:
-            nodes.append(addresses[lease.slot])
-            counts.append(lease.tasks)
-            devices.append(lease.devices)
-        ids = fleet.name_devices(run.leases) if fleet.device_ids else []
-        self.instructions.append(Start(job.id, run.epoch, job.spec, 0, nodes, counts, devices, ids))
+        for number in jobs:
+            job = known[number]
+            if not isinstance(job.phase, Starting):
+                continue
+            nodes, counts, devices = [], [], []
+            for lease in job.phase.run.leases:
+                nodes.append(addresses[lease.slot])
+                counts.append(lease.tasks)
+                devices.append(lease.devices)
+            ids = fleet.name_devices(job.phase.run.leases) if fleet.device_ids else []
+            self.instructions.append(Start(number, job.epoch, job.spec, 0, nodes, counts, devices, ids))
 
     def start_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:
         """Tell the engine to start tasks of an array."""

@@ -113,8 +113,10 @@ class Cancelled(Record, frozen=True, tag="cancelled"):
 
 Phase: TypeAlias = Queued | Starting | Running | Stopping | Spread | Succeeded | Failed | Cancelled
 Active: TypeAlias = Starting | Running | Stopping
-ACTIVE = (Starting, Running, Stopping)
+ACTIVE = (Running, Starting, Stopping)
 TERMINAL = (Succeeded, Failed, Cancelled)
+"""That a record is of a class is found out at once, that it is not takes five times as long, since records have a
+metaclass: so these begin with the likeliest, and where it matters `type(phase) in TERMINAL` is asked instead."""
 
 
 class TaskPhase(enum.IntEnum):

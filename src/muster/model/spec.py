@@ -121,10 +121,10 @@ def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
     return (
         _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
-        or _find_tier_fault(spec.tier, spec.priority)
+        or (_find_tier_fault(spec.tier, spec.priority) if spec.is_varied else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
-        or (_find_company_fault(spec) if spec.needs.has_company else None)
+        or (_find_company_fault(spec) if spec.needs is not ANYWHERE and spec.needs.has_company else None)
         or _find_size_fault(spec)
         or (find_after_fault(spec.after) if spec.after else None)
     )

@@ -19,7 +19,6 @@ from typing import Final
 
 from muster.model.fact import Fact
 from muster.model.job import Job
-from muster.model.phase import Lease
 from muster.scheduler.claims import drop_outlived, serve_claims
 from muster.scheduler.fit import count_room, find_gang, find_tasks
 from muster.scheduler.order import Round
@@ -39,8 +38,9 @@ TURNS: Final = 16
 def run_cycle(world: World, now: int, cause: str, seen: list[Shadow] | None = None) -> list[Fact]:
     """Place what can start now, and return the facts; the world already holds them. The shadows that were cast are put
     into `seen`, for whoever wants to know."""
-    world.fleet.settle_risks(now)
-    world.fleet.mix = () if world.mix is None else world.mix.steps()
+    fleet = world.fleet
+    fleet.settle_risks(now)
+    fleet.mix = () if world.mix is None else world.mix.steps()
     turns = Round(world, now)
     with Draft(world, now) as draft:
         served = serve_claims(world, draft, now, cause) if world.claims else []
@@ -52,7 +52,7 @@ def run_cycle(world: World, now: int, cause: str, seen: list[Shadow] | None = No
         else:
             _start_all(world, turns, draft, cause)
         facts = [*served, *draft.commit(cause)]
-    if world.fleet.company.has_grown:
+    if fleet.company.has_grown:
         world.wake_company()
     return [*facts, *drop_outlived(world, now)] if world.claims else facts
 
@@ -79,18 +79,14 @@ def _start_all(world: World, turns: Round, draft: Draft, cause: str, shadows: Sh
         if leases is None:
             queue.restand(line, line.band[0] + 1) if shadows is None else shadows.refuse_quota(line, job, pools)
         else:
-            _place(world, draft, line, world.jobs[job], leases, cause)
+            if world.jobs[job].spec.array:
+                _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot), cause)
+            else:
+                draft.place(world.jobs[job], leases)
             turns.serve(line.tenant)
             starts += 1
             if shadows is not None:
                 shadows.note_start(line)
-
-
-def _place(world: World, draft: Draft, line: Line, job: Job, leases: list[Lease], cause: str) -> None:
-    if job.spec.array:
-        _place_tasks(world, draft, line, job, world.site_of(leases[0].slot), cause)
-    else:
-        draft.place(job, leases)
 
 
 def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, cause: str) -> None:

@@ -22,6 +22,8 @@ from muster.world.world import World
 
 IN_VAIN_MAX: Final = 4
 """How many are met in vain, since their shapes fell asleep meanwhile, before a new tour leaves them out."""
+PARTS_MAX: Final = 4
+"""Of how many shapes it is looked up one by one whether a tenant waits with them: of more, they are joined first."""
 HOPELESS_MAX: Final = 8
 """How many shapes are looked at after each start: with more, it is cheaper to let those fail whose turn comes."""
 
@@ -73,16 +75,19 @@ class Round:
 
     def _set_out(self) -> Tour | None:
         """A tour of the first band that somebody stands in who is worth a try: none before where we are has any."""
-        awake, walk = self._world.queue.awake, self._world.walk
-        bands = [key for shape in awake for key, band in shape.bands.items() if key[0] != OVER and self._is_met(band)]
-        if not bands:
+        world, first = self._world, None
+        for shape in world.queue.awake:
+            for key, band in shape.bands.items():
+                if (first is None or key < first) and key[0] != OVER and (not self._places or self._is_met(band)):
+                    first = key
+        if first is None:
             return None
-        self._band = band = min(bands)
-        self._since = self._now - self._world.tiers[band[2]].longest_wait_ms
+        self._band = first
+        self._since = self._now - world.tiers[first[2]].longest_wait_ms
         self._lines = {}
-        met = [shape.bands[band].met() for shape in awake if band in shape.bands]
-        walk.settle(self._now)
-        self._tour = Tour(walk, (met[0] if len(met) == 1 else frozenset().union(*met)).__contains__)
+        met = [shape.bands[first].met() for shape in world.queue.awake if first in shape.bands]
+        world.walk.settle(self._now)
+        self._tour = Tour(world.walk, met if len(met) <= PARTS_MAX else [frozenset().union(*met)])
         return self._tour
 
     def _find_line(self, tenant: str) -> tuple[Line, int] | None:
@@ -91,6 +96,7 @@ class Round:
         lines = self._lines.get(tenant)
         if lines is None:
             lines = self._lines[tenant] = self._gather(tenant)
+            return (lines[0][1], job_of(lines[0][0])) if lines else None
         while lines:
             first, line = lines[0]
             if line.shape not in self._world.queue.awake or line.band != self._band or not line.heap:
@@ -103,11 +109,11 @@ class Round:
 
     def _gather(self, tenant: str) -> list[tuple[LeafKey, Line]]:
         """A tenant's lines in our band that are worth a try, as a heap by their first job."""
-        found = []
+        found, key, since = [], self._band, self._since
         for shape in self._world.queue.awake:
-            band = shape.bands.get(self._band)
+            band = shape.bands.get(key)
             if band is not None and (line := band.lines.get(tenant)) is not None:
-                at = self._find_place(line)
+                at = self._find_place(line) if self._places else line.first(since)
                 if at is not None:
                     found.append((at, line))
         heapify(found)
@@ -118,15 +124,16 @@ class Round:
 
     def _is_met(self, band: Band) -> bool:
         """Whether anybody in a band is met at all."""
-        return not self._places or any(self._find_place(line) is not None for line in band.lines.values())
+        return any(self._find_place(line) is not None for line in band.lines.values())
 
     def _drop_hopeless(self) -> None:
         """Let shapes sleep that the slots which woke them have no room for any more: most of them, after a start."""
-        awake, fleet = self._world.queue.awake, self._world.fleet
-        if len(awake) > HOPELESS_MAX or not self.drops_hopeless:
+        queue, fleet = self._world.queue, self._world.fleet
+        if len(queue.awake) > HOPELESS_MAX or not self.drops_hopeless:
             return
-        for shape in [shape for shape in awake if shape.freed is not None and not _has_room(fleet, shape)]:
-            self._world.queue.sleep(shape)
+        for shape in tuple(queue.awake):
+            if shape.freed is not None and not _has_room(fleet, shape):
+                queue.sleep(shape)
 
 
 def _has_room(fleet: Fleet, shape: Shape) -> bool:

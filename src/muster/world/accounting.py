@@ -80,12 +80,13 @@ def _split_idle(world: World, span_ms: int) -> None:
 def _want_of(world: World, flavor: str) -> Bucket:
     """Why devices of a flavor are idle: somebody waits who could use them and is within its quota, so that they did not
     fit; or only such who are over it; or nobody."""
-    found = Bucket.NO_DEMAND
+    found, sites = Bucket.NO_DEMAND, None
     for shape in world.queue.shapes.values():
         ask, flavors = shape.ask, shape.needs.flavors
         if (ask.gpus or ask.gpu_milli) and (not flavors or flavor in flavors):
-            sites = world.sites.inhabited(ask)
-            if any(world.standing_among(sites, line) is not _OVER for line in shape.lines.values()):
-                return Bucket.FRAGMENTED
+            sites = sites or world.sites.inhabited(ask)  # the same for all that ask for devices
+            for line in shape.lines.values():
+                if world.standing_among(sites, line) is not _OVER:
+                    return Bucket.FRAGMENTED
             found = Bucket.BLOCKED
     return found

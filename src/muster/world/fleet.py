@@ -329,21 +329,23 @@ class Fleet:
 
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
-        if devices.bit_count() != _devices_for(ask, tasks) or not self._take(slot, ask, tasks, devices):
+        wanted = 1 if ask.gpu_milli else ask.gpus * tasks  # tasks with a share of a device have one lease per device
+        if devices.bit_count() != wanted or not self._take(slot, ask, tasks, devices):
             raise InvariantError("allocations fit their node", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
         here = self.holders.get(slot)
         self.holders[slot] = {job: tasks} if here is None else {**here, job: here.get(job, 0) + tasks}
 
     def vacate(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Take them back. The inverse of `occupy`."""
-        here = self.holders.get(slot, {})
+        here = self.holders.get(slot) or {}
         left = here.get(job, 0) - tasks
         if left < 0 or not self._take(slot, ask, -tasks, devices):
             raise InvariantError("only what is held is given back", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
         if left:
             self.holders[slot] = {**here, job: left}
         elif len(here) > 1:
-            self.holders[slot] = {other: count for other, count in here.items() if other != job}
+            others = self.holders[slot] = here.copy()
+            del others[job]
         else:
             del self.holders[slot]
         if slot in self.lacks or slot in self.claimed:
@@ -413,9 +415,11 @@ class Fleet:
         return False
 
     def _take(self, slot: int, ask: Resources, tasks: int, devices: int) -> int:
+        if self._is_stale:
+            self._lay_out()
         share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE if tasks > 0 else -at.DEVICE
         return take(
-            self.words,
+            self._words,
             slot,
             devices,
             share,
@@ -491,11 +495,6 @@ _COPIED: Final = (
     "prices",
 )
 """What a fork has of its own, besides numbers."""
-
-
-def _devices_for(ask: Resources, tasks: int) -> int:
-    """How many devices a lease names: tasks with a share of a device have one lease per device."""
-    return 1 if ask.gpu_milli else ask.gpus * tasks
 
 
 def _copy_free(before: array[int], after: array[int], slot: int) -> None:

@@ -33,6 +33,7 @@ BOOKED: Final = (Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING,
 Parts: TypeAlias = tuple[int, int, int, int]
 Times: TypeAlias = dict[Bucket, int]
 _NOTHING: Final[Parts] = (0, 0, 0, 0)
+_UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 
 
 def devices_of(ask: Resources, tasks: int = 1) -> int:
@@ -120,15 +121,18 @@ class Goodput:
 
     def take(self, ask: Resources, leases: Sequence[Lease], at: int) -> None:
         """Leases begin on nodes that are open."""
+        each = devices_of(ask)
         for lease in leases:
-            amount, stock = devices_of(ask, lease.tasks), self.by_slot[lease.slot]
+            amount, stock = each * lease.tasks, self.by_slot[lease.slot]
             stock.levels[IDLE] -= amount
             stock.offsets[IDLE] += amount * at
 
     def give_back(self, fleet: Fleet, slot: int, ask: Resources, tasks: int, at: int) -> None:
         """Tasks end on a node that lacks nothing."""
-        part = GONE if fleet.phase[slot] != NodePhase.UP else BARRED if slot in fleet.bars else IDLE
-        self.by_slot[slot].step(part, devices_of(ask, tasks), at)
+        part = GONE if fleet.phase[slot] != _UP else BARRED if slot in fleet.bars else IDLE
+        amount, stock = (DEVICE * ask.gpus + ask.gpu_milli) * tasks, self.by_slot[slot]
+        stock.levels[part] += amount
+        stock.offsets[part] -= amount * at
 
     def restore(self, fleet: Fleet, times: Mapping[str, Sequence[int]], at: int) -> None:
         """So much was spent up to now in each part, and blocked and fragmented; levels are those of the nodes."""
@@ -166,8 +170,10 @@ class Goodput:
 
     def close_tasks(self, job: Job, tasks: Tasks, first: int, count: int, at: int, *, is_useful: bool = False) -> None:
         """The phases of tasks that hold devices end; they are in none until somebody says so."""
+        ran_as = USEFUL if is_useful else LOST
         for flavor, kind, time in self._task_times(job, tasks, first, count, at):
-            self._book((job.spec.tenant, flavor), kind if kind != PROVISIONAL else USEFUL if is_useful else LOST, time)
+            if time:
+                self._book((job.spec.tenant, flavor), ran_as if kind == PROVISIONAL else kind, time)
         tasks.set_since(first, count, 0)
 
     def open_times(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, int]]:
@@ -194,16 +200,14 @@ class Goodput:
     def _spans(self, job: Job, at: int) -> tuple[tuple[int, int], ...]:
         """What a gang's phase was spent on since it began, and how long: of one that runs, its start comes first."""
         phase, since = job.phase, self.since
-        if isinstance(phase, Stopping):
-            return ((STOPPING, at - max(phase.since, since)),)
-        if not isinstance(phase, Starting | Running):
-            return ()
-        kind, placed = RESTARTING if job.epoch > 1 else STARTING, max(phase.run.since, since)
+        if type(phase) is Running:
+            began, placed = max(phase.since, since), max(phase.run.since, since)
+            mark = self.marks.get(job.id) if self.marks else None
+            ran = at - (began if mark is None else max(began, mark.saved_at))
+            return (RESTARTING if job.epoch > 1 else STARTING, began - placed), (PROVISIONAL, ran)
         if isinstance(phase, Starting):
-            return ((kind, at - placed),)
-        began = max(phase.since, since)
-        mark = self.marks.get(job.id)
-        return (kind, began - placed), (PROVISIONAL, at - (began if mark is None else max(began, mark.saved_at)))
+            return ((RESTARTING if job.epoch > 1 else STARTING, at - max(phase.run.since, since)),)
+        return ((STOPPING, at - max(phase.since, since)),) if isinstance(phase, Stopping) else ()
 
     def _task_times(self, job: Job, tasks: Tasks, first: int, count: int, at: int) -> Iterator[tuple[str, int, int]]:
         for phase in HOLDING:
@@ -219,18 +223,19 @@ class Goodput:
 
     def _book_leases(self, job: Job, spans: Sequence[tuple[int, int]], ran_as: int) -> None:
         """Book spans of a gang on each of its nodes; what was provisional turned out so."""
-        tenant, ask = job.spec.tenant, job.spec.ask
+        ask = job.spec.ask
+        each = DEVICE * ask.gpus + ask.gpu_milli
         for lease in job.phase.run.leases if isinstance(job.phase, ACTIVE) else ():
-            key, amount = (tenant, self.by_slot[lease.slot].flavor), devices_of(ask, lease.tasks)
+            key, amount = (job.spec.tenant, self.by_slot[lease.slot].flavor), each * lease.tasks
             for kind, span in spans:
-                self._book(key, ran_as if kind == PROVISIONAL else kind, amount * span)
+                if span:
+                    self._book(key, ran_as if kind == PROVISIONAL else kind, amount * span)
 
     def _book(self, key: tuple[str, str], kind: int, time: int) -> None:
-        if time:
-            row = self.booked.get(key)
-            if row is None:
-                row = self.booked[key] = [0, 0, 0, 0, 0]
-            row[kind] += time
+        row = self.booked.get(key)
+        if row is None:
+            row = self.booked[key] = [0, 0, 0, 0, 0]
+        row[kind] += time
 
 
 _KIND_OF: Final = {

@@ -474,7 +474,7 @@ def _check_walk(world: World, twin: World) -> None:
     for shape in world.queue.shapes.values():
         for band in shape.bands.values():
             wanted = next(twin.walk.in_order(band.lines, world.now))
-            met = Tour(world.walk, band.met().__contains__).find_first()
+            met = Tour(world.walk, [band.met()]).find_first()
             require(met == wanted, "the walk goes by the shares", f"met {met}, wanted {wanted}")
 
 

@@ -40,6 +40,7 @@ _ID_BITS: Final = 50
 _ID_MASK: Final = (1 << _ID_BITS) - 1
 _SIZE_BITS: Final = 96
 _DUE_BITS: Final = 48
+_RANK_BITS: Final = _DUE_BITS + _SIZE_BITS
 _NO_DUE: Final = (1 << _DUE_BITS) - 1
 FREED_MAX: Final = 4
 """How many slots a shape remembers that something came free on: with more, a search is cheaper than a look at each."""
@@ -121,7 +122,10 @@ class Line:
 
     def first(self, since: int) -> LeafKey:
         """Where the head stands among its tenant's jobs: who was accepted by `since` is due."""
-        return self._key(self._soonest(since) if self.dated else self.heap[0], since)
+        place = self.heap[0]
+        if self.dated or self.oldest <= since:
+            return self._key(self._soonest(since) if self.dated else place, since)
+        return (place >> _ID_BITS << _RANK_BITS | self.shape.undated) << _ID_BITS | place & _ID_MASK
 
     def by_rank(self, since: int) -> Iterable[tuple[int, Collection[int]]]:
         """Everybody, by where they stand among their tenant's jobs; those of one rank go by their numbers."""
@@ -196,7 +200,7 @@ class Line:
             rank = self._due_at[job] << _SIZE_BITS | self.shape.size
         else:
             rank = self.shape.undated
-        return (place >> _ID_BITS << _DUE_BITS + _SIZE_BITS | rank) << _ID_BITS | job
+        return (place >> _ID_BITS << _RANK_BITS | rank) << _ID_BITS | job
 
     def _places(self) -> list[int]:
         """The places of everybody who waits, in order: the heap may have some twice, and some of those who left."""

@@ -200,9 +200,14 @@ class Quotas:
 
     def standing(self, tenant: str, site: Site, ask: Resources, tasks: int) -> Standing:
         """Where a tenant would stand with `tasks` more of an ask on a site. What is not asked for cannot be over."""
+        checks = self._checks[site.number].get(tenant) if self._is_known else None
+        if checks is None:
+            checks = self.checks(tenant, site)
+        if not checks and not self._budgets.accounts:
+            return _INSIDE
         found = _INSIDE
         each = ((ask.gpus * DEVICE_MILLI + ask.gpu_milli) * site.units, ask.cpu_milli, ask.memory_bytes)
-        for kind, limits, share, fund in self.checks(tenant, site):
+        for kind, limits, share, fund in checks:
             more = each[kind] * tasks
             if not more:
                 continue

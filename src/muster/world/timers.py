@@ -33,7 +33,7 @@ class Timers:
         if isinstance(phase, Running):
             if job.spec.limit_ms is not None:
                 heapq.heappush(self._limits, (phase.since + job.spec.limit_ms, job.id, job.epoch))
-        elif isinstance(phase, TERMINAL):
+        elif type(phase) in TERMINAL:
             heapq.heappush(self._ended, (phase.since, job.id))
 
     def watch_bar(self, slot: int, bar: Bar) -> None:

@@ -8,25 +8,24 @@ dropped by the caller, and not met again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from heapq import heappop, heappush
-from typing import TypeAlias
 
 from muster.model.tenant import ROOT
-from muster.world.walk import OWN, Siblings, Step, Walk
-
-IsMet: TypeAlias = Callable[[str], bool]
-"""Whether anybody is to be met at a node or below it."""
+from muster.world.walk import OWN, Met, Siblings, Step, Walk
 
 
 class Level:
-    """The children of one node: those who still stand as they stood, and those who were served."""
+    """The children of one node: those who still stand as they stood, and those who were served. Most tours are over
+    with whoever is first, so the others are not looked for before they are needed."""
 
-    __slots__ = ("_next", "_rest", "_served")
+    __slots__ = ("_met", "_next", "_rest", "_served", "_siblings")
 
-    def __init__(self, siblings: Siblings, is_met: IsMet) -> None:
-        self._rest: Iterator[Step] = map(siblings.steps.__getitem__, filter(is_met, siblings.names()))
-        self._next = next(self._rest, None)
+    def __init__(self, siblings: Siblings, met: Met) -> None:
+        self._siblings = siblings
+        self._met = met
+        self._next = siblings.find_first(met)
+        self._rest: Iterator[Step] | None = None
         self._served: list[Step] = []
 
     def find_first(self) -> Step | None:
@@ -39,7 +38,9 @@ class Level:
         """Whoever had it has another one now, or is not met again."""
         if self._served and (self._next is None or self._served[0] < self._next):
             heappop(self._served)
-        else:
+        elif self._next is not None:
+            if self._rest is None:
+                self._rest = self._siblings.find_after(self._next, self._met)
             self._next = next(self._rest, None)
         if step is not None:
             heappush(self._served, step)
@@ -49,47 +50,38 @@ class Tour:
     """Whose turn it is among those who are to be met. The walk must be settled, and stay as it is.
 
     `_trail` are the levels on the way to whose turn it is, `_changes` what tenants were charged since the walk was
-    settled, and `_grown` the same of all below a node; neither is needed right below the root.
+    settled, and `_grown` the same of all below a node; neither is needed right below the root. If all are right below
+    it, there is only one level, which is `_top`.
     """
 
-    __slots__ = ("_changes", "_grown", "_is_met", "_levels", "_trail", "_walk")
+    __slots__ = ("_changes", "_grown", "_levels", "_met", "_top", "_trail", "_walk")
 
-    def __init__(self, walk: Walk, is_met: IsMet) -> None:
+    def __init__(self, walk: Walk, met: Met) -> None:
         self._walk = walk
-        self._is_met = is_met
-        self._levels: dict[str, Level] = {}
-        self._trail: list[Level] = []
-        self._changes: dict[str, int] = {}
-        self._grown: dict[str, int] = {}
+        self._met = met
+        self._top = Level(walk.top(), met)
+        if not walk.is_flat:
+            self._levels: dict[str, Level] = {ROOT: self._top}
+            self._trail: list[Level] = []
+            self._changes: dict[str, int] = {}
+            self._grown: dict[str, int] = {}
 
     def find_first(self) -> str | None:
         """The tenant whose turn it is; None if there is nobody left."""
-        self._trail.clear()
-        node = ROOT
-        while (level := self._levels.get(node) or self._find_level(node)) is not None:
-            step = level.find_first()
-            if step is not None:
-                self._trail.append(level)
-                node = step[1]
-                if self._walk.is_flat:
-                    return node
-            elif not self._trail:
-                return None
-            else:
-                self._trail[-1].replace_first(None)
-                self._trail.clear()
-                node = ROOT
-        return node.removeprefix(OWN)
+        if not self._walk.is_flat:
+            return self._find_below()
+        step = self._top.find_first()
+        return None if step is None else step[1]
 
     def drop(self) -> None:
         """Whose turn it is has nothing to start."""
-        self._trail[-1].replace_first(None)
+        (self._top if self._walk.is_flat else self._trail[-1]).replace_first(None)
 
     def serve(self, tenant: str) -> None:
         """Whose turn it is was charged for a start."""
         walk, path = self._walk, self._walk.path(tenant)
         if len(path) == 1:
-            self._trail[0].replace_first((walk.charge(tenant) // path[0][1], tenant))
+            self._top.replace_first((walk.charge(tenant) // path[0][1], tenant))
             return
         change = walk.change(tenant)
         more = change - self._changes.get(tenant, 0)
@@ -98,9 +90,26 @@ class Tour:
             grown = self._grown[node] = self._grown.get(node, 0) + more
             level.replace_first(((walk.total(node) + grown) // weight, node))
 
+    def _find_below(self) -> str | None:
+        """The same down a tree, where a child may turn out to have nobody left below it."""
+        self._trail.clear()
+        node = ROOT
+        while (level := self._levels.get(node) or self._find_level(node)) is not None:
+            step = level.find_first()
+            if step is not None:
+                self._trail.append(level)
+                node = step[1]
+            elif not self._trail:
+                return None
+            else:
+                self._trail[-1].replace_first(None)
+                self._trail.clear()
+                node = ROOT
+        return node.removeprefix(OWN)
+
     def _find_level(self, node: str) -> Level | None:
         siblings = self._walk.find_children(node)
         if siblings is None:
             return None
-        level = self._levels[node] = Level(siblings, self._is_met)
+        level = self._levels[node] = Level(siblings, self._met)
         return level

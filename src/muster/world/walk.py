@@ -8,8 +8,10 @@ and all are looked at again with the hour. The walk knows who waits, but not for
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import Final, TypeAlias
 
 from muster.model.tenant import OPEN, ROOT, Tenant
@@ -22,6 +24,10 @@ FEW: Final = 8
 
 Step: TypeAlias = tuple[int, str]
 """A share and a name: the smaller one is met first."""
+Met: TypeAlias = Sequence[Collection[str]]
+"""The nodes at which or below which somebody is to be met, in several parts. Whoever leaves one of them meanwhile may
+still be met."""
+_NAME: Final = itemgetter(1)
 Path: TypeAlias = tuple[tuple[str, int], ...]
 """The nodes from a child of the root down to a tenant's own work, each with its weight."""
 
@@ -29,45 +35,54 @@ Path: TypeAlias = tuple[tuple[str, int], ...]
 class Siblings:
     """The children of one node that somebody waits below, by name and in order."""
 
-    __slots__ = ("_moves", "_names", "_steps", "steps")
+    __slots__ = ("_by_name", "_moves", "_order")
 
     def __init__(self) -> None:
-        self.steps: dict[str, Step] = {}
+        self._by_name: dict[str, Step] = {}
         self._moves: list[tuple[Step | None, Step | None]] = []
-        self._steps: list[Step] = []
-        self._names: list[str] = []
+        self._order: list[Step] = []
 
     def stand(self, name: str, step: Step | None) -> None:
         """Let a child stand here from now on; nobody waits below it if `step` is None."""
-        old = self.steps.get(name)
-        if step is not None:
-            self.steps[name] = step
-        elif old is not None:
-            del self.steps[name]
-        if step != old:
-            self._moves.append((old, step))
+        old = self._by_name.get(name)
+        if step == old:
+            return
+        if step is None:
+            del self._by_name[name]
+        else:
+            self._by_name[name] = step
+        self._moves.append((old, step))
 
-    def names(self) -> list[str]:
-        """Their names, whoever is met first on top."""
-        if self._moves:
-            if len(self._moves) * FEW > len(self._steps):
-                self._steps = sorted(self.steps.values())
-                self._names = [name for _, name in self._steps]
+    def find_first(self, met: Met) -> Step | None:
+        """Whoever stands first of those who are to be met."""
+        order, by_name, first = self._in_order() if self._moves else self._order, self._by_name, None
+        for names in met:
+            if len(names) ** 2 < len(order):  # so few that all are sooner looked at than the first is found
+                step = min(filter(None, map(by_name.get, names)), default=None)
             else:
-                for old, new in self._moves:
-                    self._move(old, new)
-            self._moves.clear()
-        return self._names
+                step = by_name.get(next(filter(names.__contains__, map(_NAME, order)), ""))
+            if step is not None and (first is None or step < first):
+                first = step
+        return first
 
-    def _move(self, old: Step | None, new: Step | None) -> None:
-        if old is not None:
-            place = bisect_left(self._steps, old)
-            del self._steps[place]
-            del self._names[place]
-        if new is not None:
-            place = bisect_left(self._steps, new)
-            self._steps.insert(place, new)
-            self._names.insert(place, new[1])
+    def find_after(self, step: Step, met: Met) -> Iterator[Step]:
+        """Those who stand behind a step, in order."""
+        names = met[0] if len(met) == 1 else frozenset().union(*met)
+        behind = islice(self._order, bisect_right(self._order, step), None)
+        return map(self._by_name.__getitem__, filter(names.__contains__, map(_NAME, behind)))
+
+    def _in_order(self) -> list[Step]:
+        """Where they stand, whoever is met first on top, after all who moved are where they belong."""
+        if len(self._moves) * FEW > len(self._order):
+            self._order = sorted(self._by_name.values())
+        else:
+            for old, new in self._moves:
+                if old is not None:
+                    del self._order[bisect_left(self._order, old)]
+                if new is not None:
+                    insort(self._order, new)
+        self._moves.clear()
+        return self._order
 
 
 class Walk:
@@ -143,6 +158,10 @@ class Walk:
         """Whether anybody but a tenant waits."""
         return len(self._waiting) > (tenant in self._waiting)
 
+    def top(self) -> Siblings:
+        """The children of the root. The walk must be settled."""
+        return self._siblings[ROOT]
+
     def find_children(self, node: str) -> Siblings | None:
         """The children of a node, if it has any that somebody waits below. The walk must be settled."""
         return self._siblings.get(node)
@@ -173,9 +192,9 @@ class Walk:
         if bucket != self._bucket:
             self.reset()
             self._bucket = bucket
-        accounts, waiting, top = self._usage.accounts, self._waiting, self._siblings[ROOT]
+        paths, accounts, waiting, top = self._paths, self._usage.accounts, self._waiting, self._siblings[ROOT]
         for tenant in self.touched:
-            path = self._paths.get(tenant) or self._find_path(tenant)
+            path = paths.get(tenant) or self._find_path(tenant)
             if len(path) > 1:
                 self._climb(tenant, path)
             elif tenant not in waiting:

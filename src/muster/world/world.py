@@ -118,17 +118,18 @@ class World:
     def hold(self, job: Job, run: Run, at: int) -> None:
         """Give a waiting gang its leases. The inverse of `release`."""
         spec, leases = job.spec, run.leases
+        ask, fleet = spec.ask, self.fleet
         for lease in leases:
-            self.fleet.occupy(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
-        if spec.ask.gpus or spec.ask.gpu_milli:
-            self.goodput.take(spec.ask, leases, at)
+            fleet.occupy(lease.slot, job.id, ask, lease.tasks, lease.devices)
+        if ask.gpus or ask.gpu_milli:
+            self.goodput.take(ask, leases, at)
         self.charge(spec, leases, at, end := run.find_end(spec.limit_ms))
         if end is not None:
             self.ends.add(job.id, end)
         if self.budgets.accounts:
             self._spend(job, leases, 1)
-        if self.fleet.company.by_name:
-            self.fleet.company.seat(spec, leases, 1)
+        if fleet.company.by_name:
+            fleet.company.seat(spec, leases, 1)
         self.dequeue(job)
         if spec.gang > 1:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
@@ -149,7 +150,7 @@ class World:
         else:
             self.dequeue(job)
         self.put(after)
-        if isinstance(after.phase, Queued):
+        if type(after.phase) is Queued:
             self.enqueue(after)
 
     def hold_tasks(
@@ -203,12 +204,13 @@ class World:
         if self.runs is not None and not tasks.holding:
             self.runs.remove(job)
 
-    def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
-        """Leases are in the ledger, and count as use from now on: predictably until `end`."""
-        tenant, ask = spec.tenant, spec.ask
+    def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
+        """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
+        sign -1."""
+        tenant, ask, ledger, usage = spec.tenant, spec.ask, self.ledger, self.usage
         for site, tasks in self.sites.spread(leases):
-            self.ledger.charge(tenant, site, ask, tasks)
-            self.usage.hold(tenant, site, ask, tasks, at, end)
+            ledger.charge(tenant, site, ask, sign * tasks)
+            usage.hold(tenant, site, ask, sign * tasks, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
@@ -386,7 +388,7 @@ class World:
     def put(self, job: Job) -> None:
         """Replace a job's record and note what its phase implies for the timers."""
         self.jobs[job.id] = job
-        if job.spec.limit_ms is not None or isinstance(job.phase, TERMINAL):
+        if job.spec.limit_ms is not None or type(job.phase) in TERMINAL:
             self.timers.watch(job)
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
@@ -520,16 +522,16 @@ class World:
 
     def _vacate(self, slot: int, job: Job, tasks: int, devices: int, at: int) -> None:
         """Tasks leave a node: whoever could use what they had is worth a try, unless no new work may go there."""
-        ask = job.spec.ask
-        if slot in self.fleet.lacks:
-            self.goodput.count(self.fleet, slot, -1, at)
-            self.fleet.vacate(slot, job.id, ask, tasks, devices)
-            self.goodput.count(self.fleet, slot, 1, at)
+        ask, fleet = job.spec.ask, self.fleet
+        if slot in fleet.lacks:
+            self.goodput.count(fleet, slot, -1, at)
+            fleet.vacate(slot, job.id, ask, tasks, devices)
+            self.goodput.count(fleet, slot, 1, at)
         else:
-            self.fleet.vacate(slot, job.id, ask, tasks, devices)
+            fleet.vacate(slot, job.id, ask, tasks, devices)
             if devices:
-                self.goodput.give_back(self.fleet, slot, ask, tasks, at)
-        vector = self.fleet.find_free(slot)
+                self.goodput.give_back(fleet, slot, ask, tasks, at)
+        vector = fleet.find_free(slot)
         if vector is not None:
             self.wake_for_room(slot, vector)
         else:
@@ -553,12 +555,9 @@ class World:
 
     def _refund(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
         """The inverse of `charge`: what is given back may let others start."""
-        tenant, ask = spec.tenant, spec.ask
-        for site, tasks in self.sites.spread(leases):
-            self.ledger.refund(tenant, site, ask, tasks)
-            self.usage.hold(tenant, site, ask, -tasks, at, end)
-        self.walk.touched[tenant] = None
-        self.wake_kin(tenant)
+        self.charge(spec, leases, at, end, -1)
+        if self.queue.outside:
+            self.wake_kin(spec.tenant)
 
     def wake_kin(self, tenant: str) -> None:
         """A tenant holds less: whoever shares its lines may stand better."""

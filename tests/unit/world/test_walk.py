@@ -20,7 +20,7 @@ def walk_of(**charges: int) -> tuple[Walk, Usage]:
 
 
 def first(walk: Walk, *names: str) -> str:
-    found = Tour(walk, names.__contains__).find_first()
+    found = Tour(walk, [names]).find_first()
     assert found is not None
     return found
 
