@@ -273,8 +273,13 @@ def test_a_keeper_killed_while_nobody_watches(scene: Scene) -> None:
 
 
 def test_whoever_has_the_number_of_a_lost_task_is_not_touched(scene: Scene) -> None:
-    """A process is known by the marks in its environment, never by its number: that may be anybody's."""
-    stranger = scene.spawn(["sleep", "600"], env={"MUSTER_JOB": "1", "MUSTER_TASK": "7", "MUSTER_EPOCH": "1"})
+    """A process is known by the marks in its environment, never by its number: that may be anybody's. The task of the
+    same number of another server on this machine is somebody else's, too."""
+    marks = {"MUSTER_JOB": "1", "MUSTER_TASK": "0", "MUSTER_EPOCH": "1", "MUSTER_ENGINE": str(scene.root)}
+    strangers = [
+        scene.spawn(["sleep", "600"], env={**marks, "MUSTER_TASK": "7"}),
+        scene.spawn(["sleep", "600"], env={**marks, "MUSTER_ENGINE": "/another/server"}),
+    ]
     scene.record(Key(1, 1, 0), "echo run >> trace")
     (scene.root / f"{keeper_name(0)}.book").write_text(f"{read_boot_id()}\n+ 1.0.1\n")
     bench = scene.bench()
@@ -282,7 +287,7 @@ def test_whoever_has_the_number_of_a_lost_task_is_not_touched(scene: Scene) -> N
     assert (ended.code, ended.note) == (137, "its keeper was killed")
     bench.stop(grace_ms=0)
     bench.recorder.wait_for(lambda events: len(find_exits(events, 1, 1, 0)) > 1, "the answer to Stop")
-    assert stranger.poll() is None
+    assert [stranger.poll() for stranger in strangers] == [None, None]
     assert bench.lines("trace") == []
 
 

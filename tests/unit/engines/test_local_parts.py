@@ -37,6 +37,7 @@ def test_a_task_gets_only_its_own_environment() -> None:
         "PATH": "/srv/bin",
         "HOME": "/users/me",
         "LR": "3",
+        "MUSTER_ENGINE": "/r",
         "MUSTER_JOB": "7",
         "MUSTER_TASK": "0",
         "MUSTER_EPOCH": "2",

@@ -85,7 +85,7 @@ class Keeper:
         lost = [key for key, end in self._book.runs.items() if end is None]
         is_same_life = self._book.boot_before == read_boot_id()
         if is_same_life and lost:
-            _kill_marked(lost)
+            _kill_marked(lost, self._root)
         note = "its keeper was killed" if is_same_life else "machine restarted"
         self._note_ends([(key, End(KILLED, note)) for key in lost])
 
@@ -267,7 +267,7 @@ class Keeper:
             if process is None or not process.is_alive or process.session in self._by_pid:
                 continue
             environment = read_environment(pid)
-            if not self._runs or not any(marks_of(key) <= environment for key in self._runs):
+            if not self._runs or not any(marks_of(key, self._root) <= environment for key in self._runs):
                 signal_process(process, signal.SIGKILL)
 
     # Small things.
@@ -293,9 +293,9 @@ def _keys(instruction: Stop | Forget) -> Iterator[Key]:
         yield Key(instruction.job, instruction.epoch, task)
 
 
-def _kill_marked(keys: Iterable[Key]) -> None:
+def _kill_marked(keys: Iterable[Key], root: Path) -> None:
     """End every process that carries the marks of one of these runs."""
-    marks = [marks_of(key) for key in keys]
+    marks = [marks_of(key, root) for key in keys]
     for process in list_processes():
         environment = read_environment(process.pid) if process.pid != os.getpid() else frozenset()
         if any(mark <= environment for mark in marks):

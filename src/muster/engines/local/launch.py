@@ -68,9 +68,10 @@ def plan_launches(
         task += count
 
 
-def marks_of(key: Key) -> frozenset[bytes]:
-    """The environment entries by which a process of a run is known."""
-    words = {"MUSTER_JOB": key.job, "MUSTER_TASK": key.task, "MUSTER_EPOCH": key.epoch}
+def marks_of(key: Key, root: Path) -> frozenset[bytes]:
+    """The environment entries by which a process of a run is known: another server on this machine has jobs of the same
+    numbers."""
+    words = {"MUSTER_ENGINE": root, "MUSTER_JOB": key.job, "MUSTER_TASK": key.task, "MUSTER_EPOCH": key.epoch}
     return frozenset(f"{name}={value}".encode() for name, value in words.items())
 
 
@@ -85,6 +86,7 @@ def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]
     spec = start.spec
     share = (0, 1) if spec.ask.gpu_milli else (seat.local_rank, spec.ask.gpus)
     own = {
+        "MUSTER_ENGINE": str(root),
         "MUSTER_TASK": str(key.task),
         "MUSTER_TASKS": str(spec.tasks),
         "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, *share, seat.device_ids),
