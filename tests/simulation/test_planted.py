@@ -103,6 +103,7 @@ FOUND_BY = {
     "quota_kept_after_eviction": {"the ledger is the sum of the leases"},
     "claim_forgotten_by_restore": {RESTORE},
     "evicted_for_good": {"what is sent back to the queue does not end"},
+    "meter_forgets": {"what a job used adds up"},
     "advice_never_ends": {"no advice stands past its time", "every wake-up brings something about"},
     "advice_forgotten_by_restore": {RESTORE},
     "the_weaker_takes": {"whoever takes is the stronger one"},

@@ -23,7 +23,7 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.sdk.client import LONG_PATIENCE_S, Client
-from muster.units import show_duration, show_instant, show_resources
+from muster.units import show_bytes, show_duration, show_instant, show_resources
 from muster.wire.views import JobPage, JobView
 
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
@@ -108,6 +108,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
         ("ended", show_instant(view.since_ms) if view.is_over else ""),
         ("try", str(view.epoch) if view.epoch else ""),
         ("failures", str(view.failures) if view.failures else ""),
+        ("used", _show_used(view)),
     ]
     if spec is not None:
         fields += [
@@ -119,6 +120,13 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
             ("after", _show_after(spec.after, view.waits)),
         ]
     return fields
+
+
+def _show_used(view: JobView) -> str:
+    """What its tasks used, as far as that is known: those that ended."""
+    if not view.cpu_ms and not view.rss_bytes:
+        return ""
+    return f"{show_duration(view.cpu_ms)} of CPU, at most {show_bytes(view.rss_bytes)} of memory"
 
 
 def _show_after(after: Sequence[After], waits: Sequence[int]) -> str:

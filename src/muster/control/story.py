@@ -14,7 +14,7 @@ from muster.model.errors import StoreError
 from muster.model.phase import Lease, TaskPhase, Why
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
-from muster.units import show_resources
+from muster.units import show_bytes, show_duration, show_resources
 from muster.wire.codec import Entry
 from muster.wire.views import JobView, Story, StoryLine, TaskCounts
 from muster.world.apply import unroll
@@ -142,6 +142,9 @@ class _Teller:
     def progressed(self, item: fact.Progressed) -> str:
         return f"at step {item.step}{', checkpointed' if item.checkpointed else ''}"
 
+    def metered(self, item: fact.Metered) -> str:
+        return f"used {show_duration(item.cpu_ms)} of CPU, at most {show_bytes(item.rss_bytes)} of memory"
+
     def ranks_over(self, item: fact.RanksOver) -> str:
         return f"{_span('rank', item.first, item.count)} over"
 
@@ -209,6 +212,7 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.Placed: _Teller.placed,
     fact.Began: _Teller.began,
     fact.Progressed: _Teller.progressed,
+    fact.Metered: _Teller.metered,
     fact.RanksOver: _Teller.ranks_over,
     fact.StopAsked: _Teller.stop_asked,
     fact.Ended: _Teller.ended,

@@ -10,7 +10,7 @@ import msgspec
 from muster.control.offers import view_options
 from muster.control.story import device_list
 from muster.lifecycle.gang import PHASE_OF
-from muster.model.job import Job
+from muster.model.job import Job, Meter
 from muster.model.phase import (
     ACTIVE,
     TERMINAL,
@@ -33,6 +33,7 @@ from muster.world.world import World
 
 PLACES_SHOWN: Final = 1000
 PLACES_LISTED: Final = 4
+_UNMETERED: Final = Meter()
 """Of a job as a whole, and in a listing: a gang may have tens of thousands."""
 STATES: Final = ("live", "over", "all")
 PHASES: Final = tuple(phase.name.lower() for phase in TaskPhase)
@@ -43,6 +44,7 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
     spec."""
     phase, spec = job.phase, job.spec
     places = _places(world, job, whole=whole)
+    meter = world.meters.get(job.id, _UNMETERED)
     return JobView(
         id=job.id,
         name=spec.name,
@@ -64,6 +66,8 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         held=job.held,
         waits=list(job.waits),
         late=_late(job, max(world.now, now)) if whole else "",
+        cpu_ms=meter.cpu_ms,
+        rss_bytes=meter.rss_bytes,
     )
 
 

@@ -110,11 +110,10 @@ def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
     words about the end of a rank, only the first counts."""
     cause = f"{item.cause}: {item.note}" if item.note else item.cause
     ranks = turn.world.ranks.get(job.id)
-    if ranks is None:
-        _finish(turn, job, _EXIT, item.code, cause)
-    elif ranks.count(_OVER, item.first, item.first + item.count) == item.count:
+    if ranks is not None and ranks.count(_OVER, item.first, item.first + item.count) == item.count:
         return
-    elif _mark_over(turn, job, item.first, item.count, cause):
+    _meter(turn, item)
+    if ranks is None or _mark_over(turn, job, item.first, item.count, cause):
         _finish(turn, job, _EXIT, item.code, cause)
     elif item.code and not isinstance(job.phase, Stopping):
         turn.emit(fact.StopAsked(job.id, _EXIT, item.code, cause))
@@ -152,10 +151,19 @@ def _end_tasks(turn: Turn, job: Job, item: event.Exited) -> None:
     """Each task of an array ends by itself; the array ends with its last one."""
     tasks = turn.world.arrays[job.id]
     cause = item.cause if not item.note else f"{item.cause}: {item.note}"
-    for first, count in _live_spans(tasks, item, HOLDING):
+    spans = _live_spans(tasks, item, HOLDING)
+    if spans:
+        _meter(turn, item)
+    for first, count in spans:
         for begin, width, after, why in _verdicts(job, tasks, first, count, item.code):
             turn.emit(fact.TasksEnded(job.id, begin, width, after, why, item.code, cause))
     _close_array(turn, job, cause)
+
+
+def _meter(turn: Turn, item: event.Exited) -> None:
+    """Note what tasks used, if their engine knows."""
+    if item.cpu_ms > 0 or item.rss_bytes > 0:
+        turn.emit(fact.Metered(item.job, max(0, item.cpu_ms), max(0, item.rss_bytes), item.cause))
 
 
 def _verdicts(job: Job, tasks: Tasks, first: int, count: int, code: int) -> list[Verdict]:

@@ -191,6 +191,15 @@ class Progressed(Record, frozen=True, tag="progressed.1"):
     cause: str = ""
 
 
+class Metered(Record, frozen=True, tag="metered.1"):
+    """Tasks that ended used this much: CPU time together, and memory the most that one of them had."""
+
+    job: int
+    cpu_ms: int
+    rss_bytes: int
+    cause: str = ""
+
+
 class RanksOver(Record, frozen=True, tag="ranks_over.1"):
     """Some ranks of a gang have ended while others have not."""
 
@@ -330,6 +339,7 @@ Fact: TypeAlias = (
     | Placed
     | Began
     | Progressed
+    | Metered
     | RanksOver
     | StopAsked
     | Ended

@@ -33,6 +33,17 @@ class Job(Record, frozen=True):
     took: tuple[int, ...] = ()
 
 
+class Meter(Record, frozen=True):
+    """What the tasks of a job used, as far as their engines know: CPU time of all, and the most memory of one."""
+
+    cpu_ms: int = 0
+    rss_bytes: int = 0
+
+    def add(self, cpu_ms: int, rss_bytes: int) -> Meter:
+        """More tasks ended."""
+        return Meter(self.cpu_ms + cpu_ms, max(self.rss_bytes, rss_bytes))
+
+
 class NodePhase(enum.IntEnum):
     """Where a node stands: silence makes it unknown and kills nothing; only a fenced node is gone."""
 

@@ -191,7 +191,8 @@ def _started(rig: Rig, x: int, y: int) -> list[event.Event]:
 
 def _exited(rig: Rig, x: int, y: int) -> list[event.Event]:
     held = _held(rig, x, y)
-    exited = event.Exited(held.job, held.epoch, (0, 0, 1, 143)[y % 4], held.first, held.count)
+    used = (y % 5 * 1000, x % 3 << 20)
+    exited = event.Exited(held.job, held.epoch, (0, 0, 1, 143)[y % 4], held.first, held.count, "", "", *used)
     return [exited, exited] if x % 6 == 0 else [exited]
 
 

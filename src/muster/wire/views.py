@@ -60,6 +60,8 @@ class JobView(View, frozen=True):
     waits: list[int] = []
     late: str = ""
     places_total: int = 0
+    cpu_ms: int = 0
+    rss_bytes: int = 0
 
 
 class JobPage(View, frozen=True):

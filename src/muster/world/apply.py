@@ -13,7 +13,7 @@ import msgspec
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
-from muster.model.job import Job
+from muster.model.job import Job, Meter
 from muster.model.node import NO_LACK
 from muster.model.phase import (
     ACTIVE,
@@ -185,6 +185,10 @@ def _progressed(world: World, item: fact.Progressed, at: int) -> None:
     world.goodput.mark(world.jobs[item.job], item.step, item.checkpointed, at)
 
 
+def _metered(world: World, item: fact.Metered, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    world.meters[item.job] = world.meters.get(item.job, Meter()).add(item.cpu_ms, item.rss_bytes)
+
+
 def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:
     """A rank may be over before it was said to be up: the gang runs as soon as no rank is still to come."""
     job, ranks = world.jobs[item.job], world.ranks[item.job]
@@ -270,6 +274,7 @@ def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
 def _retired(world: World, item: fact.Retired, at: int) -> None:
     for number in item.jobs:
         world.forget(world.jobs[number])
+        world.meters.pop(number, None)
     world.timers.trim(world.jobs, world.fleet.bars)
     world.usage.trim(at)
 
@@ -309,6 +314,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.Placed: _placed,
     fact.Began: _began,
     fact.Progressed: _progressed,
+    fact.Metered: _metered,
     fact.RanksOver: _ranks_over,
     fact.StopAsked: _stop_asked,
     fact.Ended: _ended,

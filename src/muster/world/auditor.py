@@ -229,6 +229,9 @@ class Auditor:
         if item.checkpointed:
             self._goodput.save(item.job, book.spec, self._seats_of(book))
 
+    def _metered(self, item: fact.Metered) -> None:
+        self._book_of(item.job).use(item.cpu_ms, item.rss_bytes)
+
     def _stop_asked(self, item: fact.StopAsked) -> None:
         book = self._move(item.job, TaskPhase.STOPPING)
         book.why = item.why
@@ -534,6 +537,7 @@ class Auditor:
         wanted = (book.phase, book.epoch, held, self._after.waits_of(number))
         law = _FINAL if book.phase in _OVER else "a job is what the facts say"
         require_same(kept, wanted, law, f"job {number}")
+        require_same(world.meters.get(number), book.meter, "what a job used adds up", f"job {number}")
         end = book.end if book.leases else None
         require_same(world.ends.find(number), end, "every run with a limit has its end", f"job {number}")
         if book.leases:
@@ -579,6 +583,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.Placed: Auditor._placed,
     fact.Began: Auditor._began,
     fact.Progressed: Auditor._progressed,
+    fact.Metered: Auditor._metered,
     fact.RanksOver: Auditor._ranks_over,
     fact.StopAsked: Auditor._stop_asked,
     fact.Ended: Auditor._ended,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import Final
 
-from muster.model.job import Bar, BarKind, NodePhase
+from muster.model.job import Bar, BarKind, Meter, NodePhase
 from muster.model.node import NO_LACK, Traits, flavor_of
 from muster.model.phase import (
     Cancelled,
@@ -24,6 +24,7 @@ from muster.units import Limit, Resources
 from muster.world.arena import DEVICE
 from muster.world.goodput import Parts
 from muster.world.invariants import Holding
+from muster.world.law import require
 from muster.world.tasks import NOWHERE
 
 SPREAD: Final = -1
@@ -51,6 +52,7 @@ class JobBook:
         "epochs",
         "held",
         "leases",
+        "meter",
         "phase",
         "phases",
         "ranks",
@@ -67,11 +69,18 @@ class JobBook:
         self.end: Limit = None
         self.held = spec.held
         self.leases: list[tuple[int, int, int]] = []
+        self.meter: Meter | None = None
         self.ranks = bytearray()
         self.phases = bytearray(spec.array)
         self.epochs = array("i", bytes(4 * spec.array))
         self.slots = array("i", [NOWHERE]) * spec.array
         self.devices = array("q", bytes(8 * spec.array))
+
+    def use(self, cpu_ms: int, rss_bytes: int) -> None:
+        """Tasks used this much, beside what others did."""
+        require(cpu_ms >= 0 and rss_bytes >= 0, "nobody uses less than nothing", f"{cpu_ms}, {rss_bytes}")
+        known = self.meter or Meter()
+        self.meter = Meter(known.cpu_ms + cpu_ms, max(known.rss_bytes, rss_bytes))
 
     def stage(self) -> TaskPhase:
         """How far it is, as far as others care: without a place so far, with one now or before, or over."""

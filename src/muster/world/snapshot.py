@@ -18,7 +18,7 @@ from muster.model.advice import Advice
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError, StoreError
 from muster.model.goodput import Mark
-from muster.model.job import Bar, Job, NodePhase
+from muster.model.job import Bar, Job, Meter, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, Lease, Queued, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
@@ -122,6 +122,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     profile_used: str | None = None
     claims: list[tuple[int, Claim]] = []
     advice: dict[str, Advice] = {}
+    meters: list[tuple[int, Meter]] = []
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -174,6 +175,7 @@ def snapshot(world: World) -> bytes:
             uses=[_use_columns(*book) for book in world.usage.books(world.now)],
             claims=sorted(world.claims.items()),
             advice=world.advice,
+            meters=sorted(world.meters.items()),
             goodput=_goodput_columns(world),
         )
     )
@@ -207,6 +209,7 @@ def _rebuild(content: Snapshot) -> World:
     world.tiers |= content.tiers
     world.profiles |= content.profiles
     world.advice |= content.advice
+    world.meters.update(content.meters)
     world.use_profile(content.profile_used or DEFAULT_NAME)
     _restore_uses(world, content.uses)
     _restore_nodes(world, content.nodes)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from muster.model.advice import Advice
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
-from muster.model.job import Bar, BarKind, Job, NodePhase
+from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
@@ -61,6 +61,7 @@ class World:
         "jobs",
         "keys",
         "ledger",
+        "meters",
         "mix",
         "next_job",
         "now",
@@ -107,6 +108,7 @@ class World:
         self.profile_used = DEFAULT_NAME
         self.mix: Mix | None = None
         self.advice: dict[str, Advice] = {}
+        self.meters: dict[int, Meter] = {}
         self.usage = Usage()
         self.walk = Walk(self.usage, self.tenants)
         self.queue = Queue(self.walk)
@@ -482,7 +484,7 @@ class World:
         twin = World()
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
-        twin.profiles, twin.profile_used = self.profiles.copy(), self.profile_used
+        twin.profiles, twin.profile_used, twin.meters = self.profiles.copy(), self.profile_used, self.meters.copy()
         twin.mix, twin.advice = None if self.mix is None else self.mix.fork(), self.advice.copy()
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
         twin.budgets = self.budgets.fork(twin.ledger)

@@ -13,9 +13,10 @@ from typing import Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from muster.engines.local.layout import Key
+from muster.engines.local.progress import Mark
 from muster.engines.local.ranges import End
 from muster.model.errors import EngineError
-from muster.model.event import Exited, Held, Started
+from muster.model.event import Exited, Held, Progressed, Started
 from muster.model.instruction import Forget, Instruction, Stop
 from muster.model.reason import Code, Reason
 from muster.model.record import Record
@@ -24,7 +25,7 @@ FRAME_BYTES_MAX: Final = 64 * 1024 * 1024
 EVENTS_PER_FRAME_MAX: Final = 4096
 _LENGTH: Final = struct.Struct(">I")
 
-TaskEvent: TypeAlias = Started | Exited
+TaskEvent: TypeAlias = Started | Progressed | Exited
 
 
 class Hello(Record, frozen=True, tag="hello"):
@@ -57,7 +58,7 @@ class Ack(Record, frozen=True, tag="ack"):
 
 
 class Happened(Record, frozen=True, tag="happened"):
-    """Tasks started or ended."""
+    """Tasks started, came further, or ended."""
 
     events: list[TaskEvent]
 
@@ -82,13 +83,15 @@ class Kept(Record, frozen=True, tag="kept"):
     """Answer to Meet: every run that a keeper has, whether it was begun, and how it ended."""
 
     runs: list[tuple[Key, bool, End | None]]
+    marks: list[tuple[Key, Mark]] = []
 
 
 class News(Record, frozen=True, tag="news"):
-    """Runs of a keeper started or ended."""
+    """Runs of a keeper started, came further, or ended."""
 
     started: list[Key]
     ended: list[tuple[Key, End]]
+    marks: list[tuple[Key, Mark]] = []
 
 
 Asked: TypeAlias = Hello | Order | Shutdown

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from muster.engines.local.book import Book
-from muster.engines.local.launch import Launch, marks_of, plan_launches
+from muster.engines.local.launch import PROGRESS_VARIABLE, Launch, marks_of, plan_launches
 from muster.engines.local.layout import Key, keeper_name, log_path
 from muster.engines.local.processes import (
     Process,
@@ -37,6 +37,7 @@ from muster.engines.local.processes import (
     signal_group,
     signal_process,
 )
+from muster.engines.local.progress import Mark, Watch
 from muster.engines.local.ranges import End
 from muster.engines.local.spawning import CANNOT_RUN, CannotRunError, make_expendable, spawn
 from muster.engines.local.starts import find_start
@@ -46,6 +47,7 @@ LAUNCHES_PER_TURN_MAX: Final = 8
 LOOK_AGAIN_S: Final = 0.02
 KILL_AGAIN_S: Final = 0.1
 SWEEP_S: Final = 0.05
+PROGRESS_S: Final = 0.25
 WALKS_MAX: Final = 3
 KILLED: Final = 128 + signal.SIGKILL
 TERMINATED: Final = 128 + signal.SIGTERM
@@ -64,7 +66,7 @@ class Run:
 
 
 class Keeper:
-    """The runs of one keeper. `started` and `ended` collect what happened until somebody takes it."""
+    """The runs of one keeper. `started`, `marks` and `ended` collect what happened until somebody takes it."""
 
     def __init__(self, root: Path, number: int, own: Mapping[str, str]) -> None:
         self._root = root
@@ -77,8 +79,11 @@ class Keeper:
         self._leaving: dict[Key, tuple[End, list[Process]]] = {}
         self._looks: list[tuple[float, Key]] = []
         self._sweep_at: float | None = None
+        self._progress_at = 0.0
+        self._watched: dict[Key, Watch] = {}
         self.started: list[Key] = []
         self.ended: list[tuple[Key, End]] = []
+        self.marks: list[tuple[Key, Mark]] = []
 
     def recover(self) -> None:
         """End what an earlier keeper of this book left behind."""
@@ -96,6 +101,10 @@ class Keeper:
         begun = [(key, True, end) for key, end in self._book.runs.items()]
         return [*begun, *((key, False, None) for key in sorted(self._queued))]
 
+    def last_marks(self) -> list[tuple[Key, Mark]]:
+        """How far living runs said that they are."""
+        return [(key, mark) for key, watch in self._watched.items() for mark in watch.last]
+
     @property
     def is_idle(self) -> bool:
         """Whether nothing runs and nothing waits to run."""
@@ -105,7 +114,12 @@ class Keeper:
         """How long nothing needs to be done, unless something happens; None for ever."""
         if self._queued:
             return 0.0
-        dates = [at for at in (self._sweep_at, self._looks[0][0] if self._looks else None) if at is not None]
+        looks = (
+            self._sweep_at,
+            self._looks[0][0] if self._looks else None,
+            self._progress_at if self._watched else None,
+        )
+        dates = [at for at in looks if at is not None]
         return max(0.0, min(dates) - time.monotonic()) if dates else None
 
     # What is asked.
@@ -151,9 +165,14 @@ class Keeper:
         self._look()
         self._launch_some()
         self._reap()
-        if self._sweep_at is not None and self._sweep_at <= time.monotonic():
+        now = time.monotonic()
+        if self._sweep_at is not None and self._sweep_at <= now:
             self._sweep_at = None
             self._sweep()
+        if self._watched and self._progress_at <= now:
+            self._progress_at = now + PROGRESS_S
+            for key, watch in self._watched.items():
+                self.marks += ((key, mark) for mark in watch.take())
 
     def _launch_some(self) -> None:
         slice_ = list(self._next_launches())
@@ -175,6 +194,8 @@ class Keeper:
             make_expendable(pid)
             self._runs[launch.key] = self._by_pid[pid] = Run(launch.key, pid)
             self.started.append(launch.key)
+            if launch.key.task == 0 and PROGRESS_VARIABLE in launch.env:
+                self._watched[launch.key] = Watch(Path(launch.env[PROGRESS_VARIABLE]))
         os.chdir(self._root)  # the last task's directory is not ours to hold
         if failed:
             self._note_ends(failed)
@@ -203,6 +224,7 @@ class Keeper:
                 if run is None:
                     continue
                 del self._runs[run.key]
+                self._take_last_word(run.key)
                 code = os.waitstatus_to_exitcode(status)
                 cpu_ms = round(1000 * (usage.ru_utime + usage.ru_stime))
                 end = End(128 - code if code < 0 else code, "", cpu_ms, usage.ru_maxrss * 1024)
@@ -213,6 +235,12 @@ class Keeper:
                     ends.append((run.key, end))
         if ends:
             self._note_ends(ends)
+
+    def _take_last_word(self, key: Key) -> None:
+        watch = self._watched.pop(key, None)
+        if watch is not None:
+            self.marks += ((key, mark) for mark in watch.take())
+            watch.close()
 
     def _end_group(self, run: Run) -> list[Process]:
         """A task ended: so does its group and, if it was asked to end, all of its family. Who of them is on its way."""

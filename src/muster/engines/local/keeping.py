@@ -149,7 +149,7 @@ class _Loop:
         if isinstance(frame, Meet):
             self._hear_out(channel)
             self._told.append(channel)
-            channel.tell(Kept(self._keeper.inventory()))
+            channel.tell(Kept(self._keeper.inventory(), self._keeper.last_marks()))
         elif isinstance(frame, Keep):
             self._may_leave = False
             self._keeper.keep(frame.name, frame.first, frame.count)
@@ -172,9 +172,11 @@ class _Loop:
 
     def _tell_news(self) -> None:
         keeper = self._keeper
-        while keeper.started or keeper.ended:
-            news = News(keeper.started[:NEWS_MAX], keeper.ended[:NEWS_MAX])
-            del keeper.started[:NEWS_MAX], keeper.ended[:NEWS_MAX]
+        while keeper.started or keeper.ended or keeper.marks:
+            parts = (keeper.started, keeper.ended, keeper.marks)
+            news = News(keeper.started[:NEWS_MAX], keeper.ended[:NEWS_MAX], keeper.marks[:NEWS_MAX])
+            for part in parts:
+                del part[:NEWS_MAX]
             for channel in list(self._told):
                 try:
                     channel.tell(news)

@@ -15,6 +15,7 @@ from muster.model.instruction import Start
 
 KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
 _DEFAULTS: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/"}
+PROGRESS_VARIABLE: Final = "MUSTER_PROGRESS"
 ADDRESS: Final = "127.0.0.1"
 PORT_FIRST: Final = 20_000
 PORTS: Final = 10_000
@@ -92,7 +93,7 @@ def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]
         "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, *share, seat.device_ids),
     }
     if not spec.array:  # the tasks of an array have no marks of their own
-        own["MUSTER_PROGRESS"] = str(progress_path(root, Key(key.job, key.epoch, 0)))
+        own[PROGRESS_VARIABLE] = str(progress_path(root, Key(key.job, key.epoch, 0)))
     return own | _gang_variables(start, key.task, seat) if spec.gang > 1 else own
 
 

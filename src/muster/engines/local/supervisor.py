@@ -19,9 +19,10 @@ from muster.engines.local.frames import Keep, KeeperAsked, Kept, News, TaskEvent
 from muster.engines.local.launch import keys_on
 from muster.engines.local.layout import FENCES, KEEPERS, LOGS, PROGRESS, STARTS, Key
 from muster.engines.local.processes import read_boot_id
-from muster.engines.local.ranges import End, merge_exited, merge_held, merge_started
+from muster.engines.local.progress import Mark
+from muster.engines.local.ranges import CAUSE, End, merge_exited, merge_held, merge_started
 from muster.engines.local.starts import Recorded, drop_start, find_start, list_starts, record_start
-from muster.model.event import Held
+from muster.model.event import Held, Progressed
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.ports.failpoint import failpoint
 
@@ -34,13 +35,15 @@ _log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Run:
-    """One try of one task: the record it came with, the keeper that has it, whether it was begun, how it ended."""
+    """One try of one task: the record it came with, the keeper that has it, whether it was begun, how it ended, and the
+    last checkpoint and step of which it told."""
 
     key: Key
     start: str = ""
     keeper: int | None = None
     begun: bool = False
     end: End | None = None
+    marks: tuple[Mark, ...] = ()
 
 
 class Supervisor:
@@ -57,6 +60,7 @@ class Supervisor:
         self._adopted: list[Run] = []
         self._late: list[Stop] = []
         self._started: list[Key] = []
+        self._marks: list[tuple[Key, Mark]] = []
         self._ended: list[tuple[Key, End]] = []
         self.asks: list[list[KeeperAsked]] = [[] for _ in range(KEEPERS)]
         for name in (STARTS, LOGS, PROGRESS):
@@ -89,13 +93,17 @@ class Supervisor:
 
     def retell(self) -> list[TaskEvent]:
         """The events of every run that is not forgotten, for somebody who may have missed them."""
-        started = merge_started(run.key for run in self._runs.values() if run.begun)
-        return [*started, *merge_exited((run.key, run.end) for run in self._runs.values() if run.end is not None)]
+        runs = self._runs.values()
+        started = merge_started(run.key for run in runs if run.begun)
+        marks = [_tell_mark(run.key, mark) for run in runs if run.end is None for mark in run.marks]
+        return [*started, *marks, *merge_exited((run.key, run.end) for run in runs if run.end is not None)]
 
     def take_events(self) -> list[TaskEvent]:
         """What happened since the last call, starts first: a task that did both is told in order."""
-        events: list[TaskEvent] = [*merge_started(self._started), *merge_exited(self._ended)]
+        marks = [_tell_mark(key, mark) for key, mark in self._marks]
+        events: list[TaskEvent] = [*merge_started(self._started), *marks, *merge_exited(self._ended)]
         self._started.clear()
+        self._marks.clear()
         self._ended.clear()
         return events
 
@@ -111,6 +119,7 @@ class Supervisor:
                 self._began(run)
             if end is not None:
                 self._tell_end(run, end)
+        self._note_marks(kept.marks)
         known = {key for key, _, _ in kept.runs}
         self._load[number] = sum(end is None for _, _, end in kept.runs)
         self._hand_out(
@@ -131,6 +140,7 @@ class Supervisor:
             if run is not None:
                 failpoint("supervisor.after_spawn")
                 self._began(run)
+        self._note_marks(news.marks)
         for key, end in news.ended:
             run = self._runs.get(key)
             self._load[number] -= 1
@@ -255,6 +265,14 @@ class Supervisor:
             run.begun = True
             self._started.append(run.key)
 
+    def _note_marks(self, marks: list[tuple[Key, Mark]]) -> None:
+        for key, mark in marks:
+            run = self._runs.get(key)
+            if run is not None and run.end is None:
+                kept = () if mark.checkpointed else tuple(each for each in run.marks if each.checkpointed)
+                run.marks = (*kept, mark)
+                self._marks.append((key, mark))
+
     def _tell_end(self, run: Run, end: End) -> None:
         if run.end is None:
             run.end = end
@@ -275,6 +293,10 @@ class Supervisor:
         if self._left_of[name] <= 0:
             del self._left_of[name]
             drop_start(self._root, name)
+
+
+def _tell_mark(key: Key, mark: Mark) -> Progressed:
+    return Progressed(key.job, key.epoch, mark.step, mark.checkpointed, CAUSE)
 
 
 def _stretches(runs: list[Run], most: int) -> Iterator[list[Run]]:

@@ -1,4 +1,4 @@
-"""Bugs planted in the goodput account: time that is in two buckets, and lost work that passes for useful."""
+"""Bugs planted in the accounts: time that is in two buckets, lost work that passes for useful, a meter that forgets."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from unittest import mock
 
+from muster.model.job import Meter
 from muster.testing.planted.plant import Plant
 from muster.world.goodput import LOST, STOPPING, Goodput
 
@@ -53,4 +54,11 @@ def idle_while_held() -> Iterator[None]:
         yield
 
 
-PLANTS: Final[tuple[Plant, ...]] = (bucket_counted_twice, lost_work_is_useful, idle_while_held)
+@contextlib.contextmanager
+def meter_forgets() -> Iterator[None]:
+    """What a job used is what its last tasks used."""
+    with mock.patch.object(Meter, "add", lambda _, cpu_ms, rss_bytes: Meter(cpu_ms, rss_bytes)):
+        yield
+
+
+PLANTS: Final[tuple[Plant, ...]] = (bucket_counted_twice, lost_work_is_useful, idle_while_held, meter_forgets)

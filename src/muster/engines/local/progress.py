@@ -1,0 +1,79 @@
+"""Reading what a run says of its progress: lines of a step and perhaps `checkpoint`, appended by anybody in the run.
+
+A task could put anything in that place, so nothing but a plain file is opened, nothing is waited for, and what is not
+such a line counts as nothing. Steps never go back: a line below what was said already is passed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final, NamedTuple
+
+READ_BYTES_MAX: Final = 256 * 1024
+FILE_BYTES_MAX: Final = 1024 * 1024
+STEP_MAX: Final = 2**62
+_LINE: Final = re.compile(rb"\s*(\d{1,19})(?:\s+(checkpoint))?\s*")
+
+
+class Mark(NamedTuple):
+    """A step, and whether all up to it is safe."""
+
+    step: int
+    checkpointed: bool
+
+
+class Watch:
+    """The progress file of one run. `last` are the marks to repeat for somebody who may have missed them."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = 0
+        self._rest = b""
+        self._step = -1
+        self.last: list[Mark] = []
+
+    def take(self) -> list[Mark]:
+        """What is new: the last checkpoint, and the last step after it."""
+        data = self._rest + self._read()
+        *lines, rest = data.split(b"\n")
+        self._rest = rest[:64]  # no line is longer than that
+        new: list[Mark] = []
+        for line in lines:
+            found = _LINE.fullmatch(line)
+            mark = None if found is None else Mark(int(found[1]), found[2] is not None)
+            if mark is not None and self._step + (not mark.checkpointed) <= mark.step <= STEP_MAX:
+                self._step = mark.step
+                new = [mark] if mark.checkpointed else [*(each for each in new if each.checkpointed), mark]
+        if new:
+            self.last = new if new[0].checkpointed else [*(each for each in self.last if each.checkpointed), *new]
+        return new
+
+    def close(self) -> None:
+        """The run is over; so is its file."""
+        with contextlib.suppress(OSError):
+            self._path.unlink()
+
+    def _read(self) -> bytes:
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            return b""
+        try:
+            state = os.fstat(handle)
+            if not stat.S_ISREG(state.st_mode) or state.st_size < self._at:
+                self._at = 0
+                return b""
+            data = os.pread(handle, READ_BYTES_MAX, self._at)
+            self._at += len(data)
+            if self._at >= FILE_BYTES_MAX:  # it is all read, or nearly: writers append
+                os.ftruncate(handle, 0)
+                self._at = 0
+            return data
+        except OSError:
+            return b""
+        finally:
+            os.close(handle)

@@ -1,0 +1,97 @@
+"""What a run says of its progress, and what it cannot make anybody believe."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import muster
+from muster.engines.local.progress import FILE_BYTES_MAX, Mark, Watch
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "progress"
+    monkeypatch.setenv("MUSTER_PROGRESS", str(path))
+    return path
+
+
+def test_steps_and_checkpoints_are_heard_in_order(file: Path) -> None:
+    watch = Watch(file)
+    assert watch.take() == []
+    for step in range(5):
+        assert muster.progress(step)
+    assert watch.take() == [Mark(4, False)]
+    muster.progress(4, checkpoint=True)
+    muster.progress(5)
+    muster.progress(6)
+    assert watch.take() == [Mark(4, True), Mark(6, False)]
+    assert watch.take() == []
+    assert watch.last == [Mark(4, True), Mark(6, False)]
+    muster.progress(7)
+    watch.take()
+    assert watch.last == [Mark(4, True), Mark(7, False)]
+
+
+def test_steps_never_go_back(file: Path) -> None:
+    watch = Watch(file)
+    muster.progress(10)
+    muster.progress(9, checkpoint=True)
+    muster.progress(10)
+    assert watch.take() == [Mark(10, False)]
+
+
+def test_half_a_line_waits_for_the_rest(file: Path) -> None:
+    watch = Watch(file)
+    file.write_text("1\n2 check")
+    assert watch.take() == [Mark(1, False)]
+    with file.open("a") as more:
+        more.write("point\n")
+    assert watch.take() == [Mark(2, True)]
+
+
+@pytest.mark.parametrize(
+    "text", ["x\n", "-1\n", "1e3\n", "99999999999999999999\n", "9223372036854775807\n", "\0\n", "1 x\n"]
+)
+def test_what_is_no_step_counts_as_nothing(file: Path, text: str) -> None:
+    file.write_text(text)
+    assert Watch(file).take() == []
+
+
+def test_nothing_but_a_plain_file_is_opened(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("5\n")
+    file.symlink_to(tmp_path / "secret")
+    assert Watch(file).take() == []
+    file.unlink()
+    os.mkfifo(file)
+    assert Watch(file).take() == []
+    file.unlink()
+    file.mkdir()
+    assert Watch(file).take() == []
+
+
+def test_an_endless_file_is_cut_and_goes_on(file: Path) -> None:
+    watch = Watch(file)
+    step = 0
+    for _ in range(8):
+        with file.open("a") as more:
+            more.write("".join(f"{step + number}\n" for number in range(30_000)))
+        step += 30_000
+        watch.take()
+    assert file.stat().st_size < 2 * FILE_BYTES_MAX
+    muster.progress(1_000_000_000)
+    marks = [mark for _ in range(8) for mark in watch.take()]
+    assert marks[-1] == Mark(1_000_000_000, False)
+
+
+def test_outside_of_a_job_nobody_listens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MUSTER_PROGRESS", raising=False)
+    assert not muster.progress(1)
+    monkeypatch.setenv("MUSTER_PROGRESS", str(tmp_path / "no" / "where"))
+    assert not muster.progress(1)
+    with pytest.raises(ValueError, match="negative"):
+        muster.progress(-1)
+    with pytest.raises(AttributeError):
+        muster.nonsense  # noqa: B018 - there is none
