@@ -530,3 +530,18 @@ def test_what_a_task_used_is_told(scene: Scene) -> None:
     assert ended.code == 0
     assert ended.cpu_ms > 0
     assert ended.rss_bytes > 64 << 20
+
+
+def test_endless_output_neither_fills_the_disk_nor_stops_the_task(scene: Scene) -> None:
+    scene.supervise(MUSTER_LOG_BYTES_MAX=str(1 << 20))
+    bench = scene.bench()
+    bench.start(
+        bench.shell("echo begin; head -c 30000000 /dev/urandom; echo up > up; while [ ! -e go ]; do sleep 0.01; done")
+    )
+    bench.wait_for_line("up")
+    log = log_path(scene.root, 1, 0, 1)
+    wait_until(lambda: log.stat().st_blocks * 512 <= 1 << 20, "the log is trimmed")
+    (scene.scratch / "go").touch()
+    assert bench.wait_exited().code == 0
+    assert log.stat().st_size > 30_000_000
+    assert log.read_bytes().startswith(b"begin\n")

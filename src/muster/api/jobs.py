@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -18,6 +17,7 @@ from starlette.routing import Route
 
 from muster.api.answers import answer_response, read_response
 from muster.api.gate import cause_of, check_tenant, gate_of, sees_of
+from muster.api.logs import read_piece
 from muster.api.pages import read_limit
 from muster.api.params import read_body, read_choice, read_job, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
@@ -48,7 +48,6 @@ from muster.world.world import World
 
 LIMIT_DEFAULT: Final = 100
 WAIT_MAX_MS: Final = 60_000
-LOG_BYTES_MAX: Final = 256 * 1024
 LOG_LOOK_S: Final = 0.1
 """How often a log is looked at while somebody waits for more of it: files do not call."""
 
@@ -177,17 +176,17 @@ class Jobs:
         while True:
             # Before the file is read: what is over by now has written all that it ever will.
             found = await self._find_try(number, task, epoch)
-            data = await asyncio.to_thread(_read_log, self._logs.find_log(number, task, found.epoch), offset)
-            if data or found.is_over or not looks:
+            piece = await asyncio.to_thread(read_piece, self._logs.find_log(number, task, found.epoch), offset)
+            if piece.data or found.is_over or not looks:
                 break
             looks -= 1
             await self._follower.until(lambda world: _is_done(world, number), LOG_LOOK_S)
         headers = {
-            "Muster-Next-Offset": str(offset + len(data)),
+            "Muster-Next-Offset": str(piece.next_offset),
             "Muster-Log-Epoch": str(found.epoch),
-            "Muster-Log-Over": "1" if found.is_over and len(data) < LOG_BYTES_MAX else "0",
+            "Muster-Log-Over": "1" if found.is_over and piece.is_last else "0",
         }
-        return Response(data, headers=headers, media_type="application/octet-stream")
+        return Response(piece.data, headers=headers, media_type="application/octet-stream")
 
     async def _view(self, number: int) -> JobView:
         job = self._follower.world.jobs.get(number)
@@ -241,14 +240,3 @@ def _is_done(world: World, number: int) -> bool:
 def _check_task(task: int, spec: Spec) -> None:
     if task >= spec.tasks:
         raise bad_field("task", f"the job has {spec.tasks}, counted from 0", 404)
-
-
-def _read_log(path: Path | None, offset: int) -> bytes:
-    if path is None:
-        return b""
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            return file.read(LOG_BYTES_MAX)
-    except FileNotFoundError:
-        return b""

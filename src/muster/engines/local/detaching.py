@@ -15,6 +15,7 @@ from typing import Final
 
 from muster.engines.local.launch import KEPT
 from muster.engines.local.layout import SUPERVISOR_LOG
+from muster.engines.local.logs import LOG_VARIABLE
 from muster.ports.failpoint import VARIABLE
 
 # The shell leaves at once, so that the process is nobody's child and its end nobody's zombie.
@@ -61,5 +62,5 @@ def _spawn(root: Path, program: list[str], lock: int) -> None:
 
 def _environment(own: Mapping[str, str]) -> dict[str, str]:
     """No secret of the server: tasks run as the same user and could read it from their parent."""
-    kept = {*KEPT, VARIABLE, "PYTHONPATH", "PYTHONHOME"}
+    kept = {*KEPT, VARIABLE, LOG_VARIABLE, "PYTHONPATH", "PYTHONHOME"}
     return {name: value for name, value in own.items() if name in kept}

@@ -20,12 +20,21 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from muster.engines.local.book import Book
 from muster.engines.local.launch import PROGRESS_VARIABLE, Launch, marks_of, plan_launches
-from muster.engines.local.layout import Key, keeper_name, log_path
+from muster.engines.local.layout import LOGS, Key, keeper_name, log_path
+from muster.engines.local.logs import (
+    LOG_BYTES_MAX,
+    LOG_VARIABLE,
+    SCARCE_BYTES_MAX,
+    most_kept,
+    open_log,
+    trim_log,
+)
 from muster.engines.local.processes import (
     Process,
     find_family,
@@ -48,6 +57,8 @@ LOOK_AGAIN_S: Final = 0.02
 KILL_AGAIN_S: Final = 0.1
 SWEEP_S: Final = 0.05
 PROGRESS_S: Final = 0.25
+TRIM_S: Final = 0.25
+TRIMS_MAX: Final = 128
 WALKS_MAX: Final = 3
 KILLED: Final = 128 + signal.SIGKILL
 TERMINATED: Final = 128 + signal.SIGTERM
@@ -80,6 +91,8 @@ class Keeper:
         self._looks: list[tuple[float, Key]] = []
         self._sweep_at: float | None = None
         self._progress_at = 0.0
+        self._trim_at = 0.0
+        self._log_bytes_max = _read_log_bytes_max(own)
         self._watched: dict[Key, Watch] = {}
         self.started: list[Key] = []
         self.ended: list[tuple[Key, End]] = []
@@ -118,6 +131,7 @@ class Keeper:
             self._sweep_at,
             self._looks[0][0] if self._looks else None,
             self._progress_at if self._watched else None,
+            self._trim_at if self._runs else None,
         )
         dates = [at for at in looks if at is not None]
         return max(0.0, min(dates) - time.monotonic()) if dates else None
@@ -169,6 +183,9 @@ class Keeper:
         if self._sweep_at is not None and self._sweep_at <= now:
             self._sweep_at = None
             self._sweep()
+        if self._runs and self._trim_at <= now:
+            self._trim_at = now + TRIM_S
+            self._trim_logs()
         if self._watched and self._progress_at <= now:
             self._progress_at = now + PROGRESS_S
             for key, watch in self._watched.items():
@@ -186,11 +203,14 @@ class Keeper:
             return
         failed = []
         for launch in slice_:
+            log = open_log(self._log_of(launch.key))
             try:
-                pid = spawn(launch, log_path(self._root, launch.key.job, launch.key.task, launch.key.epoch))
+                pid = spawn(launch, log)
             except CannotRunError as error:
                 failed.append((launch.key, error.end))
                 continue
+            finally:
+                os.close(log)
             make_expendable(pid)
             self._runs[launch.key] = self._by_pid[pid] = Run(launch.key, pid)
             self.started.append(launch.key)
@@ -298,7 +318,18 @@ class Keeper:
             if not self._runs or not any(marks_of(key, self._root) <= environment for key in self._runs):
                 signal_process(process, signal.SIGKILL)
 
+    def _trim_logs(self) -> None:
+        """Look at a few logs at a time, those looked at longest ago first."""
+        most = most_kept(self._root / LOGS, self._log_bytes_max)
+        for key in list(islice(self._runs, TRIMS_MAX)):
+            if trim_log(self._log_of(key), most):
+                _log.warning("the log of %s is above %d bytes: its middle was dropped", key.name, most)
+            self._runs[key] = self._runs.pop(key)
+
     # Small things.
+
+    def _log_of(self, key: Key) -> Path:
+        return log_path(self._root, key.job, key.task, key.epoch)
 
     def _note_ends(self, ends: list[tuple[Key, End]]) -> None:
         self._try_book(lambda: self._book.end(ends))
@@ -309,6 +340,11 @@ class Keeper:
             write()
         except OSError as error:  # a full disk: it is still known to the living
             _log.error("cannot write the book of %s: %s", self._root, error)
+
+
+def _read_log_bytes_max(own: Mapping[str, str]) -> int:
+    words = own.get(LOG_VARIABLE, "")
+    return max(SCARCE_BYTES_MAX, int(words)) if words.isdecimal() else LOG_BYTES_MAX
 
 
 def become_reaper() -> None:

@@ -10,7 +10,6 @@ import errno
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from muster.engines.local.launch import Launch
@@ -34,8 +33,8 @@ class CannotRunError(Exception):
         self.end = End(code, note)
 
 
-def spawn(launch: Launch, log: Path) -> int:
-    """Start a task and return its pid, which is also its group and its session. Changes our own directory to its."""
+def spawn(launch: Launch, log: int) -> int:
+    """Start a task that writes to `log`; its pid, also that of its group and session. Our directory is then its."""
     try:
         os.chdir(launch.workdir)
     except OSError as error:
@@ -80,7 +79,7 @@ def _candidates(program: str, path: str) -> Iterator[str]:
             yield candidate
 
 
-def _spawn_at(path: str, launch: Launch, log: Path) -> int:
+def _spawn_at(path: str, launch: Launch, log: int) -> int:
     try:
         return _spawn(path, launch.argv, launch, log)
     except OSError as error:
@@ -89,15 +88,15 @@ def _spawn_at(path: str, launch: Launch, log: Path) -> int:
         return _spawn(SHELL, (SHELL, path, *launch.argv[1:]), launch, log)  # a script without a first line
 
 
-def _spawn(path: str, argv: tuple[str, ...], launch: Launch, log: Path) -> int:
+def _spawn(path: str, argv: tuple[str, ...], launch: Launch, log: int) -> int:
     return os.posix_spawn(
         path.encode(),
         [word.encode() for word in argv],
         {name.encode(): value.encode() for name, value in launch.env.items()},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
+            (os.POSIX_SPAWN_DUP2, log, 1),
+            (os.POSIX_SPAWN_DUP2, log, 2),
         ],
         setsid=True,
         setsigmask=[],
