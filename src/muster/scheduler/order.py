@@ -15,7 +15,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heapreplace
 from typing import Final
 
-from muster.world.fleet import Fleet
+from muster.world.fleet import Fleet, FreeVector
 from muster.world.queue import OVER, Band, LeafKey, Line, Shape, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
@@ -97,9 +97,10 @@ class Round:
         if lines is None:
             lines = self._lines[tenant] = self._gather(tenant)
             return (lines[0][1], job_of(lines[0][0])) if lines else None
+        awake, band = self._world.queue.awake, self._band
         while lines:
             first, line = lines[0]
-            if line.shape not in self._world.queue.awake or line.band != self._band or not line.heap:
+            if line.shape not in awake or line.band != band or not line.heap:
                 heappop(lines)
             elif (at := self._find_place(line) if self._places else line.first(self._since)) != first:
                 heappop(lines) if at is None else heapreplace(lines, (at, line))
@@ -131,16 +132,20 @@ class Round:
         queue, fleet = self._world.queue, self._world.fleet
         if len(queue.awake) > HOPELESS_MAX or not self.drops_hopeless:
             return
+        free: dict[int, FreeVector | None] = {}
         for shape in tuple(queue.awake):
-            if shape.freed is not None and not _has_room(fleet, shape):
+            if shape.freed is not None and not _has_room(fleet, shape, free):
                 queue.sleep(shape)
 
 
-def _has_room(fleet: Fleet, shape: Shape) -> bool:
-    """Whether one task of a shape could fit where something came free, by its plain amounts."""
+def _has_room(fleet: Fleet, shape: Shape, known: dict[int, FreeVector | None]) -> bool:
+    """Whether one task of a shape could fit where something came free, by its plain amounts; what is free on a slot is
+    looked up once for all shapes."""
     ask = shape.ask
     for slot in shape.freed or ():
-        free = fleet.find_free(slot)
+        if slot not in known:
+            known[slot] = fleet.find_free(slot)
+        free = known[slot]
         if free and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
             return True
     return False

@@ -7,7 +7,7 @@ is asked once per entry, before the entry changes anything, and only while someb
 from __future__ import annotations
 
 from muster.model.goodput import HELD, Bucket
-from muster.world.goodput import ALL, BARRED, BOOKED, GONE, IDLE, Times
+from muster.world.goodput import ALL, BARRED, BOOKED, GONE, IDLE, Stock, Times
 from muster.world.quota import Standing
 from muster.world.world import World
 
@@ -20,7 +20,9 @@ def advance(world: World, at: int) -> None:
     goodput = world.goodput
     if at > goodput.at:
         if world.queue.shapes:
-            _split_idle(world, at - goodput.at)
+            for stock in goodput.stocks.values():
+                if stock.levels[IDLE]:
+                    _split_idle(world, stock, at - goodput.at)
         goodput.at = at
 
 
@@ -66,15 +68,12 @@ def capacity_time(world: World, flavor: str, at: int) -> int:
     return world.goodput.stocks[flavor].time(ALL, at)
 
 
-def _split_idle(world: World, span_ms: int) -> None:
-    for stock in world.goodput.stocks.values():
-        idle = stock.levels[IDLE]
-        if idle:
-            want = _want_of(world, stock.flavor)
-            if want is Bucket.FRAGMENTED:
-                stock.fragmented += idle * span_ms
-            elif want is Bucket.BLOCKED:
-                stock.blocked += idle * span_ms
+def _split_idle(world: World, stock: Stock, span_ms: int) -> None:
+    want = _want_of(world, stock.flavor)
+    if want is Bucket.FRAGMENTED:
+        stock.fragmented += stock.levels[IDLE] * span_ms
+    elif want is Bucket.BLOCKED:
+        stock.blocked += stock.levels[IDLE] * span_ms
 
 
 def _want_of(world: World, flavor: str) -> Bucket:

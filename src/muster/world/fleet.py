@@ -34,6 +34,8 @@ ASKED_MAX: Final = 4096
 FreeVector: TypeAlias = tuple[int, int, int]
 
 _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
+_AT_NODES, _NODE_ROW, _OPEN = at.AT_NODES, at.NODE_ROW, at.OPEN  # what is read most often, at hand
+_FREE_GPUS, _FREE_CPU, _FREE_MEMORY = at.FREE_GPUS, at.FREE_CPU, at.FREE_MEMORY
 
 
 class Fleet:
@@ -135,10 +137,10 @@ class Fleet:
         if self._is_stale:
             self._lay_out()
         words = self._arena
-        row = words[at.AT_NODES] + at.NODE_ROW * slot
-        if not words[row + at.OPEN]:
+        row = words[_AT_NODES] + _NODE_ROW * slot
+        if not words[row + _OPEN]:
             return None
-        return words[row + at.FREE_GPUS], words[row + at.FREE_CPU], words[row + at.FREE_MEMORY]
+        return words[row + _FREE_GPUS], words[row + _FREE_CPU], words[row + _FREE_MEMORY]
 
     def devices(self, slot: int) -> list[int]:
         """Thousandths left of each device of a node."""

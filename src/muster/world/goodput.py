@@ -10,7 +10,7 @@ ended.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -223,13 +223,21 @@ class Goodput:
 
     def _book_leases(self, job: Job, spans: Sequence[tuple[int, int]], ran_as: int) -> None:
         """Book spans of a gang on each of its nodes; what was provisional turned out so."""
-        ask = job.spec.ask
-        each = DEVICE * ask.gpus + ask.gpu_milli
-        for lease in job.phase.run.leases if isinstance(job.phase, ACTIVE) else ():
-            key, amount = (job.spec.tenant, self.by_slot[lease.slot].flavor), each * lease.tasks
+        tenant, each = job.spec.tenant, devices_of(job.spec.ask)
+        for flavor, tasks in self._by_flavor(job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()):
             for kind, span in spans:
                 if span:
-                    self._book(key, ran_as if kind == PROVISIONAL else kind, amount * span)
+                    self._book((tenant, flavor), ran_as if kind == PROVISIONAL else kind, each * tasks * span)
+
+    def _by_flavor(self, leases: Sequence[Lease]) -> Iterable[tuple[str, int]]:
+        """How many tasks are on each flavor."""
+        if len(leases) == 1:
+            return ((self.by_slot[leases[0].slot].flavor, leases[0].tasks),)
+        tasks: dict[str, int] = {}
+        for lease in leases:
+            flavor = self.by_slot[lease.slot].flavor
+            tasks[flavor] = tasks.get(flavor, 0) + lease.tasks
+        return tasks.items()
 
     def _book(self, key: tuple[str, str], kind: int, time: int) -> None:
         row = self.booked.get(key)

@@ -54,11 +54,11 @@ def job_of(key: LeafKey) -> int:
 
 
 class Line:
-    """The waiting jobs of one tenant, tier and shape: the top of `heap` is the oldest of the first priority, and never
-    one who has left. Ids rise with time, so it is due before the others are. It is the head, unless it is not due and
-    another of its priority has an earlier due time: those who have one are in `dated` too, by it. Nobody was accepted
-    before `oldest`. A fork shares what it has with the original until one of them changes. `uneven` are those who would
-    be charged unlike the others."""
+    """The waiting jobs of one tenant, tier and shape: in `heap` they stand as if nobody were due or had a due time, so
+    its top is the oldest of the first priority, and never one who has left. Ids rise with time, so it is due before
+    the others are. It is the head, unless it is not due and another of its priority has an earlier due time: those who
+    have one are in `dated` too, by it. Nobody was accepted before `oldest`. A fork shares what it has with the original
+    until one of them changes. `uneven` are those who would be charged unlike the others."""
 
     __slots__ = ("_accepted", "_due_at", "_is_shared", "band", "dated", "heap", "oldest", "shape", "tenant", "uneven")
 
@@ -87,7 +87,7 @@ class Line:
         self._accepted[job.id] = job.accepted_at
         if job.accepted_at < self.oldest:
             self.oldest = job.accepted_at
-        heappush(self.heap, (PRIORITY_MAX - spec.priority) << _ID_BITS | job.id)
+        heappush(self.heap, ((PRIORITY_MAX - spec.priority) << _RANK_BITS | self.shape.undated) << _ID_BITS | job.id)
         if spec.due_at is not None:
             self._due_at[job.id] = spec.due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | spec.due_at) << _ID_BITS | job.id)
@@ -122,10 +122,9 @@ class Line:
 
     def first(self, since: int) -> LeafKey:
         """Where the head stands among its tenant's jobs: who was accepted by `since` is due."""
-        place = self.heap[0]
         if self.dated or self.oldest <= since:
-            return self._key(self._soonest(since) if self.dated else place, since)
-        return (place >> _ID_BITS << _RANK_BITS | self.shape.undated) << _ID_BITS | place & _ID_MASK
+            return self._key(self._soonest(since) if self.dated else self.heap[0], since)
+        return self.heap[0]
 
     def by_rank(self, since: int) -> Iterable[tuple[int, Collection[int]]]:
         """Everybody, by where they stand among their tenant's jobs; those of one rank go by their numbers."""
@@ -179,7 +178,7 @@ class Line:
         of that priority has a due time."""
         oldest, soonest = self.heap[0], self.dated[0]
         is_due = self._accepted[oldest & _ID_MASK] <= since
-        if is_due or soonest >> _DUE_BITS + _ID_BITS != oldest >> _ID_BITS:
+        if is_due or soonest >> _DUE_BITS + _ID_BITS != oldest >> _RANK_BITS + _ID_BITS:
             return oldest
         return oldest >> _ID_BITS << _ID_BITS | soonest & _ID_MASK
 
@@ -199,8 +198,8 @@ class Line:
         elif self.dated and job in self._due_at:
             rank = self._due_at[job] << _SIZE_BITS | self.shape.size
         else:
-            rank = self.shape.undated
-        return (place >> _ID_BITS << _RANK_BITS | rank) << _ID_BITS | job
+            return place
+        return (place >> _ID_BITS + _RANK_BITS << _RANK_BITS | rank) << _ID_BITS | job
 
     def _places(self) -> list[int]:
         """The places of everybody who waits, in order: the heap may have some twice, and some of those who left."""
@@ -397,15 +396,18 @@ class Queue:
         """A node has this free now: wake the shapes that a task of fits in it."""
         gpus, cpu, memory = free
         for shape in self.shapes.values():
+            did_not_fit, freed = shape.did_not_fit, shape.freed
+            if not did_not_fit and freed is None:
+                continue  # it may fit anywhere already
             ask = shape.ask
             if ask.gpus <= gpus and ask.cpu_milli <= cpu and ask.memory_bytes <= memory:
-                if shape.did_not_fit:
+                if did_not_fit or freed is None:
                     shape.did_not_fit, shape.freed = False, [slot]
                     self.awake[shape] = None
-                elif shape.freed is not None:
-                    shape.freed.append(slot)
-                    if len(shape.freed) > FREED_MAX:
-                        shape.freed = None
+                elif len(freed) < FREED_MAX:
+                    freed.append(slot)
+                else:
+                    shape.freed = None
 
     def wake_all(self) -> None:
         """The fleet changed: every shape is worth a try."""

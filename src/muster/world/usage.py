@@ -168,9 +168,10 @@ class Usage:
 
     def step(self, tenant: str, family: str, amount: int, at: int, end: Limit = None) -> None:
         """A tenant holds so much more from now on, predictably until `end`; its own inverse with the opposite sign."""
-        account = self.accounts.get(tenant)
-        meter = None if account is None else account.meters.get(family)
-        if account is None or meter is None:
+        try:
+            account = self.accounts[tenant]
+            meter = account.meters[family]
+        except KeyError:
             account, meter = self._open(tenant, family, at)
         bucket = at // BUCKET_MS
         if bucket > meter.bucket:

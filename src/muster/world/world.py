@@ -209,10 +209,11 @@ class World:
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
         sign -1."""
-        tenant, ask, ledger, usage = spec.tenant, spec.ask, self.ledger, self.usage
+        tenant, ask = spec.tenant, spec.ask
         for site, tasks in self.sites.spread(leases):
-            ledger.charge(tenant, site, ask, sign * tasks)
-            usage.hold(tenant, site, ask, sign * tasks, at, end)
+            count = sign * tasks
+            self.ledger.charge(tenant, site, ask, count)
+            self.usage.hold(tenant, site, ask, count, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
