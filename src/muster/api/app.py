@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
+from muster.api.advice import AdviceRoutes
 from muster.api.audit import Audit
 from muster.api.avail import Avail
 from muster.api.bars import Bars
@@ -44,6 +45,7 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
         *Goodput(follower).routes,
         *Tiers(follower).routes,
         *Profiles(follower).routes,
+        *AdviceRoutes(follower).routes,
         *Users(follower).routes,
         *Tokens(follower).routes,
         *Audit(follower).routes,

@@ -83,6 +83,8 @@ RIGHTS: Final[dict[str, Need]] = {
     "GET /v1/profiles/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),
     "PUT /v1/profiles/{name:path}": Need(Role.ADMIN, Where.FLEET),
     "POST /v1/profiles/{name:path}/use": Need(Role.ADMIN, Where.FLEET),
+    "GET /v1/advice": Need(Role.VIEWER, Where.ANYWHERE),
+    "PUT /v1/advice/{name:path}": Need(Role.OPERATOR, Where.FLEET),
     "GET /v1/users": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/users/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),
     "PUT /v1/users/{name:path}": Need(Role.ADMIN, Where.ANYWHERE),

@@ -57,6 +57,7 @@ COMMANDS: Final = {
     "goodput": Entry("goodput", "Say what the time of every GPU was spent on."),
     "tiers": Entry("tiers", "List tiers, whoever goes first on top; or show or set one."),
     "profiles": Entry("profiles", "List profiles, the weights of the score terms; or show, compare, set or use one."),
+    "advice": Entry("advice", "List what was learned or measured outside, or hand in a table of it."),
     "sim": Entry("lab", "Simulate a fleet under load and faults."),
     "bundle": Entry("lab", "Record the live server's decisions to a file."),
     "replay": Entry("lab", "Decide a recorded bundle again and compare."),

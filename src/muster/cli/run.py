@@ -36,6 +36,8 @@ from muster.wire.views import Submitted
 @click.option("--apart-level", default="node", metavar="LEVEL", help="... in no rack, block or cluster.")
 @click.option("--beside", multiple=True, metavar="NAME", help="Only on nodes where the tenant's job NAME is.")
 @click.option("--beside-level", default="node", metavar="LEVEL", help="... in one rack, block or cluster with it.")
+@click.option("--like", default="", metavar="WORK", help="Where work of this kind is fastest: see `muster advice`.")
+@click.option("--data", multiple=True, metavar="NAME", help="Near to this dataset.")
 @click.option("--label", multiple=True, metavar="K=V", help="Only on nodes with this label: K=V, K!=V or K.")
 @click.option("--tolerate", multiple=True, metavar="TAINT", help="May use nodes with this taint.")
 @click.option("--name", default="", help="A name to find it by.")

@@ -26,7 +26,7 @@ from muster.model.phase import (
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.scheduler.reasons import explain, find_lateness
-from muster.wire.views import Ahead, JobPage, JobView, Place, ProfileView, TaskCounts, TierView, WhyView
+from muster.wire.views import AdviceView, Ahead, JobPage, JobView, Place, ProfileView, TaskCounts, TierView, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
 from muster.world.world import World
@@ -202,6 +202,14 @@ def view_profiles(world: World) -> list[ProfileView]:
     return [
         ProfileView(name, edition.version, name == world.profile_used, msgspec.structs.asdict(edition.profile))
         for name, edition in sorted(world.profiles.items())
+    ]
+
+
+def view_advice(world: World) -> list[AdviceView]:
+    """Every kind of advice that is in force, by name."""
+    return [
+        AdviceView(name, said.version, said.expires_at, len(said.columns), sum(map(len, said.columns.values())))
+        for name, said in sorted(world.advice.items())
     ]
 
 

@@ -12,6 +12,10 @@ from muster.model.record import Record
 
 PACKING: Final = "packing"
 """What free devices are worth to the classes of jobs that come: see `muster.learning.packing`."""
+THROUGHPUT: Final = "throughput"
+"""How fast work of a kind is on a device of a flavor, in any unit: a column `work:flavor` with one number each."""
+DISTANCE: Final = "distance"
+"""How far a dataset is from a cluster, in any unit: a column `dataset:region/cluster` with one number each."""
 KINDS_MAX: Final = 64
 WORDS_MAX: Final = 1_000_000
 """How many integers one kind of advice may hold."""
@@ -24,3 +28,8 @@ class Advice(Record, frozen=True):
     version: int
     expires_at: int
     columns: dict[str, tuple[int, ...]]
+
+
+def column_of(row: str, column: str) -> str:
+    """The name under which a table of two names keeps a number; no name has a colon."""
+    return f"{row}:{column}"

@@ -46,6 +46,9 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
 
     No task goes to a domain of `apart_level` in which a job named in `apart` has a place; every task goes to a domain
     of `beside_level` in which every job named in `beside` has one. Jobs are named with their tenant: `vision/web`.
+
+    Work that is `like` some other goes where that is fastest, among flavors that are equals otherwise; and then near to
+    the `data` that it reads. What is fast and what is near is told by tables (`muster.world.tables`).
     """
 
     flavors: tuple[str, ...] = ()
@@ -63,6 +66,8 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     apart_level: str = "node"
     beside: tuple[str, ...] = ()
     beside_level: str = "node"
+    like: str = ""
+    data: tuple[str, ...] = ()
 
     @property
     def has_company(self) -> bool:
@@ -216,7 +221,9 @@ def _find_need_fault(gang: int, array: int, needs: Needs) -> Reason | None:
         name = getattr(needs, field)
         if name and name not in LEVELS:
             return Reason(Code.BAD_SPEC, f"needs.{field}", detail=f"{name[:40]!r} is not one of {', '.join(LEVELS)}")
-    for field in ("flavors", "tolerates", "labels", "apart", "beside"):
+    if needs.like and not _NAME.fullmatch(needs.like):
+        return Reason(Code.BAD_NAME, "needs.like", needed=len(needs.like), available=128, detail=needs.like[:40])
+    for field in ("flavors", "tolerates", "labels", "apart", "beside", "data"):
         names = getattr(needs, field)
         if len(names) > WISHES_MAX:
             return Reason(Code.TOO_LARGE, f"needs.{field}", needed=len(names), available=WISHES_MAX)

@@ -181,7 +181,7 @@ def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Po
 
 def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> array[int]:
     """The words of `query`, in their order."""
-    rows = _keep_to(find_rows(fleet.pools, ask, needs), pools)
+    rows = _keep_to(find_rows(fleet.pools, ask, needs, fleet.tables), pools)
     words = array("q", (ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps))
     spread = (LEVELS[needs.spread], needs.spread_most) if needs.spread else (NO_LEVEL, 0)
     slices = (LEVELS[needs.slice], needs.slice_tasks) if needs.slice else (NO_LEVEL, 0)

@@ -15,7 +15,7 @@ One client serves one thread.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -29,6 +29,7 @@ from muster.sdk.paths import add_query, quote
 from muster.sdk.transport import Reply, Request, Transport
 from muster.sdk.whereabouts import Address, default_root, find_address, read_token
 from muster.wire.views import (
+    AdviceView,
     AvailView,
     FlavorView,
     GoodputView,
@@ -258,6 +259,15 @@ class Client:
     def tiers(self) -> tuple[TierView, ...]:
         """Every tier, whoever goes first on top."""
         return self._list(tuple[TierView, ...], "/v1/tiers")
+
+    def advice(self) -> tuple[AdviceView, ...]:
+        """Every kind of advice that is in force."""
+        return self._list(tuple[AdviceView, ...], "/v1/advice")
+
+    def advise(self, kind: str, columns: Mapping[str, Sequence[int]], expires_at_ms: int) -> None:
+        """Say what was learned or measured of a kind, in place of all that was said of it before."""
+        body = {"columns": dict(columns), "expires_at_ms": expires_at_ms}
+        self._send(Request("PUT", f"/v1/advice/{quote(kind)}", body=msgspec.json.encode(body)))
 
     def profiles(self) -> tuple[ProfileView, ...]:
         """Every profile that is stored, and which one is in use."""

@@ -77,6 +77,8 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     apart_level: Annotated[str, _says("... in no rack, block or cluster.")] = "node"
     beside: Annotated[Words, _says("Only on nodes where the tenant's job of that name is.")] = []
     beside_level: Annotated[str, _says("... in one rack, block or cluster with it.")] = "node"
+    like: Annotated[str, _says("Work of this kind: of flavors that are equals, the fastest for it comes first.")] = ""
+    data: Annotated[Words, _says("Reads this dataset: the cluster that is nearest to it comes first.")] = []
     label: Annotated[Words, _says("Only on nodes with this label: zone=a, zone!=b or zone.")] = []
     tolerate: Annotated[Words, _says("May use nodes with this taint.")] = []
     tier: Annotated[str, _says("Its class of service.")] = STANDARD
@@ -178,6 +180,8 @@ def _needs(job: JobFile, sides: tuple[int, ...]) -> Needs:
         apart_level=job.apart_level,
         beside=tuple(_qualify(job.tenant, name) for name in _words(job.beside)),
         beside_level=job.beside_level,
+        like=job.like,
+        data=_words(job.data),
     )
 
 

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable
 from typing import Final
 
-from muster.model.advice import PACKING, Advice
+from muster.model.advice import DISTANCE, PACKING, THROUGHPUT, Advice, column_of
 from muster.model.event import Advise, BarNode, Event, SetProfile, UnbarNode, UseProfile
 from muster.model.job import BarKind
 from muster.model.profile import DEFAULT_NAME, TERMS, Profile
@@ -89,8 +89,10 @@ class Trials(Troubles):
         span = self._dice.randrange(MINUTE_MS, HOUR_MS)
         self._agenda.after(span, self._take, UseProfile(DEFAULT_NAME, cause="admin"))
         self.count += 1
-        advice = Advice(self.count, self._agenda.now + span // 2, {"value": (span,)})
-        self._take(Advise(PACKING, advice, cause="adviser"))
+        columns = {PACKING: "value", THROUGHPUT: column_of("single", "gpu"), DISTANCE: column_of("corpus", "")}
+        for kind, name in columns.items():
+            advice = Advice(self.count, self._agenda.now + span // 2, {name: (span,)})
+            self._take(Advise(kind, advice, cause="adviser"))
 
 
 class Faults(Troubles):

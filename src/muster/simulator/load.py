@@ -213,6 +213,8 @@ class Load:
             return Needs(shape=SHAPES[kind.gang])
         if kind.gang == 1 and roll < 8:
             return Needs(labels=("zone=a",))
+        if roll in (82, 83):
+            return Needs(like=kind.name, data=("corpus",) if roll == 83 else ())
         if not kind.array and roll in (80, 81):
             return Needs(apart=(f"{tenant}/single", f"{tenant}/debug"), apart_level="rack" if roll == 81 else "node")
         return ANYWHERE

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from muster.model import event
-from muster.model.advice import PACKING, Advice
+from muster.model.advice import DISTANCE, PACKING, THROUGHPUT, Advice
 from muster.model.after import After, When
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.job import BarKind
@@ -35,6 +35,7 @@ _NEEDS: Final = (
     Needs(within="fleet", labels=("zone!=z0",)),
     Needs(near="rack", within="region", flavors=("gpu",)),
     Needs(shape=(1, 2, 1)),
+    Needs(like="train", data=("corpus", "images")),
 )
 _WHENS: Final = (When.SUCCEEDED, When.STARTED, When.OVER, When.NOT_SUCCEEDED)
 _COMPANY: Final[tuple[dict[str, Any], ...]] = (
@@ -145,10 +146,11 @@ def _profile(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - o
 
 def _advise(rig: Rig, x: int, y: int) -> list[event.Event]:
     """Some is over already, some is older than what is known, and some is of no kind at all."""
-    kind = (PACKING, "runtimes", "")[x % 3 if y % 7 else 2]
+    kind = (PACKING, THROUGHPUT, DISTANCE, "")[x % 4 if y % 7 else 3]
     known = rig.world.advice.get(kind)
     version = (1 if known is None else known.version + 1) - (y % 5 == 0)
-    columns = {name: tuple(range(x % 4)) for name in ("a", "b")[: y % 3]}
+    names = {THROUGHPUT: ("train:gpu", "train:h100"), DISTANCE: ("corpus:eu/c0", "images:eu/c1")}.get(kind, ("a", "b"))
+    columns = {name: tuple(range(x % 5, 5)) for name in names[: y % 3]}
     return [event.Advise(kind, Advice(version, rig.now + 20_000 * (y % 6), columns))]
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from muster.model.access import OfAccess, Principal
 from muster.model.event import (
+    Advise,
     BarNode,
     Cancel,
     DropTenant,
@@ -35,7 +36,7 @@ FRAME_MAX: Final = 32 * 1024 * 1024
 HEADER_BYTES: Final = 4
 
 OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | Progressed
-OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile
+OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile | Advise
 OfNode: TypeAlias = BarNode | UnbarNode
 Request: TypeAlias = Submit | OfJob | OfAdmin | OfNode
 

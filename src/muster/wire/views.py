@@ -308,6 +308,16 @@ class ProfileView(View, frozen=True):
     weights: dict[str, int]
 
 
+class AdviceView(View, frozen=True):
+    """A kind of advice in force: its version, its end, how many columns it has and how many numbers in all."""
+
+    name: str
+    version: int
+    expires_at_ms: int
+    columns: int
+    numbers: int
+
+
 class FlavorGoodput(View, frozen=True):
     """What the time of a flavor's devices was spent on, in thousandths of a device times milliseconds, exactly."""
 

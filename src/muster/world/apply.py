@@ -40,6 +40,7 @@ from muster.world.budgets import AccountKey
 from muster.world.claiming import drop_claim, put_claim
 from muster.world.goodput import devices_of
 from muster.world.losses import BROKEN
+from muster.world.tables import heed
 from muster.world.tasks import Tasks
 from muster.world.world import World
 
@@ -108,11 +109,11 @@ def _profile_used(world: World, item: fact.ProfileUsed, at: int) -> None:  # noq
 
 
 def _advised(world: World, item: fact.Advised, at: int) -> None:  # noqa: ARG001 - one signature for the table
-    world.advice[item.kind] = item.advice
+    heed(world, item.kind, item.advice)
 
 
 def _advice_dropped(world: World, item: fact.AdviceDropped, at: int) -> None:  # noqa: ARG001 - one signature
-    del world.advice[item.kind]
+    heed(world, item.kind, None)
 
 
 def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:

@@ -28,6 +28,7 @@ from muster.world.losses import Losses
 from muster.world.memory import Memory
 from muster.world.mix import Steps
 from muster.world.pools import Pool, lay_out, write_arena
+from muster.world.tables import NO_TABLES, Tables
 
 ASKED_MAX: Final = 4096
 """How many answers are remembered at most: a query with its tables may take some kilobytes."""
@@ -74,6 +75,7 @@ class Fleet:
         "prices",
         "profile",
         "slot_of",
+        "tables",
         "traits",
     )
 
@@ -96,6 +98,7 @@ class Fleet:
         self.prices: dict[str, int] = {}
         self.profile = DEFAULT
         self.mix: Steps = ()
+        self.tables = NO_TABLES
         self.pools: list[Pool] = []
         self.asked = Memory(ASKED_MAX)
         self._arena = array("q")
@@ -316,6 +319,11 @@ class Fleet:
         self.profile = profile
         self.asked = Memory(ASKED_MAX)
 
+    def prefer(self, tables: Tables) -> None:
+        """Prefer pools by these tables; ranks that were written down by others are forgotten."""
+        self.tables = tables
+        self.asked = Memory(ASKED_MAX)
+
     def has_room(self, slot: int, ask: Resources, tasks: int, devices: int) -> bool:
         """Whether `occupy` would find what it takes, on a node that is open."""
         free, rests = self.free(slot), self.devices(slot)
@@ -367,7 +375,7 @@ class Fleet:
         twin._nodes_with, twin._shown = None, self._shown
         twin.phase = self.phase[:]
         twin.mentioned, twin.profile, twin.losses = self.mentioned, self.profile, self.losses.fork()
-        twin.mix = self.mix
+        twin.mix, twin.tables = self.mix, self.tables
         twin.company, twin.is_blank = self.company.fork(), self.is_blank
         twin.pools, twin.asked = self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]

@@ -31,6 +31,7 @@ from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
 from muster.world.goodput import devices_of
 from muster.world.losses import Days
+from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.usage import Uses
 from muster.world.world import World
@@ -208,8 +209,9 @@ def _rebuild(content: Snapshot) -> World:
     world.fleet.mention(frozenset(content.mentioned))
     world.tiers |= content.tiers
     world.profiles |= content.profiles
-    world.advice |= content.advice
     world.meters.update(content.meters)
+    for kind, advice in content.advice.items():
+        heed(world, kind, advice)
     world.use_profile(content.profile_used or DEFAULT_NAME)
     _restore_uses(world, content.uses)
     _restore_nodes(world, content.nodes)

@@ -70,6 +70,8 @@ EXAMPLES = {
     "GET /v1/profiles/{name:path}": Example("/v1/profiles/mine", elsewhere=200),
     "PUT /v1/profiles/{name:path}": Example("/v1/profiles/fresh", {"weights": {}}),
     "POST /v1/profiles/{name:path}/use": Example("/v1/profiles/mine/use"),
+    "GET /v1/advice": Example("/v1/advice", elsewhere=200),
+    "PUT /v1/advice/{name:path}": Example("/v1/advice/distance", {"columns": {}, "expires_at_ms": 1 << 40}),
     "GET /v1/users": Example("/v1/users", elsewhere=200),
     "GET /v1/users/{name:path}": Example("/v1/users/TENANT-visitor"),
     "PUT /v1/users/{name:path}": Example("/v1/users/new", {"roles": [{"role": "admin", "tenant": "TENANT"}]}, 403),
