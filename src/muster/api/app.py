@@ -19,12 +19,14 @@ from muster.api.gate import Gate
 from muster.api.goodput import Goodput
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
+from muster.api.past import PastRoutes
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
 from muster.api.profiles import Profiles
 from muster.api.rates import Rates
 from muster.api.tenants import Tenants
 from muster.api.tiers import Tiers
 from muster.api.tokens import Tokens
+from muster.api.trials import Trials
 from muster.api.users import Users
 from muster.control.follower import Follower
 from muster.model.access import Principal
@@ -49,6 +51,8 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
         *Users(follower).routes,
         *Tokens(follower).routes,
         *Audit(follower).routes,
+        *PastRoutes(follower).routes,
+        *Trials(follower).routes,
     ]
     app = Starlette(
         routes=Gate(follower).guard(routes),

@@ -94,6 +94,14 @@ RIGHTS: Final[dict[str, Need]] = {
     "DELETE /v1/tokens/{id}": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/audit": Need(Role.ADMIN, Where.FLEET),
     "GET /v1/audit/verify": Need(Role.ADMIN, Where.FLEET),
+    "GET /v1/past/{at}/jobs": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/past/{at}/jobs/{job}": Need(Role.VIEWER, Where.JOB),
+    "GET /v1/past/{at}/jobs/{job}/why": Need(Role.VIEWER, Where.JOB),
+    "GET /v1/past/{at}/nodes": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/past/{at}/tenants": Need(Role.VIEWER, Where.ANYWHERE),
+    "POST /v1/trials/jobs": Need(Role.USER, Where.NAMED),
+    "PUT /v1/trials/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
+    "PUT /v1/trials/tiers/{name:path}": Need(Role.ADMIN, Where.FLEET),
 }
 OPEN_PATHS: Final = tuple(key.split()[1] for key, need in RIGHTS.items() if need.where is Where.NOWHERE)
 

@@ -51,7 +51,7 @@ WAIT_MAX_MS: Final = 60_000
 LOG_LOOK_S: Final = 0.1
 """How often a log is looked at while somebody waits for more of it: files do not call."""
 
-_spec_decoder: Final = msgspec.json.Decoder(Spec)
+spec_decoder: Final = msgspec.json.Decoder(Spec)
 
 
 class ProgressBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +94,7 @@ class Jobs:
 
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
-        spec = await read_body(request, _spec_decoder, "spec")
+        spec = await read_body(request, spec_decoder, "spec")
         await check_submit(request, spec)
         answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), cause_of(request))
         return answer_response(answer, 201)

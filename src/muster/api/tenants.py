@@ -91,25 +91,30 @@ class Tenants:
 
     async def set(self, request: Request) -> Response:
         """Put a tenant into the tree, or change it there."""
-        body = await read_body(request, _decoder, "tenant")
-        lines = tuple(Line(*msgspec.structs.astuple(line)) for line in body.lines)
-        budgets = tuple(Budget(*msgspec.structs.astuple(budget)) for budget in body.budgets)
-        tenant = Tenant(body.parent, body.weight, lines, budgets)
-        name = request.path_params["name"]
-        self._check_above(request, name)
-        check_tenant(request, Role.ADMIN, body.parent)
+        tenant, name = await read_tenant(request), request.path_params["name"]
+        check_above(request, self._follower, name)
+        check_tenant(request, Role.ADMIN, tenant.parent)
         event = SetTenant(name, tenant, cause_of(request))
         return changed_response(await ask_change(request, self._follower, event))
 
     async def drop(self, request: Request) -> Response:
         """Take a tenant out of the tree."""
         name = request.path_params["name"]
-        self._check_above(request, name)
+        check_above(request, self._follower, name)
         event = DropTenant(name, cause_of(request))
         return changed_response(await ask_change(request, self._follower, event))
 
-    def _check_above(self, request: Request, name: str) -> None:
-        """What a tenant has is given by those above it: nobody raises their own quota."""
-        if name in self._follower.world.tenants:
-            check_tenant(request, Role.VIEWER, name)
-            check_tenant(request, Role.ADMIN, self._follower.parent_of(name))
+
+async def read_tenant(request: Request) -> Tenant:
+    """A tenant as a request describes it."""
+    body = await read_body(request, _decoder, "tenant")
+    lines = tuple(Line(*msgspec.structs.astuple(line)) for line in body.lines)
+    budgets = tuple(Budget(*msgspec.structs.astuple(budget)) for budget in body.budgets)
+    return Tenant(body.parent, body.weight, lines, budgets)
+
+
+def check_above(request: Request, follower: Follower, name: str) -> None:
+    """What a tenant has is given by those above it: nobody raises their own quota."""
+    if name in follower.world.tenants:
+        check_tenant(request, Role.VIEWER, name)
+        check_tenant(request, Role.ADMIN, follower.parent_of(name))

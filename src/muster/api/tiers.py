@@ -64,11 +64,15 @@ class Tiers:
 
     async def set_tier(self, request: Request) -> Response:
         """Name a tier, or change what it is."""
-        body = await read_body(request, _tier_decoder, "tier")
-        name = request.path_params["name"]
-        tier = Tier(*msgspec.structs.astuple(body))
+        tier, name = await read_tier(request), request.path_params["name"]
         answer = await ask_change(request, self._follower, SetTier(name, tier, cause_of(request)))
         if isinstance(answer.reply, Refused):
             return answer_response(answer, 200)
-        view = TierView(name, *msgspec.structs.astuple(body))
+        view = TierView(name, *msgspec.structs.astuple(tier))
         return JsonResponse(view, headers={"Muster-Seq": str(answer.seq)})
+
+
+async def read_tier(request: Request) -> Tier:
+    """A tier as a request describes it."""
+    body = await read_body(request, _tier_decoder, "tier")
+    return Tier(*msgspec.structs.astuple(body))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from muster.cli.moments import AT
 from muster.cli.printing import (
     Listing,
     detail_options,
@@ -25,21 +26,23 @@ from muster.wire.views import JobView, Story, WhyView
 
 @click.command()
 @click.argument("job", type=int)
+@AT
 @detail_options
-def why(job: int, output: str) -> None:
+def why(job: int, output: str, at: int | None) -> None:
     """Say why a job waits, and what would help."""
     with Client() as client:
-        view = client.why(job)
+        view = client.why(job, at_ms=at)
         if print_detail(output, view):
             return
         if view.code == Code.NOT_WAITING:
-            _print_other(client.show(job))
+            _print_other(client.show(job, at_ms=at))
         else:
-            _print_waiting(view)
+            click.echo(f"job {view.job} {'was' if at else 'is'} {view.words} [{view.code}]")
+            print_waiting(view)
 
 
-def _print_waiting(view: WhyView) -> None:
-    click.echo(f"job {view.job} is {view.words} [{view.code}]")
+def print_waiting(view: WhyView) -> None:
+    """Where a job stands, who is ahead, what would start it, and the one thing to do."""
     if view.position:
         click.echo(f"  place in the line: {view.position}")
     for other in view.ahead:

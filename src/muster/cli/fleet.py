@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from muster.cli.bars import show_bars
+from muster.cli.moments import AT
 from muster.cli.naming import find_named
 from muster.cli.printing import (
     Listing,
@@ -31,15 +32,18 @@ _LABEL_GAP = " "
 @click.option("--cluster", default="", metavar="NAME", help="Only in this cluster.")
 @click.option("--rack", default="", metavar="NAME", help="Only in this rack.")
 @click.option("--phase", type=click.Choice(["up", "unknown", "gone"]), default=None, help="Only in this phase.")
+@AT
 @listing_options
 @click.pass_context
-def nodes(context: click.Context, /, output: str, watch: bool, phase: str | None, **wanted: str) -> None:
+def nodes(
+    context: click.Context, /, output: str, watch: bool, phase: str | None, at: int | None, **wanted: str
+) -> None:
     """List nodes and what is free on them; or show one."""
     if context.invoked_subcommand is not None:
         return
     is_narrow = bool(phase or any(wanted.values()))
     with Client() as client:
-        show_listing(lambda: _list_nodes(client.nodes(phase=phase or "", **wanted), is_narrow), output, watch)
+        show_listing(lambda: _list_nodes(client.nodes(at_ms=at, phase=phase or "", **wanted), is_narrow), output, watch)
 
 
 def _list_nodes(views: Sequence[NodeView], is_narrow: bool) -> Listing:

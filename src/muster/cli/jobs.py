@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from muster.cli.failing import JOB_FAILED
+from muster.cli.moments import AT
 from muster.cli.printing import (
     Listing,
     detail_options,
@@ -36,14 +37,18 @@ OVER = PHASES[4:]
 @click.option("--phase", type=click.Choice(PHASES), help="Only jobs in this phase.")
 @click.option("--after", default=0, help="Begin after this job; continues a long listing.")
 @click.option("--limit", default=100, show_default=True, help="At most this many.")
+@AT
 @listing_options
-def ls(show_all: bool, tenant: str, phase: str | None, after: int, limit: int, output: str, watch: bool) -> None:
+def ls(
+    show_all: bool, tenant: str, phase: str | None, after: int, limit: int, at: int | None, output: str, watch: bool
+) -> None:
     """List jobs."""
     state = "all" if show_all or phase in OVER else "live"
     with Client() as client:
 
         def look() -> Listing:
-            return _list(client.list(state=state, tenant=tenant, phase=phase or "", after=after, limit=limit), state)
+            asked = {"state": state, "tenant": tenant, "phase": phase or ""}
+            return _list(client.list(**asked, after=after, limit=limit, at_ms=at), state)
 
         show_listing(look, output, watch)
 
@@ -79,16 +84,19 @@ def _row(job: JobView) -> tuple[str, ...]:
 
 @click.command()
 @click.argument("name", metavar="JOB|NODE")
+@AT
 @detail_options
-def show(name: str, output: str) -> None:
+def show(name: str, output: str, at: int | None) -> None:
     """Show one job, or one node: a number is a job."""
     with Client() as client:
         if not (name.isascii() and name.isdigit()):
+            if at is not None:
+                raise click.UsageError("one node is shown as it is; `muster nodes --at` shows them as they were")
             from muster.cli.fleet import print_node  # a listing of jobs need not load it
 
             print_node(client, name, output)
             return
-        view = client.show(int(name))
+        view = client.show(int(name), at_ms=at)
     if not print_detail(output, view):
         print_fields(_fields(view))
 

@@ -13,6 +13,7 @@ from muster.cli.failing import INTERRUPTED
 from muster.cli.following import follow_output, follow_progress
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
+from muster.cli.trying import DRY_RUN, print_job_trial
 from muster.model.spec import Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
@@ -57,11 +58,15 @@ from muster.wire.views import Submitted
 @click.option("--workdir", type=click.Path(path_type=Path), help="Where it runs.  [default: here]")
 @click.option("--key", default="", help="The same key never makes a second job.")
 @click.option("-d", "--detach", is_flag=True, help="Print its number and leave.")
+@DRY_RUN
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(detach: bool, key: str, **options: Any) -> int:
+def run(detach: bool, key: str, dry_run: bool, **options: Any) -> int:
     """Run a command as a job and follow it: muster run --gpus 8 -- python train.py"""
     spec = make_spec(describe(**options), here=str(Path.cwd()), now_ms=int(time.time() * 1000))
     with Client() as client:
+        if dry_run:
+            print_job_trial(client.try_submit(spec))
+            return 0
         done = _submit(client, spec, key)
         if detach:
             client.settle()  # the next command may ask about the job at once

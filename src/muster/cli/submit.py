@@ -11,8 +11,10 @@ import click
 import msgspec
 
 from muster.cli.printing import print_json
+from muster.cli.trying import DRY_RUN, print_job_trial
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
+from muster.model.spec import Spec
 from muster.sdk.client import Client
 from muster.sdk.documents import Draft, make_one, make_specs, read_jobs
 from muster.wire.views import Submitted
@@ -24,8 +26,9 @@ STANDARD_INPUT: Final = "-"
 @click.argument("files", nargs=-1, metavar="FILE...")
 @click.option("--key", default="", help="The same key never makes the same job of the file twice.")
 @click.option("-o", "output", type=click.Choice(["text", "json", "name"]), default="text", help="The format.")
+@DRY_RUN
 @click.option("--schema", is_flag=True, help="Print what a job may say, as a JSON schema, and leave.")
-def submit(files: tuple[str, ...], key: str, output: str, schema: bool) -> None:
+def submit(files: tuple[str, ...], key: str, output: str, schema: bool, dry_run: bool) -> None:
     """Submit jobs from files: one or many in YAML, JSON or TOML; - is standard input, in YAML."""
     if schema:
         click.echo(job_schema(), nl=False)
@@ -33,12 +36,22 @@ def submit(files: tuple[str, ...], key: str, output: str, schema: bool) -> None:
     if not files:
         raise click.UsageError("name a file; `muster submit --schema` prints what a job may say")
     batches = [(_folder(name), _read(name)) for name in files]
-    for folder, drafts in batches:  # all of them, before anything is handed in
-        make_specs(drafts, here=folder, now_ms=_now_ms())
+    # All of them, before anything is handed in.
+    specs = [spec for folder, drafts in batches for spec in make_specs(drafts, here=folder, now_ms=_now_ms())]
     with Client() as client:
+        if dry_run:
+            _try_each(client, specs)
+            return
         for folder, drafts in batches:
             _hand_in(client, drafts, folder, key, output)
         client.settle()
+
+
+def _try_each(client: Client, specs: list[Spec]) -> None:
+    """Each by itself: those that would come after others are looked at as if they need not wait for them."""
+    for spec in specs:
+        click.echo(f"{spec.name or spec.command[0][:40]}: ", nl=False)
+        print_job_trial(client.try_submit(msgspec.structs.replace(spec, after=())))
 
 
 def job_schema() -> str:

@@ -13,6 +13,7 @@ from typing import Final
 import click
 import msgspec
 
+from muster.cli.moments import AT
 from muster.cli.naming import find_named
 from muster.cli.printing import (
     Listing,
@@ -23,6 +24,7 @@ from muster.cli.printing import (
     print_table,
     show_listing,
 )
+from muster.cli.trying import DRY_RUN, print_change_trial
 from muster.model.budget import Budget, parse_budget, show_budget, show_spending
 from muster.model.tenant import CPU, GPU, Line, Tenant, name_line, parse_amount, show_amount
 from muster.sdk.client import Client
@@ -37,14 +39,15 @@ replace = msgspec.structs.replace
 
 
 @click.group(invoke_without_command=True)
+@AT
 @listing_options
 @click.pass_context
-def tenants(context: click.Context, output: str, watch: bool) -> None:
+def tenants(context: click.Context, output: str, watch: bool, at: int | None) -> None:
     """List tenants, their quotas and their use; or show, set or drop one."""
     if context.invoked_subcommand is not None:
         return
     with Client() as client:
-        show_listing(lambda: _list(client.tenants()), output, watch)
+        show_listing(lambda: _list(client.tenants(at_ms=at)), output, watch)
 
 
 def _list(views: Sequence[TenantView]) -> Listing:
@@ -86,6 +89,7 @@ def show_tenant(name: str, output: str) -> None:
 @click.option("--budget", multiple=True, metavar="1000h/30d", help="GPU-hours, or money without the h, in each period.")
 @click.option("--soft", is_flag=True, help="Budgets named here warn and end borrowing; they do not end starts.")
 @click.option("--no-budget", is_flag=True, help="Lift all its budgets first.")
+@DRY_RUN
 @click.option("--lend", multiple=True, metavar="KIND=AMOUNT", help="Lend no more of an unused guarantee, or `all`.")
 def set_quota(
     tenant: str,
@@ -97,6 +101,7 @@ def set_quota(
     budget: tuple[str, ...],
     soft: bool,
     no_budget: bool,
+    dry_run: bool,
 ) -> None:
     """Set limits of TENANT: gpus=16 cpus=64 memory=512Gi h100:eu=8. What is not named stays; `unlimited` lifts one."""
     changes = [*_parse("limit", limits), *_parse("guaranteed", guarantee), *_parse("lend", lend)]
@@ -112,11 +117,27 @@ def set_quota(
             _change(known.lines, changes),
             _rebudget(() if no_budget else known.budgets, budget, soft=soft),
         )
+        if dry_run:
+            _print_difference(known, after)
+            print_change_trial(client.try_tenant(tenant, after))
+            return
         client.set_tenant(tenant, after)
         client.settle()
     click.echo(f"tenant {tenant} {_show_lines(after.lines)}")
     for each in after.budgets:
         click.echo(f"tenant {tenant} may spend {show_budget(each)}")
+
+
+def _print_difference(known: TenantView, after: Tenant) -> None:
+    """What is, and what would be."""
+    lines = tuple(Line(one.family, one.scope, one.guaranteed, one.limit, one.lend) for one in known.lines)
+    for words, before, then in (
+        ("lines", _show_lines(lines), _show_lines(after.lines)),
+        ("parent", known.parent or "the root", after.parent or "the root"),
+        ("weight", str(known.weight), str(after.weight)),
+    ):
+        if before != then:
+            click.echo(f"{words}: {then} (now: {before})")
 
 
 @tenants.command("drop")

@@ -8,6 +8,7 @@ import click
 
 from muster.cli.naming import find_named
 from muster.cli.printing import Listing, detail_options, listing_options, print_detail, print_fields, show_listing
+from muster.cli.trying import DRY_RUN, print_change_trial
 from muster.sdk.client import Client
 from muster.units import parse_count, parse_duration, show_duration
 from muster.wire.views import TierView
@@ -55,20 +56,27 @@ def _row(view: TierView) -> tuple[str, ...]:
 @click.option("--shadows", default="1", metavar="N", help="How many who are due later jobs may not delay; 0 is none.")
 @click.option("--min-run", default="", metavar="TIME", help="How long a run inside its guarantee is left alone.")
 @click.option("--evictions", default="", metavar="N", help="How often in a day such a job may be stopped for others.")
+@DRY_RUN
 @click.option("--emergency", is_flag=True, help="It takes from every lower tier, whoever owns what.")
-def set_tier(name: str, rank: str, due_after: str, shadows: str, min_run: str, evictions: str, emergency: bool) -> None:
+def set_tier(
+    name: str, rank: str, due_after: str, shadows: str, min_run: str, evictions: str, emergency: bool, dry_run: bool
+) -> None:
     """Name a tier, or change what it is: muster tiers set batch --rank 400 --due-after 7d"""
     number, span_ms = parse_count(rank, "rank"), parse_duration(due_after)
+    tier = TierView(
+        name,
+        number,
+        span_ms,
+        parse_count(shadows, "shadows"),
+        min_run_ms=parse_duration(min_run) if min_run else 0,
+        evictions_max=parse_count(evictions, "evictions") if evictions else None,
+        emergency=emergency,
+    )
     with Client() as client:
-        client.set_tier(
-            name,
-            number,
-            span_ms,
-            parse_count(shadows, "shadows"),
-            min_run_ms=parse_duration(min_run) if min_run else 0,
-            evictions_max=parse_count(evictions, "evictions") if evictions else None,
-            emergency=emergency,
-        )
+        if dry_run:
+            print_change_trial(client.try_tier(tier))
+            return
+        client.set_tier(tier)
         client.settle()
     click.echo(f"tier {name} has rank {number}; a job is due after {show_duration(span_ms)}")
 

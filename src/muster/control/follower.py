@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 from muster.access.audit import Chain, verify
 from muster.access.roster import Roster
 from muster.control.line import Line
+from muster.control.past import Past
 from muster.control.story import find_end, get_beginning
 from muster.lifecycle.gang import PHASE_OF
 from muster.model.access import OfAccess, Principal
@@ -56,6 +57,7 @@ class Follower:
         self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
         self._waiters: dict[asyncio.Future[None], Callable[[World], bool]] = {}
         self._studying = asyncio.Lock()
+        self.past = Past(journal)
 
     @property
     def is_led(self) -> bool:

@@ -52,6 +52,7 @@ class Code(enum.StrEnum):
     UNKNOWN_FIELD = "M171"
     BAD_SBATCH = "M172"
     UNMAPPED = "M173"
+    NO_PAST = "M174"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"

@@ -42,6 +42,7 @@ from muster.wire.views import (
     Submitted,
     TenantView,
     TierView,
+    TrialView,
     WhyView,
 )
 
@@ -130,41 +131,33 @@ class Client:
 
     def set_tenant(self, name: str, tenant: Tenant) -> None:
         """Say where a tenant stands in the tree and what it may hold at once: all of it, as it shall be."""
-        lines = [msgspec.structs.asdict(line) for line in tenant.lines]
-        budgets = [msgspec.structs.asdict(budget) for budget in tenant.budgets]
-        body = {"parent": tenant.parent, "weight": tenant.weight, "lines": lines, "budgets": budgets}
-        self._send(Request("PUT", _tenant_path(name), body=msgspec.json.encode(body)))
+        self._send(Request("PUT", f"/v1/tenants/{quote(name)}", body=_spell_tenant(tenant)))
+
+    def try_submit(self, spec: Spec) -> TrialView:
+        """What a job would do, if it were submitted."""
+        return self._ask(TrialView, Request("POST", "/v1/trials/jobs", body=msgspec.json.encode(spec)))
+
+    def try_tenant(self, name: str, tenant: Tenant) -> TrialView:
+        """What a tenant would change, if it were set."""
+        return self._ask(TrialView, Request("PUT", f"/v1/trials/tenants/{quote(name)}", body=_spell_tenant(tenant)))
+
+    def try_tier(self, tier: TierView) -> TrialView:
+        """What a tier would change, if it were set."""
+        path = f"/v1/trials/tiers/{quote(tier.name)}"
+        return self._ask(TrialView, Request("PUT", path, body=_spell_tier(tier)))
 
     def drop_tenant(self, name: str) -> None:
         """Take a tenant out of the tree."""
-        self._send(Request("DELETE", _tenant_path(name)))
+        self._send(Request("DELETE", f"/v1/tenants/{quote(name)}"))
 
     def set_flavor(self, name: str, flavor: Flavor) -> None:
         """Say what a flavor is: all of it, as it shall be."""
         body = msgspec.structs.asdict(flavor)
         self._send(Request("PUT", f"/v1/flavors/{quote(name)}", body=msgspec.json.encode(body)))
 
-    def set_tier(
-        self,
-        name: str,
-        rank: int,
-        longest_wait_ms: int,
-        shadows: int = 1,
-        *,
-        min_run_ms: int = 0,
-        evictions_max: int | None = None,
-        emergency: bool = False,
-    ) -> None:
-        """Name a tier, or change what it is."""
-        body = {
-            "rank": rank,
-            "longest_wait_ms": longest_wait_ms,
-            "shadows": shadows,
-            "min_run_ms": min_run_ms,
-            "evictions_max": evictions_max,
-            "emergency": emergency,
-        }
-        self._send(Request("PUT", f"/v1/tiers/{quote(name)}", body=msgspec.json.encode(body)))
+    def set_tier(self, tier: TierView) -> None:
+        """Name a tier, or change what it is: all of it, as it shall be."""
+        self._send(Request("PUT", f"/v1/tiers/{quote(tier.name)}", body=_spell_tier(tier)))
 
     def set_profile(self, name: str, weights: Mapping[str, int], of_version: int | None = None) -> None:
         """Store a profile; a term that is not named has its usual weight. With `of_version`, only if that is the
@@ -198,15 +191,24 @@ class Client:
         return self._ask(Health, Request("GET", "/v1/health"))
 
     def list(
-        self, *, state: str = "live", tenant: str = "", phase: str = "", after: int = 0, limit: int = 100
+        self,
+        *,
+        state: str = "live",
+        tenant: str = "",
+        phase: str = "",
+        after: int = 0,
+        limit: int = 100,
+        at_ms: int | None = None,
     ) -> JobPage:
-        """One page of jobs, in the order of their numbers; `state` is live, over or all."""
+        """One page of jobs, in the order of their numbers; `state` is live, over or all; as they were at an instant."""
         asked = {"state": state, "tenant": tenant, "phase": phase, "after": after or "", "limit": limit}
-        return self._get(JobPage, "/v1/jobs", {name: str(value) for name, value in asked.items() if value != ""})
+        return self._get(
+            JobPage, _when(at_ms, "/jobs"), {name: str(value) for name, value in asked.items() if value != ""}
+        )
 
-    def show(self, job: int, *, wait_ms: int = 0) -> JobView:
-        """A job as it is, or as it is after at most `wait_ms` if it is not over before."""
-        return self._get(JobView, f"/v1/jobs/{job}", {"wait_ms": str(wait_ms)} if wait_ms else {})
+    def show(self, job: int, *, wait_ms: int = 0, at_ms: int | None = None) -> JobView:
+        """A job as it is, or as it is after at most `wait_ms` if it is not over before, or as it was at an instant."""
+        return self._get(JobView, _when(at_ms, f"/jobs/{job}"), {"wait_ms": str(wait_ms)} if wait_ms else {})
 
     def wait(self, job: int) -> JobView:
         """The job once it is over, however long that takes."""
@@ -215,9 +217,9 @@ class Client:
             if view.is_over:
                 return view
 
-    def why(self, job: int) -> WhyView:
-        """Why a job waits."""
-        return self._get(WhyView, f"/v1/jobs/{job}/why")
+    def why(self, job: int, *, at_ms: int | None = None) -> WhyView:
+        """Why a job waits, or waited at an instant."""
+        return self._get(WhyView, _when(at_ms, f"/jobs/{job}/why"))
 
     def avail(self, tenant: str = "default") -> AvailView:
         """What a tenant could start now."""
@@ -231,9 +233,11 @@ class Client:
             story = Story(job, [*story.lines, *more.lines], more.next_after)
         return story
 
-    def nodes(self, **wanted: str) -> tuple[NodeView, ...]:
+    def nodes(self, *, at_ms: int | None = None, **wanted: str) -> tuple[NodeView, ...]:
         """Every node and what is free there; `flavor`, `region`, `cluster`, `block`, `rack` and `phase` narrow it."""
-        return self._list(tuple[NodeView, ...], "/v1/nodes", {field: text for field, text in wanted.items() if text})
+        return self._list(
+            tuple[NodeView, ...], _when(at_ms, "/nodes"), {field: text for field, text in wanted.items() if text}
+        )
 
     def flavors(self) -> tuple[FlavorView, ...]:
         """Every flavor and what there is of it."""
@@ -243,9 +247,9 @@ class Client:
         """One node, by its address or as much of the end of it as is enough."""
         return self._get(NodeView, f"/v1/nodes/{quote(name)}")
 
-    def tenants(self) -> tuple[TenantView, ...]:
+    def tenants(self, *, at_ms: int | None = None) -> tuple[TenantView, ...]:
         """Every tenant, its lines and its use, each before those below it."""
-        return self._list(tuple[TenantView, ...], "/v1/tenants")
+        return self._list(tuple[TenantView, ...], _when(at_ms, "/tenants"))
 
     def goodput(self, tenant: str = "") -> GoodputView:
         """What the time of every GPU was spent on: of the fleet, or of what one tenant held."""
@@ -326,8 +330,22 @@ class Client:
         return reply
 
 
-def _tenant_path(name: str) -> str:
-    return f"/v1/tenants/{quote(name)}"
+def _when(at_ms: int | None, path: str) -> str:
+    """Where something is read: as it is, or as it was."""
+    return f"/v1{path}" if at_ms is None else f"/v1/past/{at_ms}{path}"
+
+
+def _spell_tier(tier: TierView) -> bytes:
+    body = msgspec.structs.asdict(tier)
+    del body["name"]
+    return msgspec.json.encode(body)
+
+
+def _spell_tenant(tenant: Tenant) -> bytes:
+    lines = [msgspec.structs.asdict(line) for line in tenant.lines]
+    budgets = [msgspec.structs.asdict(budget) for budget in tenant.budgets]
+    body = {"parent": tenant.parent, "weight": tenant.weight, "lines": lines, "budgets": budgets}
+    return msgspec.json.encode(body)
 
 
 def _bar_path(node: str, kind: BarKind) -> str:

@@ -32,6 +32,7 @@ from muster.units.times import (
     SECOND_MS,
     parse_duration,
     parse_instant,
+    parse_past,
     show_duration,
     show_instant,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "parse_instant",
     "parse_millionths",
     "parse_money",
+    "parse_past",
     "parse_sides",
     "show_bytes",
     "show_cpus",

@@ -19,6 +19,7 @@ INSTANT_MAX: Final = 253_402_300_799_999  # the last millisecond of the year 999
 
 _UNITS: Final = {"d": DAY_MS, "h": HOUR_MS, "m": MINUTE_MS, "s": SECOND_MS, "ms": 1}
 _PART: Final = re.compile(r"(\d{1,16})(ms|d|h|m|s)")
+_CLOCK: Final = re.compile(r"\d{2}:\d{2}(?::\d{2})?")
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _DURATION: Final = re.compile(r"(?:\d{1,16}(?:ms|d|h|m|s))+")
 
@@ -59,6 +60,17 @@ def parse_instant(text: str, now_ms: int) -> int:
     if not 0 <= at_ms <= INSTANT_MAX:
         raise AmountError(f"time {text!r} is not between 1970 and the end of 9999")
     return at_ms
+
+
+def parse_past(text: str, now_ms: int) -> int:
+    """The same for what has been: a length of time is one ago, and `03:10` is the last time it was that late (UTC)."""
+    if _DURATION.fullmatch(text):
+        return max(0, now_ms - parse_duration(text))
+    if _CLOCK.fullmatch(text):
+        today = show_instant(now_ms)[:10]
+        at_ms = parse_instant(f"{today} {text}", now_ms)
+        return at_ms if at_ms <= now_ms else at_ms - DAY_MS
+    return parse_instant(text, now_ms)
 
 
 def show_instant(at_ms: int) -> str:

@@ -81,6 +81,9 @@ _TABLE: Final[dict[Code, Words]] = {
         "{subject} cannot be mapped, and without it the job would be wrong: {detail}",
         "take it out of the script, or see `muster import`",
     ),
+    Code.NO_PAST: Words(
+        "that is {needed} entries from what is kept whole, more than {available}", "ask for a time nearer to now"
+    ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),

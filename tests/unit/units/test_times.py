@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from muster.units import INSTANT_MAX, AmountError, parse_duration, parse_instant, show_duration, show_instant
+from muster.units import (
+    INSTANT_MAX,
+    AmountError,
+    parse_duration,
+    parse_instant,
+    parse_past,
+    show_duration,
+    show_instant,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,3 +61,17 @@ def test_instants(text: str, wanted: int) -> None:
 def test_what_is_no_instant(text: str) -> None:
     with pytest.raises(AmountError):
         parse_instant(text, now_ms=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("10m", "2026-11-15 02:50:00.000Z"),
+        ("02:30", "2026-11-15 02:30:00.000Z"),
+        ("03:30", "2026-11-14 03:30:00.000Z"),
+        ("2026-11-01 14:05", "2026-11-01 14:05:00.000Z"),
+    ],
+)
+def test_the_past_is_so_long_ago_or_a_clock_time_of_the_last_day(text: str, shown: str) -> None:
+    now = parse_instant("2026-11-15 03:00", 0)
+    assert show_instant(parse_past(text, now)) == shown

@@ -1,0 +1,106 @@
+"""The past over HTTP: jobs, nodes and tenants as they were at an instant. The same views as of the present."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.gate import sees_of
+from muster.api.params import read_choice, read_job, read_number
+from muster.api.problems import JsonResponse, unknown_job
+from muster.control.fleet import walk_nodes
+from muster.control.follower import Follower
+from muster.control.tenants import view_tenants
+from muster.control.views import (
+    PHASES,
+    STATES,
+    Asked,
+    complete_reason,
+    find_reason,
+    hide_others,
+    page_jobs,
+    phase_word,
+    view_job,
+    why_not_waiting,
+)
+from muster.units import INSTANT_MAX
+from muster.wire.views import JobPage, JobView, NodeView, TenantView, WhyView
+from muster.world.world import World
+
+LIMIT_DEFAULT = 100
+LIMIT_MAX = 1000
+
+
+class PastRoutes:
+    """The routes below /v1/past."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self.routes = [
+            Route("/v1/past/{at}/jobs", self.page, methods=["GET"]),
+            Route("/v1/past/{at}/jobs/{job}", self.show, methods=["GET"]),
+            Route("/v1/past/{at}/jobs/{job}/why", self.why, methods=["GET"]),
+            Route("/v1/past/{at}/nodes", self.nodes, methods=["GET"]),
+            Route("/v1/past/{at}/tenants", self.tenants, methods=["GET"]),
+        ]
+
+    async def page(self, request: Request) -> Response:
+        """A page of the jobs that there were."""
+        query = request.query_params
+        phase = read_choice(query.get("phase"), "phase", PHASES, default="")
+        state = read_choice(query.get("state"), "state", STATES, default="all" if phase else "live")
+        after = read_number(query.get("after"), "after", default=0)
+        limit = read_number(query.get("limit"), "limit", default=LIMIT_DEFAULT, least=1, most=LIMIT_MAX)
+        asked = Asked(state, query.get("tenant", ""), phase, after, limit, sees_of(request))
+
+        def look(world: World) -> JobPage:
+            return page_jobs(world, asked)
+
+        return JsonResponse(await self._follower.past.ask(_instant(request), look))
+
+    async def show(self, request: Request) -> Response:
+        """A job as it was."""
+        number, at = read_job(request), _instant(request)
+
+        def look(world: World) -> JobView:
+            if number not in world.jobs:
+                raise unknown_job(number)
+            return view_job(world, world.jobs[number], now=at)
+
+        return JsonResponse(await self._follower.past.ask(at, look))
+
+    async def why(self, request: Request) -> Response:
+        """Why a job waited."""
+        number, at, sees = read_job(request), _instant(request), sees_of(request)
+
+        def look(world: World) -> WhyView:
+            if number not in world.jobs:
+                raise unknown_job(number)
+            view = complete_reason(world, find_reason(world, number, at))
+            if view is None:
+                return why_not_waiting(number, phase_word(world, world.jobs[number]))
+            return hide_others(view, sees)
+
+        return JsonResponse(await self._follower.past.ask_freely(at, look))
+
+    async def nodes(self, request: Request) -> Response:
+        """The nodes as they were, as many as fit a page."""
+
+        def look(world: World) -> list[NodeView]:
+            return [view for (_, view), _ in zip(walk_nodes(world, {}, -1), range(LIMIT_MAX), strict=False)]
+
+        return JsonResponse(await self._follower.past.ask(_instant(request), look))
+
+    async def tenants(self, request: Request) -> Response:
+        """The tenants as they were, and what they held."""
+        is_seen, at = sees_of(request), _instant(request)
+
+        def look(world: World) -> list[TenantView]:
+            return [view for view in view_tenants(world, max(world.now, at)) if is_seen(view.name)]
+
+        return JsonResponse(await self._follower.past.ask(at, look))
+
+
+def _instant(request: Request) -> int:
+    return read_number(request.path_params["at"], "at", default=0, most=INSTANT_MAX)

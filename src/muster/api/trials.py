@@ -1,0 +1,71 @@
+"""Trials over HTTP: what a job, a tenant or a tier would do, without doing it. Asked as the change itself would be."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster.api.gate import Sees, cause_of, check_tenant, sees_of
+from muster.api.jobs import check_submit, spec_decoder
+from muster.api.params import read_body, read_world
+from muster.api.problems import JsonResponse
+from muster.api.tenants import check_above, read_tenant
+from muster.api.tiers import read_tier
+from muster.control.follower import Follower
+from muster.control.trial import try_out
+from muster.model.access import Role
+from muster.model.event import SetTenant, SetTier, Submit
+from muster.wire.views import TrialJob, TrialView
+from muster.world.world import World
+
+
+class Trials:
+    """The routes below /v1/trials."""
+
+    def __init__(self, follower: Follower) -> None:
+        self._follower = follower
+        self.routes = [
+            Route("/v1/trials/jobs", self.submit, methods=["POST"]),
+            Route("/v1/trials/tenants/{name:path}", self.set_tenant, methods=["PUT"]),
+            Route("/v1/trials/tiers/{name:path}", self.set_tier, methods=["PUT"]),
+        ]
+
+    async def submit(self, request: Request) -> Response:
+        """A job that is not submitted."""
+        spec = await read_body(request, spec_decoder, "spec")
+        await check_submit(request, spec)
+        return await self._try(request, Submit(spec, "", cause_of(request)))
+
+    async def set_tenant(self, request: Request) -> Response:
+        """A tenant that is not set."""
+        tenant, name = await read_tenant(request), request.path_params["name"]
+        check_above(request, self._follower, name)
+        check_tenant(request, Role.ADMIN, tenant.parent)
+        return await self._try(request, SetTenant(name, tenant, cause_of(request)))
+
+    async def set_tier(self, request: Request) -> Response:
+        """A tier that is not set."""
+        return await self._try(
+            request, SetTier(request.path_params["name"], await read_tier(request), cause_of(request))
+        )
+
+    async def _try(self, request: Request, event: Submit | SetTenant | SetTier) -> Response:
+        await read_world(request, self._follower)
+        now, sees = self._follower.now_ms(), sees_of(request)
+
+        def play(world: World) -> TrialView:
+            return try_out(world, event, now)
+
+        view = await self._follower.past.ask_freely(max(now, self._follower.world.now), play)
+        return JsonResponse(_hide_others(view, sees))
+
+
+def _hide_others(view: TrialView, sees: Sees) -> TrialView:
+    """The same for a reader who may not see everybody: how many they are stays, who they are goes."""
+
+    def seen(jobs: list[TrialJob]) -> list[TrialJob]:
+        return [each for each in jobs if sees(each.tenant)]
+
+    return msgspec.structs.replace(view, starts=seen(view.starts), stops=seen(view.stops), waits=seen(view.waits))

@@ -1,0 +1,110 @@
+"""Trials: what a change would do at once, found by making it in a world that is then thrown away.
+
+The kernel itself decides, twice: what it would do anyway comes first and is not counted, so that what is left follows
+from the change. Only the present is looked at: who starts, who is told to stop, whose reason to wait is another. What
+comes of it in hours or days is a forecast, and is not made here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from muster.control.views import complete_reason, find_reason, view_job
+from muster.kernel.kernel import Kernel, next_look
+from muster.model import fact
+from muster.model.errors import RejectedError
+from muster.model.event import Event, Submit
+from muster.model.job import Job
+from muster.model.reason import Done, Refused
+from muster.model.spec import Spec
+from muster.scheduler.reasons import explain
+from muster.wire.views import TrialJob, TrialView
+from muster.wire.words import put_in_words
+from muster.world.snapshot import restore, snapshot
+from muster.world.world import World
+
+COMPARED_MAX: Final = 500
+SHOWN_MAX: Final = 100
+
+
+class Aftermath(NamedTuple):
+    """A world after a change, what it was before, and the facts between them."""
+
+    before: World
+    after: World
+    facts: list[fact.Fact]
+    answer: Done
+
+
+def try_out(world: World, event: Event, now: int) -> TrialView:
+    """What an event would do to a world, which is used up by this; RejectedError if it would be refused."""
+    found = _play(world, event, now)
+    own = found.answer.job if isinstance(event, Submit) else 0
+    starts = [job for job in _started(found.facts) if job != own]
+    stops = [item.job for item in found.facts if isinstance(item, fact.StopAsked)]
+    waits = list(_changed(found, frozenset(starts)))
+    job = found.after.jobs.get(own)
+    reason = None if job is None else find_reason(found.after, own)
+    return TrialView(
+        seq=world.seq,
+        job=None if job is None else view_job(found.after, job),
+        why=complete_reason(found.after, reason),
+        price_micros=0 if job is None else _price(found.after, job),
+        starts=[_tell(found.after, number, "starts") for number in starts[:SHOWN_MAX]],
+        stops=[_tell(found.after, number, "is told to stop") for number in stops[:SHOWN_MAX]],
+        waits=waits[:SHOWN_MAX],
+        started=len(starts),
+        stopped=len(stops),
+        waiting=len(waits),
+    )
+
+
+def _play(world: World, event: Event, now: int) -> Aftermath:
+    """Let everything settle that is due anyway, and only then make the change, on a copy."""
+    kernel = Kernel(world)
+    now = max(now, world.now)
+    for at in (now, next_look(now)):
+        kernel.handle([], at)
+    changed = Kernel(restore(snapshot(world)))
+    now = next_look(next_look(now))
+    outcome = changed.handle([event], now)
+    [answer] = outcome.answers
+    if isinstance(answer, Refused):
+        raise RejectedError(answer.reason)
+    later = changed.handle([], next_look(now))
+    return Aftermath(world, changed.world, [*outcome.facts, *later.facts], answer)
+
+
+def _started(facts: list[fact.Fact]) -> list[int]:
+    found: dict[int, None] = {}
+    for item in facts:
+        if isinstance(item, fact.Placed):
+            found |= dict.fromkeys(item.jobs)
+        elif isinstance(item, fact.TasksPlaced):
+            found[item.job] = None
+    return list(found)
+
+
+def _changed(found: Aftermath, started: frozenset[int]) -> Iterator[TrialJob]:
+    """Jobs that wait for another reason than before, among the first that wait."""
+    waiting = [job for job in found.before.jobs.values() if found.before.is_waiting(job)]
+    for job in waiting[:COMPARED_MAX]:
+        after = found.after.jobs.get(job.id)
+        if after is None or job.id in started:
+            continue
+        old, new = explain(found.before, job), explain(found.after, after)
+        if old is not None and new is not None and old.reason.code != new.reason.code:
+            words = put_in_words(new.reason).what
+            yield TrialJob(job.id, job.spec.tenant, job.spec.name, f"{words} (before: {put_in_words(old.reason).what})")
+
+
+def _tell(world: World, number: int, what: str) -> TrialJob:
+    spec: Spec = world.jobs[number].spec
+    return TrialJob(number, spec.tenant, spec.name, what)
+
+
+def _price(world: World, job: Job) -> int:
+    """What it would cost in an hour where it would be, in millionths; 0 if it is nowhere yet, or free."""
+    leases = getattr(getattr(job.phase, "run", None), "leases", ())
+    return sum(world.flavor_of(lease.slot).price_micros * job.spec.ask.gpus * lease.tasks for lease in leases)

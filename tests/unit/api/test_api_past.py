@@ -1,0 +1,69 @@
+"""The past and trials over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from api_kit import Scene
+
+from muster.model.access import Grant, Role
+from muster.model.event import Exited, Started
+
+BIG = {"command": ["train"], "ask": {"gpus": 8}}
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """Job 1 ran for a while, and job 2 waited behind it."""
+    made = Scene(tmp_path)
+    for body in (BIG, BIG):
+        made.call("POST", "/v1/jobs", body)
+    made.follower.happen(Started(1, 1, 0), after_ms=1000)
+    made.follower.happen(Exited(1, 1, 0), after_ms=1000)
+    return made
+
+
+def test_jobs_nodes_and_tenants_as_they_were(scene: Scene) -> None:
+    then = scene.follower.at - 500
+    jobs = scene.call("GET", f"/v1/past/{then}/jobs").json["jobs"]
+    assert [(job["id"], job["phase"]) for job in jobs] == [(1, "running"), (2, "queued")]
+    assert scene.call("GET", f"/v1/past/{then}/jobs/1").json["phase"] == "running"
+    assert scene.call("GET", "/v1/jobs/1").json["phase"] == "succeeded"
+    assert scene.call("GET", f"/v1/past/{then}/jobs/2/why").json["code"] == "M201"
+    assert scene.call("GET", f"/v1/past/{then}/jobs/1/why").json["code"] == "M203"
+    assert scene.call("GET", f"/v1/past/{then}/nodes").json[0]["free"].get("gpus", 0) == 0
+    assert scene.call("GET", f"/v1/past/{then}/tenants").json[0]["name"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "code"),
+    [("/v1/past/1/jobs/1", 404, "M120"), ("/v1/past/1/jobs/1/why", 404, "M120"), ("/v1/past/soon/jobs", 422, "M101")],
+)
+def test_what_was_not_there_yet_is_not_found(scene: Scene, target: str, status: int, code: str) -> None:
+    reply = scene.call("GET", target)
+    assert (reply.status, reply.json["code"]) == (status, code)
+
+
+def test_a_trial_answers_as_the_change_would_and_changes_nothing(scene: Scene) -> None:
+    seq = scene.follower.world.seq
+    view = scene.call("POST", "/v1/trials/jobs", BIG).json
+    assert (view["why"]["code"], view["job"]["phase"]) == ("M201", "queued")
+    never = scene.call("POST", "/v1/trials/jobs", {"command": ["x"], "ask": {"gpus": 9}})
+    assert (never.status, never.json["code"]) == (422, "M110")
+    assert scene.call("PUT", "/v1/trials/tenants/lab", {"lines": [{"family": "gpu", "limit": 1}]}).status == 200
+    assert scene.call("PUT", "/v1/trials/tiers/gold", {"rank": 1, "longest_wait_ms": 1}).status == 200
+    assert scene.follower.world.seq == scene.follower.kernel.world.seq == seq
+    assert "lab" not in scene.follower.world.tenants
+
+
+def test_whom_one_may_not_see_is_counted_and_not_named(scene: Scene) -> None:
+    body = {"lines": [{"family": "gpu", "guaranteed": 8_000_000}]}
+    scene.call("PUT", "/v1/tenants/lab", {})
+    assert scene.call("POST", "/v1/jobs", {**BIG, "tenant": "lab"}).status == 201
+    scene.follower.happen(Started(2, 1, 0), after_ms=1000)
+    header = scene.admit("ann", Grant(Role.ADMIN, "lab"))
+    seen = scene.call("PUT", "/v1/trials/tenants/lab", body).json
+    assert [job["job"] for job in seen["stops"]] == [2]
+    hidden = scene.call("POST", "/v1/trials/jobs", {**BIG, "tenant": "lab"}, authorization=header)
+    assert hidden.json.get("stops", []) == []

@@ -1,0 +1,105 @@
+"""`--dry-run` and `--at`: what is asked, and what is said; nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import pytest
+
+from muster.cli.main import run_command
+from muster.sdk.transport import Reply, Request, Transport
+from muster.units import Resources
+from muster.wire.views import JobPage, JobView, LineView, Place, TenantView, TrialJob, TrialView, WhyView
+
+Serve: TypeAlias = Callable[[Mapping[str, object]], list[str]]
+STARTS = JobView(7, "", "lab", "starting", 1, Resources(8), 1, 1, 1, places=[Place("n1", 1)])
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
+    """Answer requests by `METHOD path`; whatever else is asked fails."""
+    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
+
+    def start(answers: Mapping[str, object]) -> list[str]:
+        seen: list[str] = []
+
+        def answer(_: Transport, request: Request) -> Reply:
+            seen.append(f"{request.method} {request.path.partition('?')[0]}")
+            return Reply(200, {}, msgspec.json.encode(answers[seen[-1]]))
+
+        monkeypatch.setattr(Transport, "_try", answer)
+        return seen
+
+    return start
+
+
+def test_a_job_that_would_start(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    stops = [TrialJob(3, "vision", "big", "is told to stop")]
+    view = TrialView(1, STARTS, price_micros=20_000_000, stops=stops, stopped=2)
+    seen = serve({"POST /v1/trials/jobs": view})
+    assert run_command(["run", "--dry-run", "--gpus", "8", "--", "train"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        "would be accepted, and start now on n1, for 20.00 an hour",
+        "2 jobs would be told to stop:",
+        "  job 3 big of vision",
+        "  … and 1 more",
+    ]
+    assert (told.err, seen) == ("nothing was submitted\n", ["POST /v1/trials/jobs"])
+
+
+def test_a_job_that_would_wait(serve: Serve, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    why = WhyView(7, "queued", "M201", "waiting for room: x", "wait", position=1)
+    serve({"POST /v1/trials/jobs": TrialView(1, STARTS, why)})
+    (tmp_path / "j.yaml").write_text("name: a\ncommand: x\n")
+    assert run_command(["submit", "--dry-run", str(tmp_path / "j.yaml")]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "a: would be accepted, and wait: waiting for room: x [M201]",
+        "  place in the line: 1",
+        "help: wait",
+    ]
+
+
+def test_a_quota_says_what_is_and_what_would_be(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    known = TenantView("lab", lines=[LineView("gpu", limit=2_000_000)])
+    waits = [TrialJob(5, "lab", "", "waiting for room: y (before: waiting for quota: z)")]
+    view = TrialView(1, starts=[TrialJob(4, "lab")], started=1, waits=waits, waiting=1)
+    seen = serve({"GET /v1/tenants": [known], "PUT /v1/trials/tenants/lab": view})
+    assert run_command(["quota", "set", "lab", "gpus=4", "--weight", "3", "--dry-run"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        "lines: may hold gpu: at most 4 GPUs (now: may hold gpu: at most 2 GPUs)",
+        "weight: 3 (now: 1)",
+        "1 job would start:",
+        "  job 4 of lab",
+        "1 job would wait for another reason:",
+        "  job 5 of lab: waiting for room: y (before: waiting for quota: z)",
+    ]
+    assert told.err.startswith("nothing was changed")
+    assert seen[-1] == "PUT /v1/trials/tenants/lab"
+
+
+def test_a_tier_that_would_move_nobody(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"PUT /v1/trials/tiers/gold": TrialView(1)})
+    assert run_command(["tiers", "set", "gold", "--rank", "1", "--due-after", "1h", "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("no job would start, stop or wait")
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [(["ls"], "/jobs"), (["show", "7"], "/jobs/7"), (["nodes"], "/nodes"), (["tenants"], "/tenants")],
+)
+def test_the_past_is_read_where_it_is(serve: Serve, words: list[str], path: str) -> None:
+    view = {"/jobs": JobPage([]), "/jobs/7": STARTS, "/nodes": [], "/tenants": []}[path]
+    seen = serve({f"GET /v1/past/1792677900000{path}": view})
+    assert run_command([*words, "--at", "2026-10-22 14:05"]) == 0
+    assert len(seen) == 1
+
+
+def test_a_time_that_is_none_is_said(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({})
+    assert run_command(["ls", "--at", "yesterday"]) == 2
+    assert capsys.readouterr().err.startswith("error[M102]: time 'yesterday' is not a date")

@@ -1,0 +1,133 @@
+"""The past is the fold of the journal up to an instant; a trial is what the kernel would do, in a world thrown away."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from muster.control import past as past_module
+from muster.control.batches import Item, make_batch
+from muster.control.past import Past, load_past
+from muster.control.trial import try_out
+from muster.kernel.kernel import Kernel
+from muster.model.errors import RejectedError
+from muster.model.event import Event, Exited, NodeSeen, SetFlavor, SetTenant, SetTier, Started, Submit
+from muster.model.node import Flavor, Traits
+from muster.model.reason import Code
+from muster.model.spec import Spec
+from muster.model.tenant import Line, Tenant
+from muster.model.tier import Tier
+from muster.stores.memory import MemoryStore
+from muster.units import Resources
+from muster.world.snapshot import digest, snapshot
+from muster.world.world import World
+
+NODE = NodeSeen("node-1", Resources(gpus=8, cpu_milli=64_000, memory_bytes=2**36), traits=Traits("h100"))
+
+
+class History:
+    """A journal with an entry every ten seconds, and the digest of the world after each."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore()
+        self.kernel = Kernel(World())
+        self.at = 0
+        self.digests = {0: digest(World())}
+
+    def happen(self, *events: Event) -> None:
+        self.at += 10_000
+        batch = make_batch([Item(event) for event in events], self.kernel.handle(events, self.at))
+        assert batch.commit is not None
+        self.store.append([batch.commit])
+        self.digests[self.at] = digest(self.kernel.world)
+
+
+def submit(gpus: int, tenant: str = "default") -> Submit:
+    return Submit(Spec(("train",), tenant=tenant, ask=Resources(gpus=gpus)))
+
+
+@pytest.fixture
+def history() -> History:
+    told = History()
+    for events in ((NODE,), (submit(6),), (Started(1, 1, 0),), (submit(6),), (Exited(1, 1, 0),), (submit(1),)):
+        told.happen(*events)
+    return told
+
+
+@pytest.mark.parametrize("snapshot_after", [None, 30_000])
+def test_every_instant_of_the_past_is_as_it_was(history: History, snapshot_after: int | None) -> None:
+    if snapshot_after is not None:
+        world = load_past(history.store, snapshot_after)
+        history.store.save_snapshot(world.seq, snapshot(world))
+    for at, expected in history.digests.items():
+        assert digest(load_past(history.store, at)) == expected
+        assert digest(load_past(history.store, at + 9_999)) == expected
+
+
+def test_what_is_too_far_from_anything_kept_is_refused(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past_module, "ENTRIES_MAX", 3)
+    assert load_past(history.store, 20_000).seq == 2
+    with pytest.raises(RejectedError) as caught:
+        load_past(history.store, 60_000)
+    assert caught.value.reason.code == Code.NO_PAST
+
+
+def test_a_world_of_the_past_is_kept_for_the_next_question_but_not_after_it_was_used_up(history: History) -> None:
+    past = Past(history.store)
+
+    async def ask() -> list[bool]:
+        first, second = [await past.ask(20_000, lambda world: world) for _ in range(2)]
+        free = await past.ask_freely(20_000, lambda world: world)
+        return [first is second, free is first]
+
+    assert asyncio.run(ask()) == [True, False]
+
+
+def test_a_job_that_would_start_says_where_and_for_how_much(history: History) -> None:
+    history.happen(SetFlavor("h100", Flavor("h100", 1000, 2_500_000)))
+    view = try_out(load_past(history.store, history.at), submit(1), history.at)
+    assert view.job is not None
+    assert ([place.node for place in view.job.places], view.price_micros, view.why) == (["node-1"], 2_500_000, None)
+
+
+def test_a_job_that_would_wait_says_why_and_changes_nothing(history: History) -> None:
+    before = history.digests[history.at]
+    view = try_out(load_past(history.store, history.at), submit(4), history.at)
+    assert view.why is not None
+    assert (view.why.code, view.started, view.stopped) == (Code.NO_ROOM, 0, 0)
+    assert digest(load_past(history.store, history.at)) == before
+
+
+def test_what_would_be_refused_is_refused(history: History) -> None:
+    with pytest.raises(RejectedError) as caught:
+        try_out(load_past(history.store, history.at), submit(9), history.at)
+    assert caught.value.reason.code == Code.NEVER_FITS
+
+
+def test_a_quota_says_who_would_start_and_who_would_wait_for_another_reason() -> None:
+    told = History()
+    told.happen(NODE, SetTenant("lab", Tenant(lines=(Line("h100", limit=2_000_000),))))
+    told.happen(submit(2, "lab"), submit(2, "lab"), submit(2, "lab"))
+    raised = SetTenant("lab", Tenant(lines=(Line("h100", limit=4_000_000),)))
+    view = try_out(load_past(told.store, told.at), raised, told.at)
+    assert ([job.job for job in view.starts], view.waiting) == ([2], 0)
+    told.happen(submit(6))
+    lifted = try_out(load_past(told.store, told.at), SetTenant("lab", Tenant()), told.at)
+    assert [job.job for job in lifted.waits] == [2, 3]
+    assert lifted.waits[0].what.startswith("waiting for room")
+
+
+def test_a_guarantee_says_who_would_be_told_to_stop() -> None:
+    told = History()
+    told.happen(NODE, SetTenant("lab", Tenant()))
+    told.happen(submit(8))
+    told.happen(Started(1, 1, 0), submit(8, "lab"))
+    owner = SetTenant("lab", Tenant(lines=(Line("h100", guaranteed=8_000_000),)))
+    view = try_out(load_past(told.store, told.at), owner, told.at)
+    assert ([job.job for job in view.stops], view.started) == ([1], 0)
+
+
+def test_a_tier_alone_moves_nobody(history: History) -> None:
+    view = try_out(load_past(history.store, history.at), SetTier("gold", Tier(10, 1000)), history.at)
+    assert (view.started, view.stopped, view.waiting) == (0, 0, 0)
