@@ -238,6 +238,7 @@ _WHY: Final = {
     Why.DEPENDENCY: "what it was to run after cannot come about",
     Why.PREEMPT: "preempted",
     Why.RECLAIM: "reclaimed by the owner",
+    Why.MIGRATE: "moved to another place",
 }
 
 

@@ -21,10 +21,11 @@ from muster.model.errors import RejectedError
 from muster.model.event import Event
 from muster.model.instruction import Instruction
 from muster.model.reason import Code, Done, Reason, Refused
+from muster.scheduler import timeshare
 from muster.scheduler.claims import has_ready
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.preemption import can_anybody_take, plan_takings
-from muster.units import INSTANT_MAX, SECOND_MS
+from muster.units import SECOND_MS
 from muster.world.world import World
 
 LOOK_EVERY_MS: Final = SECOND_MS
@@ -72,7 +73,9 @@ class Kernel:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
         if world.successors:
             settle(turn, 0)
-        if queue.awake or queue.shadowed or world.claims:
+        if queue.floors.waits:
+            self._take_turns(turn)
+        elif queue.awake or queue.shadowed or world.claims:
             self._cycle(turn)
         if queue.shapes and can_anybody_take(world):
             self._take(turn)
@@ -84,13 +87,29 @@ class Kernel:
             if timer is None or timer <= now or had_claims or self._has_timers():
                 self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer
-        if self._is_owed:
-            wake_at = min(next_look(world.now), INSTANT_MAX if wake_at is None else wake_at)
+        if self._is_owed or queue.floors.waits:
+            wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
-    def _cycle(self, turn: Turn) -> None:
+    def _take_turns(self, turn: Turn) -> None:
+        """A cycle in which only those start in shared tiers whose turn it is; then who has none gives way."""
+        world = turn.world
+        shares = timeshare.Shares(world, turn.now, looks=timeshare.is_look(world, turn.facts, turn.now))
+        if world.queue.awake or world.queue.shadowed or world.claims or shares.has_newcomers:
+            self._cycle(turn, shares)
+        self._give_way(turn, shares.takings())
+
+    def _find_sooner(self, wake_at: int | None, now: int) -> int | None:
+        """When there is something to do, if not before: the next look, or the next turn."""
+        instants = [] if wake_at is None else [wake_at]
+        if self._is_owed:
+            instants.append(next_look(self.world.now))
+        change = timeshare.find_wake(self.world, now)
+        return min(instants if change is None else [*instants, change], default=None)
+
+    def _cycle(self, turn: Turn, shares: timeshare.Shares | None = None) -> None:
         world, decided = turn.world, len(turn.facts)
-        for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}"):
+        for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}", shares=shares):
             turn.facts.append(item)
             if isinstance(item, fact.Placed):
                 turn.start_gangs(item.jobs)
@@ -106,7 +125,11 @@ class Kernel:
             self._is_owed = self._is_owed or bool(turn.facts)
             return
         self._is_owed = False
-        for item in plan_takings(turn.world, turn.now):
+        self._give_way(turn, plan_takings(turn.world, turn.now))
+
+    def _give_way(self, turn: Turn, facts: list[fact.Fact]) -> None:
+        """Who is told to stop keeps its places until it is gone; then they are whose claim it is."""
+        for item in facts:
             turn.emit(item)
             if isinstance(item, fact.StopAsked):
                 job = turn.world.jobs[item.job]

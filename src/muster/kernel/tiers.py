@@ -5,6 +5,7 @@ from __future__ import annotations
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.reason import DONE, Code, Done, Refused
+from muster.model.sharing import INDEXES, MILLI, STEPS_MAX, Sharing
 from muster.model.spec import is_name
 from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, TIERS_MAX
 from muster.units import AMOUNT_MAX
@@ -33,6 +34,31 @@ def _find_fault(turn: Turn, item: event.SetTier) -> Refused | None:
     ):
         if not least <= value <= most:
             return refuse(Code.BAD_AMOUNT, field, value, most, f"between {least} and {most}")
+    if item.tier.sharing is not None and (fault := _find_sharing_fault(item.tier.sharing)) is not None:
+        return fault
     if item.name not in tiers and len(tiers) >= TIERS_MAX:
         return refuse(Code.TOO_LARGE, "tiers", len(tiers) + 1, TIERS_MAX)
+    return None
+
+
+def _find_sharing_fault(sharing: Sharing) -> Refused | None:
+    """What is wrong with how a tier is to be shared."""
+    if sharing.index not in INDEXES:
+        return refuse(
+            Code.BAD_SPEC, "sharing.index", detail=f"{sharing.index[:40]!r} is not one of {', '.join(INDEXES)}"
+        )
+    for field, value, least, most in (
+        ("quantum_ms", sharing.quantum_ms or 0, 0, AMOUNT_MAX),
+        ("keep_milli", sharing.keep_milli, 1, MILLI),
+        ("tire_milli", sharing.tire_milli, 1, MILLI),
+        ("steps", len(sharing.steps), 0, STEPS_MAX),
+        ("owed_after_ms", sharing.owed_after_ms or 0, 0, AMOUNT_MAX),
+        ("owed_times", sharing.owed_times, 1, MILLI),
+        ("owed_milli", sharing.owed_milli, 0, MILLI),
+        ("credit_ms", sharing.credit_ms, 0, AMOUNT_MAX),
+    ):
+        if not least <= value <= most:
+            return refuse(Code.BAD_AMOUNT, f"sharing.{field}", value, most, f"between {least} and {most}")
+    if any(not 0 < step <= AMOUNT_MAX for step in sharing.steps) or sorted(sharing.steps) != list(sharing.steps):
+        return refuse(Code.BAD_AMOUNT, "sharing.steps", detail="amounts of service that rise")
     return None

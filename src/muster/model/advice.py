@@ -16,6 +16,8 @@ THROUGHPUT: Final = "throughput"
 """How fast work of a kind is on a device of a flavor, in any unit: a column `work:flavor` with one number each."""
 DISTANCE: Final = "distance"
 """How far a dataset is from a cluster, in any unit: a column `dataset:region/cluster` with one number each."""
+INDEX: Final = "index"
+"""Where jobs stand in tiers that are shared by advice: the columns `job` and `index`."""
 KINDS_MAX: Final = 64
 WORDS_MAX: Final = 1_000_000
 """How many integers one kind of advice may hold."""

@@ -48,6 +48,7 @@ class Why(enum.StrEnum):
     DEPENDENCY = "dependency"
     PREEMPT = "preempt"
     RECLAIM = "reclaim"
+    MIGRATE = "migrate"
 
 
 TAKEN = (Why.PREEMPT, Why.RECLAIM)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.record import Record
+from muster.model.sharing import Sharing
 from muster.units import DAY_MS, HOUR_MS, Limit
 
 TIERS_MAX: Final = 64
@@ -26,7 +27,7 @@ class Tier(Record, frozen=True):
     Whoever has waited for `longest_wait_ms` is due, and goes first among the jobs of its tenant in this tier. The first
     `shadows` of those who are due and find no room keep later ones from delaying them. What runs inside its guarantee
     is not stopped for others before `min_run_ms`, nor more than `evictions_max` times in a day. An `emergency` tier
-    takes from whatever tier is below it, whoever owns what.
+    takes from whatever tier is below it, whoever owns what. With a `sharing`, its jobs go by an index and take turns.
     """
 
     rank: int
@@ -35,6 +36,7 @@ class Tier(Record, frozen=True):
     min_run_ms: int = 0
     evictions_max: Limit = None
     emergency: bool = False
+    sharing: Sharing | None = None
 
 
 TIERS: Final = {

@@ -1,6 +1,7 @@
 """The cycle: what starts now. It reads like a table of contents and costs what changed, not what exists.
 
     0  claims    what was freed for somebody is theirs: see `muster.scheduler.claims`
+    0  turns     in tiers that are shared in time, who has a turn at all: see `muster.scheduler.timeshare`
     1  order     whose turn it is among the shapes that are worth a try: see `muster.scheduler.order`
     2  fit       a shape that does not fit sleeps; what could run behind it is not held up
     3  quota     a line that has no room where it stands as its band says moves to the next one, and somebody else's
@@ -23,6 +24,7 @@ from muster.scheduler.claims import drop_outlived, serve_claims
 from muster.scheduler.fit import count_room, find_gang, find_tasks
 from muster.scheduler.order import Round
 from muster.scheduler.shadows import Shadow, Shadows, are_due
+from muster.scheduler.timeshare import Shares
 from muster.scheduler.within import EVERYWHERE, pools_on, pools_within, quota_room
 from muster.world.draft import Draft
 from muster.world.queue import INSIDE, Line
@@ -35,29 +37,42 @@ TURNS: Final = 16
 """In how many turns arrays of several tenants share what is free: the walk is exact to this part of it."""
 
 
-def run_cycle(world: World, now: int, cause: str, seen: list[Shadow] | None = None) -> list[Fact]:
+def run_cycle(
+    world: World, now: int, cause: str, seen: list[Shadow] | None = None, shares: Shares | None = None
+) -> list[Fact]:
     """Place what can start now, and return the facts; the world already holds them. The shadows that were cast are put
-    into `seen`, for whoever wants to know."""
+    into `seen`, for whoever wants to know. In tiers that are shared in time, only those start whose turn it is."""
     fleet = world.fleet
     fleet.settle_risks(now)
     fleet.mix = () if world.mix is None else world.mix.steps()
     turns = Round(world, now)
+    if shares is None and world.queue.floors.waits:
+        shares = Shares(world, now, looks=True)
+    if shares is not None:
+        shares.keep_to(turns)
     with Draft(world, now) as draft:
         served = serve_claims(world, draft, now, cause) if world.claims else []
         if are_due(world, now):
             with Shadows(world, now, turns) as shadows:
-                _start_all(world, turns, draft, cause, shadows)
+                _start_all(world, turns, draft, cause, shadows, shares)
                 if seen is not None:
                     seen += shadows.all()
         else:
-            _start_all(world, turns, draft, cause)
+            _start_all(world, turns, draft, cause, shares=shares)
         facts = [*served, *draft.commit(cause)]
     if fleet.company.has_grown:
         world.wake_company()
     return [*facts, *drop_outlived(world, now)] if world.claims else facts
 
 
-def _start_all(world: World, turns: Round, draft: Draft, cause: str, shadows: Shadows | None = None) -> None:
+def _start_all(
+    world: World,
+    turns: Round,
+    draft: Draft,
+    cause: str,
+    shadows: Shadows | None = None,
+    shares: Shares | None = None,
+) -> None:
     queue, fleet = world.queue, world.fleet
     starts = 0
     while queue.awake and starts < STARTS_MAX:
@@ -87,6 +102,8 @@ def _start_all(world: World, turns: Round, draft: Draft, cause: str, shadows: Sh
             starts += 1
             if shadows is not None:
                 shadows.note_start(line)
+            if shares is not None:
+                shares.pass_on(turns, line)
 
 
 def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, cause: str) -> None:

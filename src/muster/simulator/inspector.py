@@ -18,6 +18,7 @@ from muster.scheduler.claims import Outlook
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import widest_room
 from muster.scheduler.shadows import Shadow
+from muster.scheduler.timeshare import is_on_floor
 from muster.scheduler.within import pools_within
 from muster.simulator.engine import SimulatedEngine
 from muster.wire.codec import decode_entry
@@ -137,8 +138,8 @@ def _is_of_cycle(item: fact.Fact) -> bool:
 
 
 def check_nobody_overslept(world: World) -> None:
-    """A shape that sleeps does not fit, unless all its lines are over their quota; and a line that stands outside its
-    guarantee has no room where it would stand better."""
+    """A shape that sleeps does not fit, unless all its lines are over their quota or take turns; and a line that stands
+    outside its guarantee has no room where it would stand better."""
     law = "nobody who could start is asleep"
     for key, shape in world.queue.shapes.items():
         for line in shape.lines.values():
@@ -149,7 +150,7 @@ def check_nobody_overslept(world: World) -> None:
         if (
             shape in world.queue.awake
             or shape in world.queue.shadowed
-            or all(line.band[0] == OVER for line in shape.lines.values())
+            or all(line.band[0] == OVER or is_on_floor(world, line) for line in shape.lines.values())
         ):
             continue
         room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs)

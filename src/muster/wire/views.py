@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from muster.model.sharing import Sharing
 from muster.model.spec import Spec
 from muster.units import Resources
 
@@ -297,6 +298,7 @@ class TierView(View, frozen=True):
     min_run_ms: int = 0
     evictions_max: int | None = None
     emergency: bool = False
+    sharing: Sharing | None = None
 
 
 class ProfileView(View, frozen=True):

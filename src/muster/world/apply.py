@@ -202,7 +202,8 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
     job = world.jobs[item.job]
     if devices_of(job.spec.ask):
         world.goodput.close(job, at, is_useful=False)
-    world.set_job_phase(job, Stopping(at, _run_of(job), item.why, item.code))
+    world.set_job_phase(replace(job, served_ms=_served_ms(job, at)), Stopping(at, _run_of(job), item.why, item.code))
+    world.queue.floors.note_stop(job)
 
 
 def _ended(world: World, item: fact.Ended, at: int) -> None:
@@ -220,7 +221,8 @@ def _requeued(world: World, item: fact.Requeued, at: int) -> None:
     job = world.jobs[item.job]
     failures = job.failures + (item.why == Why.EXIT)
     evicted = (*job.evicted, at)[-EVICTIONS_MAX:] if item.why in TAKEN else job.evicted
-    world.release(job, replace(job, phase=Queued(at), failures=failures, evicted=evicted), at)
+    after = replace(job, phase=Queued(at), failures=failures, evicted=evicted, served_ms=_served_ms(job, at))
+    world.release(job, after, at)
 
 
 def _job_held(world: World, item: fact.JobHeld, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -278,6 +280,11 @@ def _retired(world: World, item: fact.Retired, at: int) -> None:
         world.meters.pop(number, None)
     world.timers.trim(world.jobs, world.fleet.bars)
     world.usage.trim(at)
+
+
+def _served_ms(job: Job, at: int) -> int:
+    """For how long a job was up, with the run that ends now."""
+    return job.served_ms + at - job.phase.since if isinstance(job.phase, Running) else job.served_ms
 
 
 def _run_of(job: Job) -> Run:

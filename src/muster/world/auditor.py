@@ -247,7 +247,7 @@ class Auditor:
             book.phase = item.phase
             self._jobs_touched[item.job] = None
         else:
-            sent_back = book.phase == TaskPhase.STOPPING and book.why in (Why.DRAIN, Why.REQUEUE, *TAKEN)
+            sent_back = book.phase == TaskPhase.STOPPING and book.why in (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, *TAKEN)
             require(not sent_back, _SENT_BACK, f"job {item.job} ended as {item.phase.name}")
             self._move(item.job, item.phase)
             self._unseat_gang(item.job, book, item.phase == TaskPhase.SUCCEEDED)

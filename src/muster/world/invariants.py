@@ -25,6 +25,7 @@ from muster.world.arena import DEVICE, FREE_MASK
 from muster.world.box_law import check_boxes
 from muster.world.claiming import claimed_on, slots_of
 from muster.world.company import name_of, names_in
+from muster.world.floor_law import check_floors
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
@@ -563,6 +564,7 @@ LAWS: Final = (
     _check_devices,
     _check_places,
     check_boxes,
+    check_floors,
     _check_ledger,
     _check_sites,
     _check_budgets,

@@ -12,7 +12,7 @@ limits, no nodes and no shares: callers say what woke whom, and choose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from heapq import heappop, heappush
 from typing import Final, TypeAlias
 
@@ -22,6 +22,7 @@ from muster.model.spec import Needs
 from muster.model.tier import PRIORITY_MAX, Tier
 from muster.units import AMOUNT_MAX, Resources
 from muster.world.fleet import FreeVector
+from muster.world.floors import Floors, takes_part
 from muster.world.quota import Standing
 from muster.world.usage import amount_of
 from muster.world.walk import Walk
@@ -151,6 +152,10 @@ class Line:
             for child in range(2 * at + 1, min(2 * at + 3, len(heap))):
                 heappush(edge, (heap[child], child))
         return [self._key(place, since) for place in found]
+
+    def place_of(self, job: Job, since: int) -> LeafKey:
+        """Where one of its jobs stands among its tenant's."""
+        return self._key((PRIORITY_MAX - job.spec.priority) << _ID_BITS | job.id, since)
 
     def jobs(self) -> Iterable[int]:
         """Everybody who waits, in no order."""
@@ -302,9 +307,9 @@ class Shape:
 
 class Queue:
     """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside. Nobody is due
-    before `due_at`."""
+    before `due_at`. On `floors` is who waits in tiers that are shared in time."""
 
-    __slots__ = ("_line_of", "_walk", "awake", "due_at", "outside", "shadowed", "shapes")
+    __slots__ = ("_line_of", "_walk", "awake", "due_at", "floors", "outside", "shadowed", "shapes")
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
@@ -312,6 +317,7 @@ class Queue:
         self.awake: dict[Shape, None] = {}
         self.shadowed: dict[Shape, None] = {}
         self.due_at = AMOUNT_MAX
+        self.floors = Floors()
         self.outside: dict[str, dict[tuple[ShapeKey, str], Line]] = {}
         self._line_of: dict[int, Line] = {}
 
@@ -334,6 +340,8 @@ class Queue:
                 self.awake[shape] = None
         line.add(job)
         self._line_of[job.id] = line
+        if tier.sharing is not None and takes_part(spec):
+            self.floors.add(job, tier.sharing)
         due_at = job.accepted_at + tier.longest_wait_ms
         if due_at < self.due_at:
             self.due_at = due_at
@@ -344,6 +352,8 @@ class Queue:
         if line is None:
             raise InvariantError("the queue is everybody who waits", f"job {job.id} does not")
         line.remove(job.id)
+        if self.floors.waits:
+            self.floors.remove(job)
         if not line.heap:
             self._close(line)
 
@@ -359,6 +369,11 @@ class Queue:
         """A shape did not fit: it sleeps until something that it could use comes free."""
         shape.did_not_fit = True
         del self.awake[shape]
+
+    def wake(self, shape: Shape) -> None:
+        """A shape is worth a try, wherever."""
+        shape.did_not_fit, shape.freed = False, None
+        self.awake[shape] = None
 
     def shade(self, shape: Shape) -> None:
         """A shape fits and yet may not start: it is tried again in every cycle."""
@@ -385,12 +400,15 @@ class Queue:
         else:
             self.outside.setdefault(line.tenant, {})[key] = line
 
-    def rerank(self, tier: str, rank: int) -> None:
+    def rerank(self, name: str, tier: Tier, jobs: Mapping[int, Job]) -> None:
         """A tier is another one now: who is due in it is not known."""
         self.due_at = 0
+        waiting: list[int] = []
         for shape in self.shapes.values():
-            for line in [line for line in shape.lines.values() if line.band[2] == tier]:
-                self._move(line, (line.band[0], rank, tier))
+            for line in [line for line in shape.lines.values() if line.band[2] == name]:
+                self._move(line, (line.band[0], tier.rank, name))
+                waiting += line.jobs()
+        self.floors.reset(name, tier.sharing, jobs.values(), waiting)
 
     def wake_for_room(self, slot: int, free: FreeVector) -> None:
         """A node has this free now: wake the shapes that a task of fits in it."""
@@ -449,7 +467,7 @@ class Queue:
         twin.shapes = {key: shape.fork() for key, shape in self.shapes.items()}
         twin.awake = {twin.shapes[shape.key]: None for shape in self.awake}
         twin.shadowed = {twin.shapes[shape.key]: None for shape in self.shadowed}
-        twin.due_at = self.due_at
+        twin.due_at, twin.floors = self.due_at, self.floors.fork()
         for tenant, lines in self.outside.items():
             twin.outside[tenant] = {key: twin.shapes[key[0]].lines[(tenant, key[1])] for key in lines}
         for shape in twin.shapes.values():

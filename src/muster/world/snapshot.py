@@ -20,7 +20,7 @@ from muster.model.errors import InvariantError, StoreError
 from muster.model.goodput import Mark
 from muster.model.job import Bar, Job, Meter, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
-from muster.model.phase import ACTIVE, Lease, Queued, TaskPhase
+from muster.model.phase import ACTIVE, Lease, Queued, Stopping, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.reason import Code, Reason
 from muster.model.tenant import Tenant
@@ -336,6 +336,9 @@ def _restore_job(world: World, job: Job) -> None:
         world.charge(job.spec, run.leases, world.now, end)
         if end is not None:
             world.ends.add(job.id, end)
+        world.queue.floors.seat(job, run.since, world.tiers[job.spec.tier].sharing)
+        if isinstance(job.phase, Stopping):
+            world.queue.floors.note_stop(job)
 
 
 def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from muster.model.advice import DISTANCE, THROUGHPUT, Advice, column_of
+from muster.model.advice import DISTANCE, INDEX, THROUGHPUT, Advice, column_of
 from muster.model.spec import Needs
 from muster.world.pools import Pool
 
@@ -54,6 +54,8 @@ def heed(world: World, kind: str, advice: Advice | None) -> None:
     if kind in KINDS:
         speeds, distances = (world.advice[each].columns if each in world.advice else {} for each in KINDS)
         world.fleet.prefer(Tables(speeds, distances))
+    elif kind == INDEX:
+        world.queue.floors.advise(advice, world.jobs)
 
 
 def _read(table: Column, row: str, column: str, otherwise: int) -> int:

@@ -137,10 +137,9 @@ class World:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
         if self.runs is not None:
             self.runs.add(job)
-        phase = Starting(at, run)  # spelled out, for `replace` takes twice the time
-        self.jobs[job.id] = Job(
-            job.id, spec, job.accepted_at, phase, run.epoch, job.failures, job.key, job.held, (), job.evicted, job.took
-        )
+        if (sharing := self.tiers[spec.tier].sharing) is not None:
+            self.queue.floors.seat(job, run.since, sharing)
+        self.jobs[job.id] = job.moved(Starting(at, run), run.epoch)
 
     def release(self, job: Job, after: Job, at: int) -> None:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""
@@ -257,7 +256,7 @@ class World:
     def set_tier(self, name: str, tier: Tier) -> None:
         """Say what a tier is; whoever waits in it stands where its rank says."""
         self.tiers[name] = tier
-        self.queue.rerank(name, tier.rank)
+        self.queue.rerank(name, tier, self.jobs)
 
     def set_profile(self, name: str, edition: Edition) -> None:
         """Store a profile; the fleet is scored anew if it is the one in use."""
@@ -396,19 +395,7 @@ class World:
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
         """Replace a job's phase and nothing else."""
-        after = Job(
-            job.id,
-            job.spec,
-            job.accepted_at,
-            phase,
-            job.epoch,
-            job.failures,
-            job.key,
-            job.held,
-            (),
-            job.evicted,
-            job.took,
-        )
+        after = job.moved(phase, job.epoch)
         self.put(after)
         return after
 
@@ -513,6 +500,8 @@ class World:
         self.ranks.pop(job.id, None)
         if self.runs is not None:
             self.runs.remove(job)
+        if self.queue.floors.by_scope:
+            self.queue.floors.unseat(job)
         if self.fleet.company.by_name:
             self._leave_company(spec, leases)
 

@@ -72,7 +72,7 @@ def test_a_shape_keeps_its_lines_in_bands() -> None:
     (shape,) = queue.shapes.values()
     queue.restand(shape.lines[("a", "standard")], OVER)
     assert sorted(shape.bands) == [(INSIDE, RANK, "critical"), (INSIDE, RANK, "standard"), (OVER, RANK, "standard")]
-    queue.rerank("standard", 7)
+    queue.rerank("standard", Tier(7, HOUR_MS), {})
     assert sorted(shape.bands) == [(INSIDE, 7, "standard"), (INSIDE, RANK, "critical"), (OVER, 7, "standard")]
     queue.wake_for_quota("a", lambda _: INSIDE)
     assert sorted(shape.bands) == [(INSIDE, 7, "standard"), (INSIDE, RANK, "critical")]

@@ -69,7 +69,7 @@ def claim_forgotten_by_restore() -> Iterator[None]:
 @contextlib.contextmanager
 def evicted_for_good() -> Iterator[None]:
     """Whoever is stopped for others is over, as if it had been cancelled."""
-    with mock.patch.object(attempts, "_SENT_BACK", (Why.LOST, Why.DRAIN, Why.REQUEUE)):
+    with mock.patch.object(attempts, "_SENT_BACK", (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE)):
         yield
 
 

@@ -1,0 +1,52 @@
+"""rigid: gangs that cannot shrink, on 8 nodes of 8 GPUs; restarts cost 0, 30 and 120 s. Files of Muri's format.
+
+Who knows what: oracles are told run times; `fifo`, `tiresias` and `blind` know nothing of them; `muster` and `tuned`
+learn from jobs that ended. Of a job they all see its submit and its size alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bench.league import LeagueOptions
+from bench.leagues.bounds import bounds_of
+from bench.leagues.completion import bound_figures, figures, mean_completion_s, named, play
+from bench.leagues.profiles import POLICIES
+from bench.leagues.trial import NODE_GPUS
+from bench.report import Metric, Result
+from muster.simulator.traces.formats import find_traces, read_trace
+from muster.units import SECOND_MS
+
+NODES: Final = 8
+COST_S: Final = 30
+OTHER_COSTS_S: Final = (0, 120)
+COSTED: Final = ("srtf", "srsf", "blind", "muster", "tuned")
+"""Who is also run with the other costs."""
+RATIO_GOAL: Final = 1.5
+
+
+def run(options: LeagueOptions) -> Result:
+    """Play every file of the format that is there."""
+    metrics: dict[str, Metric] = {}
+    ratios: dict[str, list[float]] = {}
+    for stem, path in find_traces(options.traces, "muri"):
+        reading = read_trace(path)
+        bound = bounds_of(reading.records, NODES * NODE_GPUS)
+        metrics |= named(stem, "bound", bound_figures(bound))
+        metrics[f"{stem}.all.dropped_rows"] = Metric(sum(reading.dropped.values()), "rows")
+        averages: dict[str, float] = {}
+        for policy in filter(options.is_wanted, POLICIES):
+            trial = play("rigid", reading.records, policy, NODES, COST_S * SECOND_MS)
+            metrics |= named(stem, policy, figures(trial, bound))
+            averages[policy] = mean_completion_s(list(trial.lives.values()))
+            for cost in OTHER_COSTS_S if policy in COSTED else ():
+                again = play("rigid", reading.records, policy, NODES, cost * SECOND_MS)
+                average = mean_completion_s(list(again.lives.values()))
+                metrics[f"{stem}.{policy}.avg_jct_s_cost{cost}"] = Metric(average, "s")
+        for policy in ("muster", "tuned"):
+            if policy in averages and "srsf" in averages:
+                ratios.setdefault(policy, []).append(averages[policy] / averages["srsf"])
+                metrics[f"{stem}.{policy}.over_srsf"] = Metric(ratios[policy][-1], "times srsf")
+    for policy, found in ratios.items():
+        metrics[f"all.{policy}.over_srsf"] = Metric(sum(found) / len(found), "times srsf", RATIO_GOAL, at_least=False)
+    return Result("league rigid", metrics, {})

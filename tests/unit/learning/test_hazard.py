@@ -1,0 +1,98 @@
+"""The hazard adviser: it learns from what ended, and nothing it says depends on what is still to come."""
+
+from __future__ import annotations
+
+from muster.learning.hazard import BINS, EDGES_MS, HazardAdviser
+from muster.model import event
+from muster.model.advice import INDEX
+from muster.model.sharing import ADVISED, Sharing
+from muster.model.tier import STANDARD, Tier
+from muster.testing.rig import Rig
+from muster.units import AMOUNT_MAX, HOUR_MS, MINUTE_MS
+
+
+class Watched:
+    """A rig with one node and an adviser who watches it."""
+
+    def __init__(self) -> None:
+        self.rig = Rig(1)
+        self.adviser = HazardAdviser()
+        self.feed(event.SetTier(STANDARD, Tier(200, AMOUNT_MAX, 0, sharing=Sharing(ADVISED, MINUTE_MS))))
+
+    def feed(self, *events: event.Event, after_ms: int = 1) -> None:
+        outcome = self.rig.feed(*events, after_ms=after_ms)
+        self.adviser.observe(self.rig.world, outcome.facts)
+
+    def play(self, name: str, span_ms: int, gpus: int = 8) -> None:
+        """A job comes, runs for so long and ends."""
+        number = self.submit(name, gpus)
+        self.feed(event.Started(number, 1))
+        self.feed(event.Exited(number, 1, 0), after_ms=span_ms)
+
+    def submit(self, name: str, gpus: int = 8) -> int:
+        number = self.rig.submit(gpus, name=name)
+        self.adviser.observe(self.rig.world, self.rig.outcomes[-1].facts)
+        return number
+
+    def indexes(self) -> dict[int, int]:
+        (advise,) = self.adviser.advise(self.rig.world, self.rig.now)
+        assert advise.kind == INDEX
+        columns = advise.advice.columns
+        return dict(zip(columns["job"], columns["index"], strict=True))
+
+
+def test_without_data_less_service_goes_first() -> None:
+    watched = Watched()
+    old = watched.submit("a")
+    watched.feed(event.Started(old, 1))
+    watched.feed(after_ms=2 * HOUR_MS)
+    new = watched.submit("b")
+    indexes = watched.indexes()
+    assert indexes[new] < indexes[old]
+
+
+def test_jobs_like_those_that_ended_soon_go_first() -> None:
+    watched = Watched()
+    for _ in range(12):
+        watched.play("short", MINUTE_MS)
+        watched.play("long", 20 * HOUR_MS)
+    watched.submit("other")
+    long, short = watched.submit("long"), watched.submit("short")
+    indexes = watched.indexes()
+    assert 10 * indexes[short] < indexes[long]
+    assert "12 jobs like it" in watched.adviser.explain(short)
+
+
+def test_half_the_devices_cost_half() -> None:
+    watched = Watched()
+    whole, half = watched.submit("a", 8), watched.submit("b", 4)
+    watched.submit("c")
+    indexes = watched.indexes()
+    assert abs(indexes[whole] - 2 * indexes[half]) <= 2
+
+
+def test_what_it_says_is_the_same_whatever_comes_later() -> None:
+    said = []
+    for later_ms in (MINUTE_MS, 50 * HOUR_MS):
+        watched = Watched()
+        watched.play("a", HOUR_MS)
+        running = watched.submit("a")
+        watched.feed(event.Started(running, 1))
+        watched.submit("a")
+        said.append(watched.indexes())
+        watched.feed(event.Exited(running, 1, 0), after_ms=later_ms)
+    assert said[0] == said[1]
+
+
+def test_it_says_nothing_when_nobody_waits_or_nothing_is_new() -> None:
+    watched = Watched()
+    watched.submit("a")
+    assert not watched.adviser.advise(watched.rig.world, watched.rig.now)
+    watched.submit("b")
+    watched.indexes()
+    assert not watched.adviser.advise(watched.rig.world, watched.rig.now)
+
+
+def test_bins_grow_by_half_octaves() -> None:
+    assert len(EDGES_MS) == BINS + 1
+    assert EDGES_MS[3] == 2 * EDGES_MS[1]
