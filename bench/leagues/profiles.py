@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from bench.leagues.oracles import run_time
-from muster.learning.hazard import HazardAdviser
+from muster.learning.turns import TurnAdviser
 from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, REMAINING, SERVICE, Sharing
 from muster.model.tier import Tier
 from muster.ports.adviser import Adviser
@@ -38,7 +38,7 @@ class Policy(NamedTuple):
 
 
 def _learn(records: Sequence[Record]) -> Adviser:  # noqa: ARG001 - it is not told: it learns
-    return HazardAdviser()
+    return TurnAdviser()
 
 
 QUANTUM_MS: Final = 2 * MINUTE_MS

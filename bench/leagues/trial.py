@@ -71,7 +71,7 @@ class Trial:
         self.kernel = Kernel(World())
         self.lives: dict[int, Life] = {}
         self.restart_ms = setting.restart_ms
-        self.batches = self.looks = 0
+        self.batches = self.restarts = 0
         self.cpu_s = 0.0
         self._records = records
         self._spec_of = spec_of
@@ -93,6 +93,7 @@ class Trial:
                 batch.append(event.Submit(self._spec_of(self._records[at]), cause="trace"))
                 at += 1
             self._gather(now, batch)
+            self._gather_outside(now, batch)
             self._turn(batch, now)
         self.cpu_s = process_time() - begin
         self._check_laws()
@@ -103,7 +104,7 @@ class Trial:
         nodes: list[Event] = [event.NodeSeen(f"node-{at:04}", ask) for at in range(self._setting.nodes)]
         outcome = self.kernel.handle([event.SetTier(STANDARD, self._setting.tier), *nodes], 0)
         refused = [answer for answer in outcome.answers if isinstance(answer, Refused)]
-        _require(not refused, "a league's tier and nodes are in order", str(refused[:1]))
+        require(not refused, "a league's tier and nodes are in order", str(refused[:1]))
 
     def _find_next(self, at: int) -> int | None:
         if self._inbox:
@@ -114,8 +115,8 @@ class Trial:
         if self._planned:
             instants.append(self._planned[0][0])
         is_live = bool(instants) or self._count > 0
-        if is_live and self._wake_at is not None:
-            instants.append(max(self._wake_at, self._latest))
+        others = (self._wake_at, self._find_outside()) if is_live else ()
+        instants += [max(instant, self._latest) for instant in others if instant is not None]
         if not instants and self._count:
             raise InvariantError("nobody waits for ever", f"{self._count} jobs at {self._latest}")
         return min(instants, default=None)
@@ -131,8 +132,7 @@ class Trial:
             if life.epoch == epoch:
                 count = self.kernel.world.jobs[number].spec.gang
                 if is_end:
-                    life.done_ms = life.record.duration_ms
-                    self._leave(number, life, now)
+                    self._leave(life, now, life.record.duration_ms - life.done_ms)
                     batch.append(event.Exited(number, epoch, 0, 0, count))
                 else:
                     batch.append(event.Started(number, epoch, 0, count))
@@ -171,41 +171,59 @@ class Trial:
 
     def _start(self, each: Start, now: int) -> None:
         life = self.lives[each.job]
+        self.restarts += each.epoch > 1
         life.epoch, life.since, life.began = each.epoch, now, now + life.debt_ms
         if life.debt_ms:
             heappush(self._planned, (life.began, each.job, each.epoch, 0))
         else:
             self._inbox.append(event.Started(each.job, each.epoch, 0, each.spec.gang))
-        heappush(self._planned, (life.began + life.record.duration_ms - life.done_ms, each.job, each.epoch, 1))
+        heappush(self._planned, (life.began + self._span_ms(life), each.job, each.epoch, 1))
 
     def _stop(self, each: Stop, now: int) -> None:
         life = self.lives[each.job]
         if life.since < 0:
             return
-        life.done_ms += max(0, now - life.began)
-        self._leave(each.job, life, now)
+        self._leave(life, now, self._gained_ms(life, now))
         life.debt_ms = self.restart_ms
         self._inbox.append(event.Exited(each.job, each.epoch, 143, 0, each.count))
 
-    def _leave(self, number: int, life: Life, now: int) -> None:  # noqa: ARG002 - said for the reader
+    def _leave(self, life: Life, now: int, gained_ms: int) -> None:
+        """A run is over: what it held and did not gain is paid."""
         life.held_ms += now - life.since
-        life.paid_ms += min(now, life.began) - life.since
+        life.paid_ms += now - life.since - gained_ms
+        life.done_ms += gained_ms
         life.since, life.epoch = -1, 0
+
+    def _span_ms(self, life: Life) -> int:
+        """How long a run is up until the job is over."""
+        return life.record.duration_ms - life.done_ms
+
+    def _gained_ms(self, life: Life, now: int) -> int:
+        """What a run that is stopped now did and keeps: all of it, for it is checkpointed when it is told to stop."""
+        return max(0, now - life.began)
+
+    def _find_outside(self) -> int | None:
+        """When something else happens next."""
+        return None
+
+    def _gather_outside(self, now: int, batch: list[Event]) -> None:
+        """What else happens at an instant."""
 
     def _check_laws(self) -> None:
         lives = list(self.lives.values())
-        _require(len(lives) == len(self._records), "every job is accepted", f"{len(lives)} of {len(self._records)}")
-        _require(all(life.ended >= 0 for life in lives), "every job ends", "")
-        _require(sum(x.completion_ms for x in lives) == self._area_ms, "Little's law", f"{self._area_ms}")
+        require(len(lives) == len(self._records), "every job is accepted", f"{len(lives)} of {len(self._records)}")
+        require(all(life.ended >= 0 for life in lives), "every job ends", "")
+        require(sum(x.completion_ms for x in lives) == self._area_ms, "Little's law", f"{self._area_ms}")
         held = sum(x.record.gpus * x.held_ms for x in lives)
         work = sum(x.record.gpus * (x.record.duration_ms + x.paid_ms) for x in lives)
-        _require(held == work, "work is conserved", f"held {held}, work {work}")
+        require(held == work, "work is conserved", f"held {held}, work {work}")
         span = max(x.ended for x in lives) - min(x.record.submit_ms for x in lives)
         most = self._setting.nodes * NODE_GPUS * span
-        _require(held <= most, "no more is used than there is", f"{held} of {most}")
+        require(held <= most, "no more is used than there is", f"{held} of {most}")
 
 
-def _require(holds: bool, law: str, evidence: str) -> None:
+def require(holds: bool, law: str, evidence: str) -> None:
+    """A law of trials holds, or the run is worth nothing."""
     if not holds:
         raise InvariantError(law, evidence)
 

@@ -42,7 +42,6 @@ FOUND_BY = {
     "due_time_ignored": {"the leaf goes by its table"},
     "size_before_due_time": {"the leaf goes by its table"},
     "any_end_is_a_success": {"a job waits until its conditions are met"},
-    "turn_kept_after_the_end": {"floors are what the jobs and the advice say", RESTORE},
     "epoch_not_raised": {"epochs strictly rise"},
     "terminal_overwritten": {"terminal is final"},
     "ledger_leak": {"the ledger is the sum of the leases"},

@@ -73,9 +73,7 @@ class Kernel:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
         if world.successors:
             settle(turn, 0)
-        if queue.floors.waits:
-            self._take_turns(turn)
-        elif queue.awake or queue.shadowed or world.claims:
+        if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
         if queue.shapes and can_anybody_take(world):
             self._take(turn)
@@ -91,14 +89,6 @@ class Kernel:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
-    def _take_turns(self, turn: Turn) -> None:
-        """A cycle in which only those start in shared tiers whose turn it is; then who has none gives way."""
-        world = turn.world
-        shares = timeshare.Shares(world, turn.now, looks=timeshare.is_look(world, turn.facts, turn.now))
-        if world.queue.awake or world.queue.shadowed or world.claims or shares.has_newcomers:
-            self._cycle(turn, shares)
-        self._give_way(turn, shares.takings())
-
     def _find_sooner(self, wake_at: int | None, now: int) -> int | None:
         """When there is something to do, if not before: the next look, or the next turn."""
         instants = [] if wake_at is None else [wake_at]
@@ -107,8 +97,11 @@ class Kernel:
         change = timeshare.find_wake(self.world, now)
         return min(instants if change is None else [*instants, change], default=None)
 
-    def _cycle(self, turn: Turn, shares: timeshare.Shares | None = None) -> None:
-        world, decided = turn.world, len(turn.facts)
+    def _cycle(self, turn: Turn) -> None:
+        """What starts now; and in tiers that are shared in time, who gives way to those whose turn it is."""
+        world, decided, shares = turn.world, len(turn.facts), None
+        if world.queue.floors.waits:
+            shares = timeshare.Shares(world, turn.now, looks=timeshare.is_look(world, turn.facts, turn.now))
         for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}", shares=shares):
             turn.facts.append(item)
             if isinstance(item, fact.Placed):
@@ -117,6 +110,8 @@ class Kernel:
                 turn.start_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
         if world.successors:
             settle(turn, decided)
+        if shares is not None:
+            self._give_way(turn, shares.takings())
 
     def _take(self, turn: Turn) -> None:
         """Places are taken from some for others: what is told to stop keeps its own until it is gone. It is a long

@@ -1,32 +1,24 @@
-"""hazard: how much longer jobs will run, from how long others like them ran; as an index for tiers that share by it.
+"""hazard: how likely a job ends next, having run for so long, from how long others like it ran.
 
-Run times are cut into bins that grow by half octaves. Of each class of jobs (all, of its size, of its owner and name,
-of both) it counts how many entered a bin and how many ended there: those that still run count as far as they got, so
-long ones are not forgotten. A job's own hazard goes from the coarse class to the fine one, each correcting the one
-before by as much as it has seen; then come its neighbours, those submitted right before and after it with the same
-owner, name and size, for people submit sweeps. The index is what a completion costs at least, in device-milliseconds,
-if the job is given the best stretch of time from here on (Gittins). Before any data it is least attained service.
+Run times are cut into bins that grow by half octaves. Of each class of jobs it counts how many entered a bin and how
+many ended there: those that still run count as far as they got, so long ones are not forgotten. A job's own hazard goes
+from its coarsest class to its finest, each correcting the one before by as much as it has seen; then come its
+neighbours, those of its row that were submitted right before and after it, for people submit sweeps. Before any data
+the tail is heavy: whoever has run long will run long.
 
-It knows what the journal holds: asks, submits, ends and time. A run time is known when it is over and not before.
+It sees submits, starts, stops, ends and time. A run time is known when it is over and not before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from muster.model import fact
-from muster.model.advice import INDEX, Advice
-from muster.model.event import Advise
-from muster.model.phase import Running
-from muster.model.spec import Spec
-from muster.units import DAY_MS, MINUTE_MS, SECOND_MS
+from muster.units import SECOND_MS
 from muster.world.compiled import compiled
-from muster.world.floors import takes_part
-from muster.world.world import World
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,27 +39,28 @@ PRIOR: Final = 0.16
 REACH: Final = 10
 HALF_LIFE: Final = 4.0
 NEAR_SHRINK: Final = 0.5
-REFRESH_MS: Final = 30 * MINUTE_MS
-"""How often everybody's index is computed anew, since classes learn all the time."""
-CHANGE: Final = 0.03
-"""What part of an index is not worth a word."""
-PAUSE_MS: Final = 10 * SECOND_MS
-"""How long it says nothing after it spoke, unless somebody is new."""
 
 
 @compiled
-def _cost(ended: Floats, entered: Floats, chain: Ints, near: Floats, level: int, widths: Floats) -> float:
-    """What a completion costs at least, from the beginning of a bin on. `near` has two rows: the weight of neighbours
-    that entered a bin, and of those that ended in it."""
-    spent, alive, best = 0.0, 1.0, 1e300
-    for k in range(level, len(widths)):
+def _hazards(found: Floats, ended: Floats, entered: Floats, chain: Ints, near: Floats) -> int:
+    """The hazard of each bin. `near` has two rows: the weight of neighbours that entered a bin, and of those that ended
+    in it."""
+    for k in range(len(found)):
         hazard = PRIOR
         for at in range(len(chain)):
             row = chain[at]
             hazard = (ended[row, k] + SHRINK * hazard) / (entered[row, k] + SHRINK)
-        hazard = (near[1, k] + NEAR_SHRINK * hazard) / (near[0, k] + NEAR_SHRINK)
-        spent += alive * widths[k] * (1.0 - hazard / 2.0)
-        alive *= 1.0 - hazard
+        found[k] = (near[1, k] + NEAR_SHRINK * hazard) / (near[0, k] + NEAR_SHRINK)
+    return 0
+
+
+@compiled
+def _cost(hazards: Floats, level: int, widths: Floats) -> float:
+    """What a completion costs at least, from the beginning of a bin on, for the best stretch of time."""
+    spent, alive, best = 0.0, 1.0, 1e300
+    for k in range(level, len(widths)):
+        spent += alive * widths[k] * (1.0 - hazards[k] / 2.0)
+        alive *= 1.0 - hazards[k]
         if alive < 1.0 and spent / (1.0 - alive) < best:
             best = spent / (1.0 - alive)
     return best
@@ -90,8 +83,8 @@ def _weigh(near: Floats, levels: Ints, first: int, here: int, end: int) -> int:
     return 0
 
 
-class _Sequence:
-    """Jobs of one owner, name and size, in the order in which they came: the level of each."""
+class _Row:
+    """Jobs that are as like as can be, in the order in which they came: the level of each."""
 
     __slots__ = ("count", "jobs", "levels")
 
@@ -113,149 +106,125 @@ class _Sequence:
         return max(0, place - REACH), min(self.count, place + REACH + 1)
 
 
-class _Learned:
+class _Life:
     """What is kept of a job that is not over."""
 
-    __slots__ = ("began", "chain", "devices", "index", "level", "place", "row", "served")
+    __slots__ = ("began", "chain", "level", "place", "row", "served")
 
-    def __init__(self, chain: Ints, row: _Sequence, place: int, devices: int) -> None:
-        self.chain, self.row, self.place, self.devices = chain, row, place, devices
-        self.level = 0
-        self.served = 0
+    def __init__(self, chain: Ints, row: _Row, place: int) -> None:
+        self.chain, self.row, self.place = chain, row, place
+        self.level = self.served = 0
         self.began = -1
-        self.index = 0
 
 
-class HazardAdviser:
-    """An Adviser: says where every live job stands that takes turns."""
+class Hazards:
+    """All that was learned. `stirred` are live jobs of which something changed since somebody cleared it."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[object, ...], int] = {}
+        self.stirred: dict[int, None] = {}
+        self._classes: dict[Hashable, int] = {}
         self._entered: Floats = np.zeros((64, BINS))
         self._ended: Floats = np.zeros((64, BINS))
-        self._sequences: dict[tuple[object, ...], _Sequence] = {}
-        self._live: dict[int, _Learned] = {}
-        self._dirty: dict[int, None] = {}
+        self._rows: dict[Hashable, _Row] = {}
+        self._live: dict[int, _Life] = {}
         self._crossings: list[tuple[int, int, int]] = []
         self._near: Floats = np.zeros((2, BINS))
-        self._version = 0
-        self._spoke_at = -PAUSE_MS
-        self._refreshed_at = 0
-        self._has_new = False
+        self._found: Floats = np.zeros(BINS)
 
-    def observe(self, world: World, facts: Sequence[fact.Fact]) -> None:
-        """Learn from an entry that the world holds already."""
-        for item in facts:
-            if isinstance(item, fact.Accepted):
-                self._accept(item.job, item.spec)
-            elif isinstance(item, fact.Began):
-                self._begin(world, item.job)
-            elif isinstance(item, (fact.StopAsked, fact.Requeued)):
-                self._pause(world, item.job)
-            elif isinstance(item, fact.Ended):
-                self._end(item.job, world.now)
+    def accept(self, job: int, classes: Sequence[Hashable]) -> None:
+        """A job came, of these classes: the coarsest first; the last one is its row."""
+        chain = np.array([self._class(key) for key in classes], dtype=np.int64)
+        row = self._rows.setdefault(classes[-1], _Row())
+        self._live[job] = _Life(chain, row, row.add(job))
+        self.stirred[job] = None
 
-    def advise(self, world: World, now: int) -> Sequence[Advise]:
-        """Where everybody stands, if somebody waits and it is news."""
-        if not world.queue.floors.waits:
-            return ()
-        if not self._has_new and now < self._spoke_at + PAUSE_MS:
-            return ()
-        self._cross(now)
-        if now >= self._refreshed_at + REFRESH_MS:
-            self._refreshed_at = now
-            self._dirty = dict.fromkeys(self._live)
-        if not self._reckon() and not self._has_new:
-            return ()
-        self._version += 1
-        self._spoke_at, self._has_new = now, False
-        columns = {"job": tuple(self._live), "index": tuple(each.index for each in self._live.values())}
-        return (Advise(INDEX, Advice(self._version, now + 30 * DAY_MS, columns), cause="hazard"),)
+    def begin(self, job: int, served_ms: int, at: int) -> None:
+        """It is up, and was for so long before."""
+        life = self._live.get(job)
+        if life is not None and life.began < 0:
+            life.served, life.began = served_ms, at
+            self._expect(job, life)
 
-    def explain(self, number: int) -> str:
-        """From what a job's index came, in words."""
-        job = self._live[number]
-        like = int(self._entered[job.chain[-1], 0])
-        return f"from {like} jobs like it and {job.row.count - 1} of its own row; it ran into bin {job.level}"
+    def pause(self, job: int, at: int) -> None:
+        """It is up no longer, and not over."""
+        life = self._live.get(job)
+        if life is not None and life.began >= 0:
+            self.settle(at)
+            life.served, life.began = life.served + at - life.began, -1
 
-    def _accept(self, number: int, spec: Spec) -> None:
-        if not takes_part(spec):
+    def end(self, job: int, at: int) -> None:
+        """It is over; who never was up tells nothing."""
+        life = self._live.get(job)
+        if life is None:
             return
-        devices, owner = spec.ask.gpus * spec.gang, (spec.tenant, spec.name)
-        keys: list[tuple[object, ...]] = [(), ("size", devices), ("owner", owner), ("both", owner, devices)]
-        chain = np.array([self._row_of(key) for key in keys], dtype=np.int64)
-        row = self._sequences.setdefault((owner, devices), _Sequence())
-        self._live[number] = _Learned(chain, row, row.add(number), devices)
-        self._dirty[number] = None
-        self._has_new = True
+        self.settle(at)
+        if life.began >= 0 or life.served:
+            for row in life.chain:
+                self._entered[row, life.level] += 1
+                self._ended[row, life.level] += 1
+            life.row.levels[life.place] = -life.level - 1
+            self._stir(life)
+        del self._live[job]
 
-    def _begin(self, world: World, number: int) -> None:
-        job, record = self._live.get(number), world.jobs.get(number)
-        if job is not None and record is not None and isinstance(record.phase, Running) and job.began < 0:
-            job.served, job.began = record.served_ms, record.phase.since
-            self._expect(number, job)
-
-    def _pause(self, world: World, number: int) -> None:
-        job = self._live.get(number)
-        if job is not None and job.began >= 0:
-            self._cross(world.now)
-            job.served, job.began = job.served + world.now - job.began, -1
-
-    def _end(self, number: int, now: int) -> None:
-        job = self._live.get(number)
-        if job is None:
-            return
-        self._cross(now)
-        if job.began >= 0 or job.served:
-            for row in job.chain:
-                self._entered[row, job.level] += 1
-                self._ended[row, job.level] += 1
-            job.row.levels[job.place] = -job.level - 1
-            self._stir(job)
-        del self._live[number]
-
-    def _cross(self, now: int) -> None:
-        """Whoever passed the end of its bin meanwhile did not end in it."""
+    def settle(self, now: int) -> None:
+        """Whoever passed the end of its bin by now did not end in it."""
         while self._crossings and self._crossings[0][0] <= now:
-            _, number, level = heappop(self._crossings)
-            job = self._live.get(number)
-            if job is None or job.began < 0 or job.level != level or job.level + 1 >= BINS:
+            _, job, level = heappop(self._crossings)
+            life = self._live.get(job)
+            if life is None or life.began < 0 or life.level != level or level + 1 >= BINS:
                 continue
-            for row in job.chain:
+            for row in life.chain:
                 self._entered[row, level] += 1
-            job.level += 1
-            job.row.levels[job.place] = job.level
-            self._stir(job)
-            self._expect(number, job)
+            life.level += 1
+            life.row.levels[life.place] = life.level
+            self._stir(life)
+            self._expect(job, life)
 
-    def _expect(self, number: int, job: _Learned) -> None:
-        heappush(self._crossings, (job.began + EDGES_MS[job.level + 1] - job.served, number, job.level))
+    def live(self) -> Iterable[int]:
+        """Who is not over."""
+        return self._live
 
-    def _stir(self, job: _Learned) -> None:
+    def cost_ms(self, job: int) -> float:
+        """What a completion of a live job costs at least, in time from here on."""
+        return float(_cost(self._hazards_of(self._live[job]), self._live[job].level, WIDTHS))
+
+    def quantiles_ms(self, job: int, parts: Sequence[float]) -> list[float]:
+        """How long a live job will have run when it ends: quantiles for parts that rise, given how far it got."""
+        life = self._live[job]
+        hazards, level, alive = self._hazards_of(life), life.level, 1.0
+        found: list[float] = []
+        for part in parts:
+            while level < BINS - 1 and alive * (1.0 - hazards[level]) > 1.0 - part:
+                alive *= 1.0 - hazards[level]
+                level += 1
+            inside = (alive - (1.0 - part)) / max(alive * hazards[level], 1e-12)
+            found.append(EDGES_MS[level] + min(1.0, max(0.0, inside)) * float(WIDTHS[level]))
+        return found
+
+    def explain(self, job: int) -> str:
+        """From what it is known of a live job, in words."""
+        life = self._live[job]
+        like = int(self._entered[life.chain[-1], 0])
+        return f"from {like} jobs like it and {life.row.count - 1} of its row; it ran into bin {life.level}"
+
+    def _hazards_of(self, life: _Life) -> Floats:
+        first, end = life.row.around(life.place)
+        _weigh(self._near, life.row.levels, first, life.place, end)
+        _hazards(self._found, self._ended, self._entered, life.chain, self._near)
+        return self._found
+
+    def _expect(self, job: int, life: _Life) -> None:
+        heappush(self._crossings, (life.began + EDGES_MS[life.level + 1] - life.served, job, life.level))
+
+    def _stir(self, life: _Life) -> None:
         """The neighbours of a job, and itself, stand elsewhere now."""
-        first, end = job.row.around(job.place)
-        for number in job.row.jobs[first:end]:
-            if number in self._live:
-                self._dirty[number] = None
+        first, end = life.row.around(life.place)
+        for job in life.row.jobs[first:end]:
+            if job in self._live:
+                self.stirred[job] = None
 
-    def _reckon(self) -> bool:
-        """Compute what is out of date; whether anything is worth a word."""
-        is_news = False
-        for number in self._dirty:
-            job = self._live.get(number)
-            if job is None:
-                continue
-            first, end = job.row.around(job.place)
-            _weigh(self._near, job.row.levels, first, job.place, end)
-            cost = _cost(self._ended, self._entered, job.chain, self._near, job.level, WIDTHS)
-            index = min(int(cost * job.devices), 1 << 60)
-            if abs(index - job.index) > CHANGE * job.index:
-                job.index, is_news = index, True
-        self._dirty = {}
-        return is_news
-
-    def _row_of(self, key: tuple[object, ...]) -> int:
-        row = self._rows.setdefault(key, len(self._rows))
+    def _class(self, key: Hashable) -> int:
+        row = self._classes.setdefault(key, len(self._classes))
         if row == len(self._entered):
             self._entered = np.concatenate((self._entered, np.zeros_like(self._entered)))
             self._ended = np.concatenate((self._ended, np.zeros_like(self._ended)))

@@ -72,11 +72,6 @@ class Shares:
                 if plan is not None and plan.newcomers:
                     self._plans.append(plan)
 
-    @property
-    def has_newcomers(self) -> bool:
-        """Whether anybody is to start."""
-        return bool(self._plans)
-
     def keep_to(self, turns: Round) -> None:
         """Let only those be met in the cycle whose turn it is, and be tried."""
         world = self._world
@@ -87,17 +82,17 @@ class Shares:
         for shape in world.queue.shapes.values():
             for line in shape.lines.values():
                 if is_on_floor(world, line):
+                    self._turns.setdefault(line, []).extend(_without_turns(world, line))
                     self.pass_on(turns, line)
 
     def pass_on(self, turns: Round, line: Line) -> None:
-        """Meet a line at the next one whose turn it is, or not at all; one that takes no turns, at its head."""
-        world, left = self._world, self._turns.get(line, [])
-        if not left and not (line.heap and is_on_floor(world, line)):
+        """Meet a line at the first of those who may start, or not at all; one that is on no floor, at its head."""
+        world, left = self._world, self._turns.get(line)
+        if left is None:
             return
-        while left and world.queue.find_line(left[0]) is not line:
-            left.pop(0)
         since = self._now - world.tiers[line.band[2]].longest_wait_ms
-        turns.pass_by(line, line.place_of(world.jobs[left[0]], since) if left else None)
+        left[:] = [number for number in left if world.queue.find_line(number) is line]
+        turns.pass_by(line, min((line.place_of(world.jobs[number], since) for number in left), default=None))
 
     def takings(self) -> list[fact.Fact]:
         """After the cycle: who gives way to those who found no room, as facts that are not true yet."""
@@ -117,9 +112,18 @@ def find_wake(world: World, now: int) -> int | None:
 
 
 def is_on_floor(world: World, line: Line) -> bool:
-    """Whether the jobs of a line take turns."""
-    floor = world.queue.floors.by_scope.get((line.band[2], line.tenant))
-    return floor is not None and line.head() in floor.entries
+    """Whether jobs of a line take turns."""
+    shape = line.shape
+    on_floor = (line.band[2], line.tenant) in world.queue.floors.by_scope
+    return on_floor and shape.ask.gpus > 0 and not shape.needs.has_company
+
+
+def _without_turns(world: World, line: Line) -> list[int]:
+    """Those of a line on a floor who take no turns, such as arrays: they may start whenever they fit."""
+    if not line.uneven:
+        return []
+    entries = world.queue.floors.by_scope[(line.band[2], line.tenant)].entries
+    return [number for number in line.uneven if number not in entries]
 
 
 # -- whose turn it is ------------------------------------------------------------------------------------------------

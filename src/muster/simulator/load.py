@@ -17,7 +17,6 @@ from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, SetTier, Submit
 from muster.model.instruction import Start
 from muster.model.node import Flavor, Place, Sides, Spot, Traits
-from muster.model.sharing import ATTAINED, Sharing
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
 from muster.model.tier import STANDARD, Tier
@@ -36,7 +35,6 @@ LAB: Final = "lab"
 VISITOR: Final = "visitor"
 PRICE_MICROS: Final = 2_000_000
 PERIOD_MS: Final = 6 * HOUR_MS
-QUANTUM_MS: Final = 5 * MINUTE_MS
 FIRM_SHARE: Final = 0.2
 """How many of the jobs may not be evicted; of a team that owns nothing, they are refused."""
 
@@ -112,7 +110,7 @@ class Load:
         together are more than there is. Every other team is part of the lab, which owns a third of the fleet: three
         quarters of that is its teams', who lend half of what they do not use. The lab has a soft budget of half its
         part, the last team a hard one of what is left when everybody else is served. Who only visited is gone again.
-        Nobody should wait for hours: then it is due. Whoever is in no hurry takes turns."""
+        Nobody should wait for hours: then it is due."""
         yield SetFlavor(GPU, Flavor(GPU, price_micros=PRICE_MICROS), cause="admin")
         total = self._options.nodes * self._options.gpus
         parts = max(1, len(self._tenants) // 2)
@@ -130,8 +128,6 @@ class Load:
         yield DropTenant(VISITOR, cause="admin")
         yield SetTier("urgent", Tier(150, HOUR_MS, shadows=2), cause="admin")
         yield SetTier(STANDARD, Tier(200, 2 * HOUR_MS), cause="admin")
-        shared = Sharing(ATTAINED, QUANTUM_MS, owed_after_ms=6 * HOUR_MS)
-        yield SetTier("opportunistic", Tier(300, 2 * HOUR_MS, sharing=shared), cause="admin")
 
     def next_gap_ms(self) -> int:
         """How long until the next submit."""

@@ -202,8 +202,8 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
     job = world.jobs[item.job]
     if devices_of(job.spec.ask):
         world.goodput.close(job, at, is_useful=False)
-    world.set_job_phase(replace(job, served_ms=_served_ms(job, at)), Stopping(at, _run_of(job), item.why, item.code))
-    world.queue.floors.note_stop(job)
+    served = replace(job, served_ms=_served_ms(job, at))
+    world.queue.floors.note_stop(world.set_job_phase(served, Stopping(at, _run_of(job), item.why, item.code)))
 
 
 def _ended(world: World, item: fact.Ended, at: int) -> None:

@@ -215,10 +215,11 @@ class Floors:
             self._close(floor, job)
 
     def note_stop(self, job: Job) -> None:
-        """Somebody was told to stop."""
+        """Somebody was told to stop: it got all the service that it will get now."""
         floor = self.find(job)
         if floor is not None and job.id in floor.holders:
             floor.leaving[job.id] = None
+            self._reseat(floor, job)
 
     def find(self, job: Job) -> Floor | None:
         """The floor that a job is on, if it is on any."""

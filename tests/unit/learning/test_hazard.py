@@ -1,8 +1,9 @@
-"""The hazard adviser: it learns from what ended, and nothing it says depends on what is still to come."""
+"""What is learned of run times: from what ended, and nothing that is said depends on what is still to come."""
 
 from __future__ import annotations
 
-from muster.learning.hazard import BINS, EDGES_MS, HazardAdviser
+from muster.learning.hazard import BINS, EDGES_MS, Hazards
+from muster.learning.turns import TurnAdviser
 from muster.model import event
 from muster.model.advice import INDEX
 from muster.model.sharing import ADVISED, Sharing
@@ -16,7 +17,7 @@ class Watched:
 
     def __init__(self) -> None:
         self.rig = Rig(1)
-        self.adviser = HazardAdviser()
+        self.adviser = TurnAdviser()
         self.feed(event.SetTier(STANDARD, Tier(200, AMOUNT_MAX, 0, sharing=Sharing(ADVISED, MINUTE_MS))))
 
     def feed(self, *events: event.Event, after_ms: int = 1) -> None:
@@ -60,7 +61,7 @@ def test_jobs_like_those_that_ended_soon_go_first() -> None:
     long, short = watched.submit("long"), watched.submit("short")
     indexes = watched.indexes()
     assert 10 * indexes[short] < indexes[long]
-    assert "12 jobs like it" in watched.adviser.explain(short)
+    assert "12 jobs like it" in watched.adviser.hazards.explain(short)
 
 
 def test_half_the_devices_cost_half() -> None:
@@ -96,3 +97,18 @@ def test_it_says_nothing_when_nobody_waits_or_nothing_is_new() -> None:
 def test_bins_grow_by_half_octaves() -> None:
     assert len(EDGES_MS) == BINS + 1
     assert EDGES_MS[3] == 2 * EDGES_MS[1]
+
+
+def test_quantiles_follow_what_like_jobs_did_and_how_far_it_got() -> None:
+    hazards = Hazards()
+    for number in range(60):
+        hazards.accept(number, ((), "row"))
+        hazards.begin(number, 0, number * HOUR_MS)
+        hazards.end(number, number * HOUR_MS + (number % 6 + 1) * MINUTE_MS)
+    hazards.accept(100, ((), "row"))
+    low, middle, high = hazards.quantiles_ms(100, (0.1, 0.5, 0.9))
+    assert low < middle < high < HOUR_MS
+    assert MINUTE_MS < middle < 6 * MINUTE_MS
+    hazards.begin(100, 0, 100 * HOUR_MS)
+    hazards.settle(101 * HOUR_MS)
+    assert hazards.quantiles_ms(100, (0.1,))[0] >= EDGES_MS[13], "it ran for an hour already"

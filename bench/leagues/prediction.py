@@ -1,0 +1,121 @@
+"""prediction: how well run times are foretold when a job is submitted, on every trace of jobs with owners or limits.
+
+A job begins when it is submitted and ends a run time later, so what is learned never depends on a scheduler. Whatever
+ends at an instant is learned before whoever comes then is foretold. Beside Muster: the mean of what the same user's
+jobs ran so far, and the limit that the user asked for. The loss is the mean pinball loss of the three quantiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
+from typing import Final, NamedTuple
+
+from bench.league import LeagueOptions
+from bench.leagues.sight import SEEN
+from bench.report import Metric, Result
+from muster.learning.runtimes import HIGH, LOW, Range, RunTimes, Traits, hour_of
+from muster.simulator.traces.formats import SWF, find_traces, read_trace
+from muster.simulator.traces.record import Record
+from muster.units import SECOND_MS
+
+WARM: Final = 200
+"""How many of the first jobs are not counted: there is nothing to learn from yet."""
+PARTS: Final = (LOW, 0.5, HIGH)
+
+
+class Said(NamedTuple):
+    """What was said of a job, and how long it ran."""
+
+    said: Range
+    ran_ms: int
+
+
+def run(options: LeagueOptions) -> Result:
+    """Foretell every file that is there and says who submitted what, or for how long at most."""
+    metrics: dict[str, Metric] = {}
+    for stem, path in find_traces(options.traces, "philly", "gen_parallel", SWF):
+        records = read_trace(path).records
+        if not any(record.user or record.tenant for record in records):
+            continue
+        players: dict[str, Callable[[Sequence[Record]], Iterator[Said]]] = {"muster": foretell, "user-mean": user_mean}
+        if all(record.limit_ms is not None for record in records):
+            players["limit"] = limit
+        for policy, player in players.items():
+            if options.is_wanted(policy):
+                said = list(player(records))[WARM:]
+                metrics |= {f"{stem}.{policy}.{name}": metric for name, metric in _judge(said, policy).items()}
+    return Result("league prediction", metrics, {})
+
+
+def foretell(records: Sequence[Record]) -> Iterator[Said]:
+    """What Muster says of each job when it comes."""
+    learned, ends = RunTimes(), list[tuple[int, int]]()
+    for number, record in enumerate(records):
+        while ends and ends[0][0] <= record.submit_ms:
+            at, job = heappop(ends)
+            learned.end(job, records[job].duration_ms, at)
+        learned.hazards.settle(record.submit_ms)
+        learned.accept(number, traits_of(record))
+        yield Said(learned.predict(number, record.limit_ms), record.duration_ms)
+        learned.begin(number, record.submit_ms)
+        heappush(ends, (record.submit_ms + record.duration_ms, number))
+
+
+def traits_of(record: Record) -> Traits:
+    """Of a record, what may be seen when it is submitted."""
+    seen = {name: getattr(record, name) for name in SEEN["prediction"]}
+    size = seen["gpus"] or -(-seen["cpu_milli"] // 1000)
+    return Traits(seen["tenant"], seen["user"], seen["name"], size, seen["limit_ms"], hour_of(seen["submit_ms"]))
+
+
+def user_mean(records: Sequence[Record]) -> Iterator[Said]:
+    """The mean of what the owner's jobs ran that ended by then; of everybody's, if none did."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
+    ends: list[tuple[int, int]] = []
+    everybody = ("", "")
+    for number, record in enumerate(records):
+        while ends and ends[0][0] <= record.submit_ms:
+            ended = records[heappop(ends)[1]]
+            for key in ((ended.tenant, ended.user), everybody):
+                total, count = sums.get(key, (0, 0))
+                sums[key] = (total + ended.duration_ms, count + 1)
+        total, count = sums.get((record.tenant, record.user)) or sums.get(everybody, (0, 1))
+        mean = total / count
+        yield Said(Range(mean, mean, mean), record.duration_ms)
+        heappush(ends, (record.submit_ms + record.duration_ms, number))
+
+
+def limit(records: Sequence[Record]) -> Iterator[Said]:
+    """The limit that was asked for."""
+    for record in records:
+        most = float(record.limit_ms or 0)
+        yield Said(Range(0.0, most, most), record.duration_ms)
+
+
+def pinball(part: float, said: float, ran: float) -> float:
+    """The loss of a quantile: above it costs the part, below it the rest."""
+    return max(part * (ran - said), (part - 1.0) * (ran - said))
+
+
+def _judge(said: Sequence[Said], policy: str) -> dict[str, Metric]:
+    count = len(said)
+    loss = sum(pinball(part, value, ran) for each, ran in said for part, value in zip(PARTS, each, strict=True))
+    covered = sum(each.low <= ran <= each.high for each, ran in said) / count
+    width = _median([each.high - each.low for each, _ in said])
+    middle = _median([float(ran) for _, ran in said])
+    found = {
+        "pinball_s": Metric(loss / count / len(PARTS) / SECOND_MS, "s"),
+        "pinball_median_s": Metric(sum(pinball(0.5, x.middle, ran) for x, ran in said) / count / SECOND_MS, "s"),
+        "covered": Metric(covered, "of jobs"),
+        "width_over_median": Metric(width / max(1.0, middle), "median run times"),
+    }
+    if policy == "muster":
+        found["covered"] = Metric(covered, "of jobs", 0.75)
+        found["covered_most"] = Metric(covered, "of jobs", 0.85, at_least=False)
+        found["width_over_median"] = Metric(width / max(1.0, middle), "median run times", 1.5, at_least=False)
+    return found
+
+
+def _median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]

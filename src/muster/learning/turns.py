@@ -1,0 +1,91 @@
+"""turns: an adviser for tiers that are shared by advice. It says what a completion of each live job costs at least, in
+device-milliseconds, by what was learned of jobs like it: a Gittins index. Without data it is least attained service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from muster.learning.hazard import Hazards
+from muster.model import fact
+from muster.model.advice import INDEX, Advice
+from muster.model.event import Advise
+from muster.model.phase import Running
+from muster.model.spec import Spec
+from muster.units import DAY_MS, MINUTE_MS, SECOND_MS
+from muster.world.floors import takes_part
+from muster.world.world import World
+
+REFRESH_MS: Final = 30 * MINUTE_MS
+"""How often everybody's index is computed anew, since classes learn all the time."""
+CHANGE: Final = 0.03
+"""What part of an index is not worth a word."""
+PAUSE_MS: Final = 10 * SECOND_MS
+"""How long it says nothing after it spoke, unless somebody is new."""
+STANDS_MS: Final = 30 * DAY_MS
+INDEX_MAX: Final = 1 << 60
+
+
+class TurnAdviser:
+    """An Adviser: says where every live job stands that takes turns."""
+
+    def __init__(self) -> None:
+        self.hazards = Hazards()
+        self._devices: dict[int, int] = {}
+        self._indexes: dict[int, int] = {}
+        self._version = 0
+        self._spoke_at = -PAUSE_MS
+        self._refreshed_at = 0
+        self._has_new = False
+
+    def observe(self, world: World, facts: Sequence[fact.Fact]) -> None:
+        """Learn from an entry that the world holds already."""
+        for item in facts:
+            if isinstance(item, fact.Accepted):
+                self._accept(item.job, item.spec)
+            elif isinstance(item, fact.Began):
+                job = world.jobs.get(item.job)
+                if job is not None and isinstance(job.phase, Running):
+                    self.hazards.begin(item.job, job.served_ms, job.phase.since)
+            elif isinstance(item, (fact.StopAsked, fact.Requeued)):
+                self.hazards.pause(item.job, world.now)
+            elif isinstance(item, fact.Ended):
+                self.hazards.end(item.job, world.now)
+                self._indexes.pop(item.job, None)
+
+    def advise(self, world: World, now: int) -> Sequence[Advise]:
+        """Where everybody stands, if somebody waits and it is news."""
+        if not world.queue.floors.waits or (not self._has_new and now < self._spoke_at + PAUSE_MS):
+            return ()
+        self.hazards.settle(now)
+        if now >= self._refreshed_at + REFRESH_MS:
+            self._refreshed_at = now
+            self.hazards.stirred |= dict.fromkeys(self.hazards.live())
+        if not self._reckon() and not self._has_new:
+            return ()
+        self._version += 1
+        self._spoke_at, self._has_new = now, False
+        columns = {"job": tuple(self._indexes), "index": tuple(self._indexes.values())}
+        return (Advise(INDEX, Advice(self._version, now + STANDS_MS, columns), cause="turns"),)
+
+    def _accept(self, number: int, spec: Spec) -> None:
+        if not takes_part(spec):
+            return
+        devices, owner = spec.ask.gpus * spec.gang, (spec.tenant, spec.name)
+        self.hazards.accept(number, ((), ("size", devices), ("owner", owner), ("both", owner, devices)))
+        self._devices[number] = devices
+        self._indexes[number] = 0
+        self._has_new = True
+
+    def _reckon(self) -> bool:
+        """Compute what is out of date; whether anything is worth a word."""
+        is_news = False
+        for number in self.hazards.stirred:
+            known = self._indexes.get(number)
+            if known is not None:
+                index = min(int(self.hazards.cost_ms(number) * self._devices[number]), INDEX_MAX)
+                if abs(index - known) > CHANGE * known:
+                    self._indexes[number], is_news = index, True
+        self.hazards.stirred.clear()
+        return is_news
