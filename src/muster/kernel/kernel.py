@@ -102,6 +102,8 @@ class Kernel:
         world, decided, shares = turn.world, len(turn.facts), None
         if world.queue.floors.waits:
             shares = timeshare.Shares(world, turn.now, looks=timeshare.is_look(world, turn.facts, turn.now))
+            if shares.is_idle:
+                return
         for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}", shares=shares):
             turn.facts.append(item)
             if isinstance(item, fact.Placed):

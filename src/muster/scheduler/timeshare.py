@@ -72,6 +72,12 @@ class Shares:
                 if plan is not None and plan.newcomers:
                     self._plans.append(plan)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody is to start whose turn it is, and nobody else is worth a try."""
+        queue = self._world.queue
+        return not (self._plans or queue.awake or queue.shadowed or self._world.claims)
+
     def keep_to(self, turns: Round) -> None:
         """Let only those be met in the cycle whose turn it is, and be tried."""
         world = self._world
