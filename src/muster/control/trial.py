@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from muster.control.views import complete_reason, find_reason, view_job
-from muster.kernel.kernel import Kernel, next_look
+from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.errors import RejectedError
 from muster.model.event import Event, Submit
@@ -64,15 +64,14 @@ def _play(world: World, event: Event, now: int) -> Aftermath:
     """Let everything settle that is due anyway, and only then make the change, on a copy."""
     kernel = Kernel(world)
     now = max(now, world.now)
-    for at in (now, next_look(now)):
-        kernel.handle([], at)
+    for _ in range(2):
+        kernel.handle([], now)
     changed = Kernel(restore(snapshot(world)))
-    now = next_look(next_look(now))
     outcome = changed.handle([event], now)
     [answer] = outcome.answers
     if isinstance(answer, Refused):
         raise RejectedError(answer.reason)
-    later = changed.handle([], next_look(now))
+    later = changed.handle([], now)
     return Aftermath(world, changed.world, [*outcome.facts, *later.facts], answer)
 
 

@@ -87,3 +87,12 @@ def _stop_tasks(turn: Turn, seat: Seat, cause: str) -> None:
     if seat.phase != TaskPhase.STOPPING:
         turn.emit(fact.TasksMoved(seat.job, seat.first, seat.count, TaskPhase.STOPPING, cause))
         turn.stop(turn.world.jobs[seat.job], seat.epoch, seat.first, seat.count)
+
+
+def stop_range(turn: Turn, number: int, first: int, count: int) -> None:
+    """Tell the engine to stop tasks of an array, each run of them with its own epoch."""
+    job, tasks = turn.world.jobs[number], turn.world.arrays[number]
+    while count:
+        width = tasks.same_epoch(first, count)
+        turn.stop(job, tasks.epoch[first], first, width)
+        first, count = first + width, count - width

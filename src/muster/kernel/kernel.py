@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from muster.kernel.afters import settle
+from muster.kernel.bars import stop_range
 from muster.kernel.reactors import REACTORS
 from muster.kernel.timers import find_wake, fire_timers
 from muster.kernel.turn import Turn
@@ -20,21 +21,25 @@ from muster.model import fact
 from muster.model.errors import RejectedError
 from muster.model.event import Event
 from muster.model.instruction import Instruction
+from muster.model.phase import TaskPhase
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.scheduler import timeshare
+from muster.scheduler.chances import find_next_chance
 from muster.scheduler.claims import has_ready
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.preemption import can_anybody_take, plan_takings
-from muster.units import SECOND_MS
+from muster.units import INSTANT_MAX
 from muster.world.world import World
 
-LOOK_EVERY_MS: Final = SECOND_MS
-"""How far apart the looks are at whose places could be taken."""
+_HARMLESS: Final = (fact.Began, fact.Progressed, fact.RanksOver, fact.Retired)
+"""What happened to a run that holds the same places as before, or to a job that is over: nobody can take more by it."""
 
 
-def next_look(at: int) -> int:
-    """When places may next be taken, after something happened at an instant: with the next full second."""
-    return (at // LOOK_EVERY_MS + 1) * LOOK_EVERY_MS
+def _may_matter(item: fact.Fact) -> bool:
+    """Whether somebody might take a place by a fact that could not before."""
+    if isinstance(item, fact.TasksMoved):
+        return item.phase != TaskPhase.RUNNING
+    return not isinstance(item, _HARMLESS)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -51,13 +56,14 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Kernel:
     """The door to one world."""
 
-    __slots__ = ("_is_owed", "_latest", "_timer", "world")
+    __slots__ = ("_is_owed", "_latest", "_look_at", "_timer", "world")
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._latest = world.now
         self._timer = find_wake(world)
         self._is_owed = True
+        self._look_at = INSTANT_MAX
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
         """Take a batch: timers first, then each event in order, who waited for others, then at most one cycle."""
@@ -78,22 +84,22 @@ class Kernel:
         if queue.shapes and can_anybody_take(world):
             self._take(turn)
         else:
-            self._is_owed = False
+            self._is_owed, self._look_at = False, INSTANT_MAX
         if turn.facts:
             world.seq += 1
             world.now = now
             if timer is None or timer <= now or had_claims or self._has_timers():
                 self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer
-        if self._is_owed or queue.floors.waits:
+        if self._is_owed or queue.floors.waits or self._look_at != INSTANT_MAX:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
     def _find_sooner(self, wake_at: int | None, now: int) -> int | None:
         """When there is something to do, if not before: the next look, or the next turn."""
         instants = [] if wake_at is None else [wake_at]
-        if self._is_owed:
-            instants.append(next_look(self.world.now))
+        if self._is_owed or self._look_at != INSTANT_MAX:
+            instants.append(now if self._is_owed else self._look_at)
         change = timeshare.find_wake(self.world, now)
         return min(instants if change is None else [*instants, change], default=None)
 
@@ -116,13 +122,15 @@ class Kernel:
             self._give_way(turn, shares.takings())
 
     def _take(self, turn: Turn) -> None:
-        """Places are taken from some for others: what is told to stop keeps its own until it is gone. It is a long
-        look, so there is one in a second at most; if it is too soon, the next one is owed."""
-        if turn.now < next_look(turn.world.now):
-            self._is_owed = self._is_owed or bool(turn.facts)
+        """Places are taken from some for others: what is told to stop keeps its own until it is gone. Who looked in
+        vain looks again when something happened that could matter, or when time alone may have changed the answer; and
+        who took something looks again at once, for there is a limit to what one look takes."""
+        if not (self._is_owed or turn.now >= self._look_at or any(map(_may_matter, turn.facts))):
             return
-        self._is_owed = False
-        self._give_way(turn, plan_takings(turn.world, turn.now))
+        taken = plan_takings(turn.world, turn.now)
+        self._is_owed = bool(taken)
+        self._give_way(turn, taken)
+        self._look_at = find_next_chance(turn.world, turn.now)
 
     def _give_way(self, turn: Turn, facts: list[fact.Fact]) -> None:
         """Who is told to stop keeps its places until it is gone; then they are whose claim it is."""
@@ -131,6 +139,8 @@ class Kernel:
             if isinstance(item, fact.StopAsked):
                 job = turn.world.jobs[item.job]
                 turn.stop(job, job.epoch, 0, job.spec.gang)
+            elif isinstance(item, fact.TasksMoved):
+                stop_range(turn, item.job, item.first, item.count)
 
     def _has_timers(self) -> bool:
         """Whether anything but the oldest end may have a time."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.tier import EVICTIONS_MAX, Tier
-from muster.units import DAY_MS, MINUTE_MS
+from muster.units import DAY_MS, INSTANT_MAX, MINUTE_MS
 
 BACKOFF_MS: Final = MINUTE_MS
 """How long after the second time that it took places a job takes none."""
@@ -18,15 +18,28 @@ BACKOFF_MS: Final = MINUTE_MS
 
 def is_protected(tier: Tier, since: int, evicted: tuple[int, ...], now: int) -> bool:
     """Whether a run inside its guarantee, which began at `since` and whose job was evicted then, is left alone."""
-    if now < since + tier.min_run_ms:
-        return True
-    return tier.evictions_max is not None and len(recent(evicted, now)) >= tier.evictions_max
+    return now < protected_until(tier, since, evicted, now)
+
+
+def protected_until(tier: Tier, since: int, evicted: tuple[int, ...], now: int) -> int:
+    """From when on it may be stopped: it has run long enough, and was stopped rarely enough in the day before."""
+    until, lately = since + tier.min_run_ms, recent(evicted, now)
+    if tier.evictions_max is None or len(lately) < tier.evictions_max:
+        return until
+    if not tier.evictions_max:
+        return INSTANT_MAX
+    return max(until, lately[-tier.evictions_max] + DAY_MS)
 
 
 def may_take(took: tuple[int, ...], now: int) -> bool:
     """Whether a job that took places at these instants may take some again."""
+    return now >= takes_again_at(took, now)
+
+
+def takes_again_at(took: tuple[int, ...], now: int) -> int:
+    """From when on it may."""
     lately = recent(took, now)
-    return len(lately) < 2 or now >= lately[-1] + (BACKOFF_MS << (len(lately) - 2))
+    return 0 if len(lately) < 2 else lately[-1] + (BACKOFF_MS << (len(lately) - 2))
 
 
 def recent(instants: tuple[int, ...], now: int) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from muster.model.claim import Claim
 from muster.model.job import Job
 from muster.model.phase import Lease
 from muster.scheduler.stage import is_leaving, leaving
+from muster.units import Resources
 from muster.world.apply import apply
 from muster.world.claiming import charge_claim, claimed_on, slots_of
 from muster.world.draft import Draft
@@ -98,11 +99,21 @@ def _has_place(world: World, job: Job, lease: Lease) -> bool:
 
 
 def _has_quota(world: World, job: Job, claim: Claim) -> bool:
-    """Whether the whole gang may lie on each site that it would lie on."""
+    """Whether all that is claimed may lie on each site that it would lie on."""
     spec = job.spec
     worst = Standing.BORROWING if spec.evictable else Standing.INSIDE
     sites = {world.site_of(lease.slot) for lease in claim.leases}
-    return all(world.quotas.standing(spec.tenant, site, spec.ask, spec.gang) <= worst for site in sites)
+    width = sum(lease.tasks for lease in claim.leases)
+    return all(world.quotas.standing(spec.tenant, site, spec.ask, width) <= worst for site in sites)
+
+
+def lowest_of(devices: int, count: int) -> int:
+    """The lowest so many bits that are set."""
+    found = 0
+    for _ in range(count):
+        low = devices & -devices
+        found, devices = found | low, devices ^ low
+    return found
 
 
 def _drop(world: World, number: int, outlook: Outlook, now: int) -> list[fact.Fact]:
@@ -113,8 +124,33 @@ def _drop(world: World, number: int, outlook: Outlook, now: int) -> list[fact.Fa
 
 def _place(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> None:
     if job.spec.array:
-        first, _ = world.arrays[job.id].get_queued(1)
-        lease = claim.leases[0]
-        draft.place_tasks(job, first, [Lease(lease.slot, 1, lease.devices)], cause)
+        _place_tasks(world, draft, job, list(claim.leases), cause)
     else:
         draft.place(job, list(claim.leases))
+
+
+def _place_tasks(world: World, draft: Draft, job: Job, leases: list[Lease], cause: str) -> None:
+    """One run of waiting tasks after the other, as many as were claimed for and still wait."""
+    tasks = world.arrays[job.id]
+    while leases and (run := tasks.find_queued(sum(lease.tasks for lease in leases))) is not None:
+        first, count = run
+        here, leases = _split(leases, count, job.spec.ask)
+        draft.place_tasks(job, first, here, cause)
+
+
+def _split(leases: list[Lease], count: int, ask: Resources) -> tuple[list[Lease], list[Lease]]:
+    """The leases for the first so many tasks, and the others."""
+    here: list[Lease] = []
+    for at, lease in enumerate(leases):
+        if not count:
+            return here, leases[at:]
+        if lease.tasks > count:
+            devices = lease.devices if ask.gpu_milli else lowest_of(lease.devices, ask.gpus * count)
+            rest = lease.devices if ask.gpu_milli else lease.devices & ~devices
+            return [*here, Lease(lease.slot, count, devices)], [
+                Lease(lease.slot, lease.tasks - count, rest),
+                *leases[at + 1 :],
+            ]
+        here.append(lease)
+        count -= lease.tasks
+    return here, []

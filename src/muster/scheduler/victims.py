@@ -12,7 +12,7 @@ which right anybody is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from math import gcd
 from typing import Final, NamedTuple, TypeAlias
@@ -25,6 +25,7 @@ from muster.scheduler.stage import Seat, Stage
 from muster.units import Resources
 from muster.world import arena
 from muster.world.fleet import Fleet
+from muster.world.runs import amounts_of
 
 DOMAINS_MAX: Final = 3
 """How many domains are tried in earnest, the cheapest ones by their prices."""
@@ -47,12 +48,14 @@ class Candidate(NamedTuple):
 
 
 class Want(NamedTuple):
-    """What has to fit, and where: `find` gives the leases on the stage as it is, if quota and room let it."""
+    """What has to fit, and where: `find` gives the leases on the stage as it is, if quota and room let it. `room` says
+    how many tasks would have room one by one, and in which pools: if it is less than all, they do not fit."""
 
     ask: Resources
     gang: int
     needs: Needs
     find: Callable[[], list[Lease] | None]
+    room: Callable[[], tuple[int, Collection[int]]] | None = None
 
 
 class Choice(NamedTuple):
@@ -63,12 +66,25 @@ class Choice(NamedTuple):
     leases: list[Lease]
 
 
-def choose(stage: Stage, fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
-    """Whom to take so that a gang fits; the stage is left with them gone. None if it would not fit without all."""
-    tries = [_take_steps(stage, want, steps) for steps in _cheapest_domains(fleet, want, candidates)]
-    if len(candidates) <= FEW or not any(tries):
-        tries.append(_take_in_order(stage, want, sorted(candidates)))
-    found = [choice for choice in tries if choice is not None]
+def choose(
+    stage: Stage, fleet: Fleet, want: Want, candidates: Sequence[Candidate], slots: Iterable[int] | None = None
+) -> Choice | None:
+    """Whom to take so that a gang fits; the stage is left with them gone. None if it would not fit without all. Only
+    these slots are looked at, if some are named."""
+    domains = list(_cheapest_domains(fleet, want, candidates, range(len(fleet)) if slots is None else slots))
+    is_sole, found = len(domains) == 1 and len(candidates) > FEW, list[Choice]()
+    for steps in domains:
+        choice = _take_steps(stage, fleet, want, steps)
+        if choice is not None and is_sole:
+            return choice
+        if choice is not None:
+            put_back(stage, choice.taken)
+            found.append(choice)
+    if len(candidates) <= FEW or not found:
+        choice = _take_in_order(stage, fleet, want, sorted(candidates))
+        if choice is not None:
+            put_back(stage, choice.taken)
+            found.append(choice)
     if not found:
         return None
     best = min(found, key=_cost_of)
@@ -101,11 +117,13 @@ class Step(NamedTuple):
     taken: list[Candidate]
 
 
-def _cheapest_domains(fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Iterator[Iterator[Step]]:
+def _cheapest_domains(
+    fleet: Fleet, want: Want, candidates: Sequence[Candidate], slots: Iterable[int]
+) -> Iterator[Iterator[Step]]:
     """The few cheapest domains, each as the steps to take there in order."""
     domains: dict[tuple[object, ...], list[Node]] = {}
     level = LEVELS[want.needs.within or "cluster"]
-    for node in _nodes(fleet, want, candidates):
+    for node in _nodes(fleet, want, candidates, slots):
         place = fleet.traits[node.slot].place
         key: tuple[object, ...] = (node.slot,) if level == Level.NODE else place.path(level)
         domains.setdefault(key, []).append(node)
@@ -129,22 +147,18 @@ def _price_of(want: Want, nodes: list[Node], first: list[Step]) -> int | None:
     return None
 
 
-def _nodes(fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Iterator[Node]:
+def _nodes(fleet: Fleet, want: Want, candidates: Sequence[Candidate], slots: Iterable[int]) -> Iterator[Node]:
     """Every open node in a pool that the gang could use."""
     pools = set(find_pools(fleet, want.ask, want.needs))
     here: dict[int, list[tuple[Candidate, Amounts]]] = {}
     for each in candidates:
         ask = each.seat.spec.ask
         for lease in each.seat.leases:
-            here.setdefault(lease.slot, []).append((each, _amounts(ask, lease.tasks)))
-    for slot in range(len(fleet)):
+            here.setdefault(lease.slot, []).append((each, amounts_of(ask, lease.tasks)))
+    for slot in slots:
         free = fleet.find_free(slot)
         if free is not None and fleet.read(arena.POOL, slot) in pools:
             yield Node(slot, (1000 * free[0], *free[1:]), sorted(here.get(slot, ())))
-
-
-def _amounts(ask: Resources, tasks: int) -> Amounts:
-    return (1000 * ask.gpus + ask.gpu_milli) * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks
 
 
 def _steps(want: Want, nodes: list[Node], first: list[Step]) -> Iterator[Step]:
@@ -164,7 +178,7 @@ def _find_step(want: Want, node: Node, tasks: int, spent: int) -> Step | None:
     """What it costs to have room for so many tasks on a node, beside what was spent there already."""
     if tasks > want.gang or (want.needs.spread == "node" and tasks > want.needs.spread_most):
         return None
-    missing = [need - free for need, free in zip(_amounts(want.ask, tasks), node.free, strict=True)]
+    missing = [need - free for need, free in zip(amounts_of(want.ask, tasks), node.free, strict=True)]
     taken = _cover(node.here, missing)
     if taken is None:
         return None
@@ -244,8 +258,8 @@ def _per_size(item: tuple[int, int]) -> int:
 # -- on the stage --------------------------------------------------------------------------------------------------
 
 
-def _take_steps(stage: Stage, want: Want, steps: Iterator[Step]) -> Choice | None:
-    """Take step after step until the gang fits, and find who was needed; the stage is left as it was."""
+def _take_steps(stage: Stage, fleet: Fleet, want: Want, steps: Iterator[Step]) -> Choice | None:
+    """Take step after step until the gang fits, and find who was needed, who stay gone; nobody if it does not."""
     taken: dict[tuple[int, int], Candidate] = {}
     next_try = want.gang
     for tasks, step in enumerate(steps, start=1):
@@ -255,18 +269,18 @@ def _take_steps(stage: Stage, want: Want, steps: Iterator[Step]) -> Choice | Non
                 stage.take(each.seat)
         if tasks >= next_try:
             if (leases := want.find()) is not None:
-                return _reprieve(stage, want, list(taken.values()), leases)
+                return _reprieve(stage, fleet, want, list(taken.values()), leases)
             next_try = tasks + max(1, tasks // 4)
     leases = want.find()
     if leases is not None:
-        return _reprieve(stage, want, list(taken.values()), leases)
+        return _reprieve(stage, fleet, want, list(taken.values()), leases)
     put_back(stage, taken.values())
     return None
 
 
-def _take_in_order(stage: Stage, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
-    """The cheapest, as many as it takes: found by halving, for with more gone whatever fitted still fits. The stage is
-    left as it was."""
+def _take_in_order(stage: Stage, fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
+    """The cheapest, as many as it takes: found by halving, for with more gone whatever fitted still fits. Who is
+    needed stays gone; nobody if it does not fit."""
     for each in candidates:
         stage.take(each.seat)
     leases = want.find()
@@ -284,15 +298,15 @@ def _take_in_order(stage: Stage, want: Want, candidates: Sequence[Candidate]) ->
             few = middle + 1
         else:
             enough, leases = middle, found
-    return _reprieve(stage, want, list(candidates[:enough]), leases)
+    return _reprieve(stage, fleet, want, list(candidates[:enough]), leases)
 
 
-def _reprieve(stage: Stage, want: Want, taken: list[Candidate], leases: list[Lease]) -> Choice:
-    """Who is needed: not who sits nowhere near, nor whoever can be given back, the dearest first. All are put back."""
+def _reprieve(stage: Stage, fleet: Fleet, want: Want, taken: list[Candidate], leases: list[Lease]) -> Choice:
+    """Who is needed: not who sits nowhere near, nor whoever can be given back, the dearest first. Those stay gone."""
     slots = {lease.slot for lease in leases}
     aside = [each for each in taken if not any(lease.slot in slots for lease in each.seat.leases)]
     put_back(stage, aside)
-    found = want.find()
+    found = want.find() if aside else leases
     if found is None:  # they are needed after all: for the quota
         for each in aside:
             stage.take(each.seat)
@@ -300,7 +314,11 @@ def _reprieve(stage: Stage, want: Want, taken: list[Candidate], leases: list[Lea
     else:
         near, leases = [each for each in taken if any(lease.slot in slots for lease in each.seat.leases)], found
     kept: list[Candidate] = []
+    spare = _Spare(fleet, want)
     for each in sorted(near, reverse=True):
+        if spare.needs(each):
+            kept.append(each)
+            continue
         stage.give_back(each.seat)
         found = want.find()
         if found is None:
@@ -308,9 +326,46 @@ def _reprieve(stage: Stage, want: Want, taken: list[Candidate], leases: list[Lea
             kept.append(each)
         else:
             leases = found
+            spare.count()
     kept.reverse()
-    put_back(stage, kept)
     return Choice(sum(each.cost for each in kept), kept, leases)
+
+
+class _Spare:
+    """How much more room there is than the gang needs: who has more of it is needed, and need not be tried."""
+
+    def __init__(self, fleet: Fleet, want: Want) -> None:
+        self._fleet = fleet
+        self._want = want
+        self._is_plain = not (want.ask.gpu_milli or want.ask.disk_bytes or want.ask.network_mbps)
+        self._left = 0
+        self._pools: Collection[int] = ()
+        self.count()
+
+    def count(self) -> None:
+        """Count it anew."""
+        if self._is_plain and self._want.room is not None:
+            room, self._pools = self._want.room()
+            self._left = room - self._want.gang
+
+    def needs(self, each: Candidate) -> bool:
+        """Whether there is surely too little room if somebody is given back."""
+        if not self._is_plain or self._want.room is None or each.seat.spec.ask.gpu_milli:
+            return False
+        return sum(self._lost(lease.slot, each.seat.spec.ask, lease.tasks) for lease in each.seat.leases) > self._left
+
+    def _lost(self, slot: int, ask: Resources, tasks: int) -> int:
+        """How many tasks fewer have room on a node if some of another ask are there again."""
+        free = self._fleet.find_free(slot)
+        if free is None or self._fleet.read(arena.POOL, slot) not in self._pools:
+            return 0
+        after = (free[0] - ask.gpus * tasks, free[1] - ask.cpu_milli * tasks, free[2] - ask.memory_bytes * tasks)
+        return _room_in(free, self._want.ask) - _room_in(after, self._want.ask)
+
+
+def _room_in(free: Amounts, ask: Resources) -> int:
+    pairs = ((free[0], ask.gpus), (free[1], ask.cpu_milli), (free[2], ask.memory_bytes))
+    return min((have // each for have, each in pairs if each), default=0)
 
 
 def put_back(stage: Stage, candidates: Iterable[Candidate]) -> None:

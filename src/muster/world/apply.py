@@ -184,6 +184,8 @@ def _began(world: World, item: fact.Began, at: int) -> None:
 
 def _progressed(world: World, item: fact.Progressed, at: int) -> None:
     world.goodput.mark(world.jobs[item.job], item.step, item.checkpointed, at)
+    if item.checkpointed and world.runs is not None:
+        world.runs.save(item.job, at)
 
 
 def _metered(world: World, item: fact.Metered, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -204,6 +206,8 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
         world.goodput.close(job, at, is_useful=False)
     served = replace(job, served_ms=_served_ms(job, at))
     world.queue.floors.note_stop(world.set_job_phase(served, Stopping(at, _run_of(job), item.why, item.code)))
+    if world.runs is not None:
+        world.runs.leave(item.job)
 
 
 def _ended(world: World, item: fact.Ended, at: int) -> None:
@@ -211,6 +215,8 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
     if world.mix is not None:
         world.mix.add(job.spec, -1)
     after = Job(item.job, job.spec, job.accepted_at, _terminal_phase(item, at), job.epoch, job.failures, job.key)
+    if world.runs is not None:
+        world.runs.flapping.pop(item.job, None)
     if job.spec.array:
         world.put(after)
     else:
@@ -239,6 +245,8 @@ def _claimed(world: World, item: fact.Claimed, at: int) -> None:
     if item.victims:
         job = world.jobs[item.job]
         world.jobs[item.job] = replace(job, took=(*job.took, at)[-EVICTIONS_MAX:])
+        if job.took and world.runs is not None:
+            world.runs.flapping[item.job] = None
 
 
 def _claim_dropped(world: World, item: fact.ClaimDropped, at: int) -> None:  # noqa: ARG001 - one signature

@@ -83,3 +83,8 @@ def find_differences(one: array[int], other: array[int]) -> list[int]:
 def words_of(buffer: array[int]) -> Words:
     """The same memory as compiled code wants it; uncompiled code reads an `array` faster, and without overflow."""
     return np.frombuffer(buffer, dtype=np.int64) if IS_COMPILED else cast("Words", buffer)
+
+
+def column_of(buffer: array[int] | bytearray) -> Any:
+    """A column of tasks as compiled code wants it."""
+    return np.asarray(memoryview(buffer)) if IS_COMPILED else buffer

@@ -29,7 +29,7 @@ from muster.world.floor_law import check_floors
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
-from muster.world.runs import class_of
+from muster.world.runs import Runs, class_of, find_runs
 from muster.world.sightings import devices_of, is_quarantined
 from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
@@ -487,7 +487,9 @@ def _check_claims(world: World) -> None:
         waits = job is not None and _waits(world, job)
         require(waits, "whoever has a claim waits", f"job {number}")
         width = sum(lease.tasks for lease in claim.leases)
-        require(job is not None and width == job.spec.gang, "a claim is for all of a gang", f"job {number}: {width}")
+        most = 0 if job is None else job.spec.tasks
+        is_whole = width == most or (job is not None and 0 < width < job.spec.array)
+        require(is_whole, "a claim is for all of a gang, or some tasks of an array", f"job {number}: {width} of {most}")
         claimed |= {slot: claimed_on(world, slot) for slot in slots_of(claim)}
     require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))
     overdue = [number for number, claim in world.claims.items() if claim.until <= world.now]
@@ -500,8 +502,14 @@ def _check_runs(world: World) -> None:
     if world.runs is not None:
         kept = {number: key for key, jobs in world.runs.by_class.items() for number in jobs}
         require(kept == holders, "runs are those who hold places", _first_change(kept, holders))
+        rows, wanted = (runs.content() for runs in (world.runs, _runs_anew(world)))
+        require(rows == wanted, "the rows of runs are their leases, by age", _first_change(rows, wanted))
     varied = sum(job.spec.is_varied for job in world.jobs.values())
     require(world.varied == varied, "it is known how many jobs are varied", f"kept {world.varied}, wanted {varied}")
+
+
+def _runs_anew(world: World) -> Runs:
+    return find_runs(world.jobs, world.arrays, world.goodput.marks, world.sites.by_slot)
 
 
 def _check_goodput(world: World) -> None:

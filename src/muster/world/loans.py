@@ -2,84 +2,149 @@
 
 *Of what a tenant holds beyond the guarantees on its way up, the newest runs are the borrowed ones.* At every node of
 the tree the oldest runs are covered first, by the part of its guarantee that is no child's; what is left over weighs on
-the node above, and what is left over at the root is borrowed. A gang of which any part is borrowed borrows. A run is as
-old as its leases; an array, whose tasks come and go, as the array itself.
+the node above, and what is left over at the root is borrowed. So each run, from the newest on, climbs from its tenant
+to the root, and at every node as much of it goes on as has to be left over there still. A gang of which any part is
+borrowed borrows. A run is as old as its leases; an array, whose tasks come and go, as the array itself: of its tasks on
+a site, the last ones are borrowed.
 
 It knows nothing of who may take what from whom.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from array import array
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 from muster.units import Resources
+from muster.world.compiled import Words, compiled, words_of
 from muster.world.ledger import Ledger
 from muster.world.quota import Fund, Quotas, Share, inside, load
-from muster.world.sites import Site
+from muster.world.runs import BACK, FUNDS, GONE, JOB, LEAVING, MILLI, ROW, SINCE, SITE, SLOT, STATE, TASKS, TENANT, Runs
+from muster.world.sites import GPUS_AT, Site
 
-
-class Holding(NamedTuple):
-    """What one run holds: its age, and how many tasks of which ask on each site."""
-
-    since: int
-    job: int
-    ask: Resources
-    places: list[tuple[Site, int]]
-
-    def amount_in(self, fund: Fund) -> int:
-        """How much of a fund it holds."""
-        return sum(site.amounts(self.ask, tasks)[fund.kind] for site, tasks in self.places if fund.has_site(site))
-
-
-class Weight(NamedTuple):
-    """How much of a run is not covered so far; sorts by age."""
-
-    since: int
-    job: int
-    amount: int
-
-
-HoldingsOf: TypeAlias = Callable[[str], Iterable[Holding]]
-"""What the runs of a tenant hold."""
+FUNDS_MAX: Final = 62
+"""How many funds can be told apart by the bits of a word; of those beyond, nothing counts as borrowed."""
+TASKS_OF_ARRAY, CLAIM = -1, -2
+"""In a row of `spread`, for the slot: whose it is."""
+BORROWED: Final = BACK
+"""In a row of `spread`: how many of its tasks borrow."""
+Row: TypeAlias = tuple[int, ...]
+_ROOT: Final = 0
 
 
 class Loans:
-    """Who borrows of which funds. What a tenant holds that has no guarantee, and nobody above it, is all borrowed; of
-    the others it is looked up who is left over at the root."""
+    """Who borrows of which funds: written into the rows, a bit for each of `funds`. `spread` are rows of what is held
+    besides gangs: what the tasks of an array have on one site, and what is claimed."""
 
-    def __init__(self, quotas: Quotas, ledger: Ledger, tenants: Iterable[str], holdings_of: HoldingsOf) -> None:
-        self._ledger = ledger
-        self._left: dict[int, list[Fund]] = {}
-        self._unowned: dict[tuple[object, ...], list[Fund]] = {}
-        self._lent = [fund for fund in quotas.funds().values() if fund.root.children and load(fund.root) > 0]
-        names = list(tenants) if self._lent else []
-        for fund in self._lent:
-            members: dict[str, list[str]] = {}
-            for tenant in names:
-                members.setdefault(self._share_of(fund, tenant), []).append(tenant)
-            for child in fund.root.children:
-                for weight in _left_over(child, fund, members, holdings_of):
-                    self._left.setdefault(weight.job, []).append(fund)
+    def __init__(
+        self, quotas: Quotas, ledger: Ledger, runs: Runs, sites: Sequence[Site], spread: Sequence[Row]
+    ) -> None:
+        lent = [fund for fund in quotas.funds().values() if fund.root.children and load(fund.root) > 0]
+        self.funds = lent[:FUNDS_MAX]
+        self._spread = array("q")
+        for row in sorted(spread):
+            self._spread.extend(row)
+        rows, spread_rows = runs.rows(), words_of(self._spread)
+        clear_loans(rows, runs.used)
+        for bit, fund in enumerate(self.funds):
+            tree = words_of(_tree_of(fund, ledger, runs))
+            factors = words_of(factors_of(fund, sites))
+            tasks = len(self._spread) // ROW
+            mark_loans(rows, runs.used, spread_rows, tasks, tree, factors, MILLI + fund.kind, 1 << bit)
 
-    def funds_of(self, tenant: str, job: int, ask: Resources, sites: tuple[Site, ...]) -> list[Fund]:
-        """The funds of which a tenant's run on some sites borrows."""
-        if not self._lent:
-            return []
-        key = (tenant, ask, sites[0].number if len(sites) == 1 else sites)
-        unowned = self._unowned.get(key)
-        if unowned is None:
-            unowned = self._unowned[key] = [fund for fund in self._lent if self._is_unowned(fund, tenant, ask, sites)]
-        return [*self._left[job], *unowned] if job in self._left else unowned
+    def mask_of(self, funds: Sequence[Fund]) -> int:
+        """The bits of some funds."""
+        return sum(1 << bit for bit, fund in enumerate(self.funds) if fund in funds)
 
-    def _is_unowned(self, fund: Fund, tenant: str, ask: Resources, sites: tuple[Site, ...]) -> bool:
-        """Whether nobody on a tenant's way up has a guarantee of a fund that it holds something of."""
-        if self._share_of(fund, tenant) != fund.root.name:
-            return False
-        return any(fund.has_site(site) and site.amounts(ask)[fund.kind] for site in sites)
+    def herds(self) -> list[tuple[int, int, int, int]]:
+        """Of each array and site on which it holds something: how many of the tasks borrow, and of which funds."""
+        flat = self._spread
+        return [
+            (flat[at + JOB], flat[at + SITE], flat[at + BORROWED], flat[at + FUNDS])
+            for at in range(0, len(flat), ROW)
+            if flat[at + SLOT] == TASKS_OF_ARRAY
+        ]
 
-    def _share_of(self, fund: Fund, tenant: str) -> str:
-        return next(name for name in self._ledger.chain(tenant) if name in fund.shares)
+
+def factors_of(fund: Fund, sites: Sequence[Site]) -> array[int]:
+    """What a unit of an amount counts in a fund, by site."""
+    return array("q", [_factor(fund, site) for site in sites] or [0])
+
+
+def _factor(fund: Fund, site: Site) -> int:
+    """What a unit of an amount on a site counts in a fund."""
+    if not fund.has_site(site):
+        return 0
+    return site.units if fund.kind == GPUS_AT else 1
+
+
+def _tree_of(fund: Fund, ledger: Ledger, runs: Runs) -> array[int]:
+    """How many shares a fund has, and of each the one above it and how much is to be left over there; the first one is
+    the root. Then the share of every tenant by its number."""
+    names = list(fund.shares)
+    number = {name: at for at, name in enumerate(names)}
+    shares = [fund.shares[name] for name in names]
+    tree = array("q", (len(shares),))
+    tree.extend(number[share.parent.name] if share.parent is not None else _ROOT for share in shares)
+    tree.extend(_left_over(share) for share in shares)
+    for tenant in runs.tenants.names:
+        tree.append(next(number[name] for name in ledger.chain(str(tenant)) if name in number))
+    return tree
+
+
+def _left_over(share: Share) -> int:
+    return max(0, load(share) - share.own)
+
+
+@compiled
+def clear_loans(rows: Words, used: int) -> None:
+    """Nobody borrows."""
+    for at in range(0, used * ROW, ROW):
+        rows[at + FUNDS] = 0
+
+
+@compiled
+def mark_loans(
+    rows: Words, used: int, spread: Words, tasks: int, tree: Words, factors: Words, field: int, bit: int
+) -> None:
+    """Let everybody climb in one fund, the newest first; `field` is which of its amounts counts, and `bit` is set of
+    whoever gets to the root."""
+    run, other = (used - 1) * ROW, (tasks - 1) * ROW
+    while run >= 0 or other >= 0:
+        is_run = other < 0 or (
+            run >= 0
+            and (
+                rows[run + SINCE] > spread[other + SINCE]
+                or (rows[run + SINCE] == spread[other + SINCE] and rows[run + JOB] > spread[other + JOB])
+            )
+        )
+        if is_run:
+            if rows[run + STATE] != GONE and rows[run + STATE] != LEAVING:
+                amount = rows[run + field] * factors[rows[run + SITE]]
+                if _climb(tree, tree[1 + 2 * tree[0] + rows[run + TENANT]], amount):
+                    rows[run - ROW * rows[run + BACK] + FUNDS] |= bit
+            run -= ROW
+        else:
+            amount = spread[other + field] * factors[spread[other + SITE]]
+            left = _climb(tree, tree[1 + 2 * tree[0] + spread[other + TENANT]], amount)
+            if left:
+                each = amount // spread[other + TASKS]
+                spread[other + FUNDS] |= bit
+                spread[other + BORROWED] = max(spread[other + BORROWED], (left + each - 1) // each)
+            other -= ROW
+
+
+@compiled
+def _climb(tree: Words, share: int, amount: int) -> int:
+    """How much of an amount gets from a share to the root."""
+    shares = tree[0]
+    while share != _ROOT and amount:
+        left = 1 + shares + share
+        amount = min(amount, tree[left])
+        tree[left] -= amount
+        share = tree[1 + share]
+    return int(amount)
 
 
 def find_owed(quotas: Quotas, tenant: str, site: Site, ask: Resources, tasks: int) -> list[Fund] | None:
@@ -93,27 +158,3 @@ def find_owed(quotas: Quotas, tenant: str, site: Site, ask: Resources, tasks: in
                 return None
             owed.append(check.fund)
     return owed
-
-
-def _left_over(share: Share, fund: Fund, members: dict[str, list[str]], holdings_of: HoldingsOf) -> list[Weight]:
-    """What is held below a share and covered by no guarantee there: of the newest runs."""
-    more = load(share) - share.own
-    if more <= 0:
-        return []
-    weights = [weight for child in share.children for weight in _left_over(child, fund, members, holdings_of)]
-    for tenant in members.get(share.name, ()):
-        for run in holdings_of(tenant):
-            amount = run.amount_in(fund)
-            if amount:
-                weights.append(Weight(run.since, run.job, amount))
-    return list(_newest(weights, more))
-
-
-def _newest(weights: list[Weight], more: int) -> Iterator[Weight]:
-    """The newest weights that make up an amount; of the last one, as much as is missing."""
-    for weight in sorted(weights, reverse=True):
-        part = min(weight.amount, more)
-        yield weight._replace(amount=part)
-        more -= part
-        if not more:
-            return

@@ -1,52 +1,265 @@
-"""Runs: who holds places, by tenant, tier and priority: an index for whoever asks whose place could be taken.
+"""Runs: who holds places, as columns, for whoever asks whose place could be taken.
 
-It is made when somebody first asks and kept from then on, so a world in which nobody could take anything from anybody
-never has one.
+A row per lease of a gang, sorted by how old the run is: the newest last. Rows are what compiled code reads: whose it
+is (tenants and kinds, which are tier and priority, by number), where, how much, and since when its work would be lost.
+The numbers are this process's own and no decision depends on them. Of arrays it is only known that they hold something:
+their tasks are columns already. It is made when somebody first asks and kept from then on, so a world in which nobody
+could take anything from anybody never has one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeAlias
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
+from muster.model.goodput import Mark
 from muster.model.job import Job
+from muster.model.phase import ACTIVE, Run, Stopping
+from muster.units import Resources
+from muster.world.compiled import Words, words_of
+from muster.world.sites import Site
+from muster.world.tasks import Tasks
+from muster.world.usage import amount_of
 
 RunClass: TypeAlias = tuple[str, str, int]
 """Tenant, tier, priority."""
+Kind: TypeAlias = tuple[str, int]
+"""Tier, priority."""
+
+(
+    SINCE,  # when the run got its leases
+    JOB,
+    TENANT,
+    KIND,
+    SLOT,
+    SITE,
+    MILLI,  # of devices, on this node
+    CPU,
+    MEMORY,
+    WORTH,  # what a millisecond of the whole run is worth
+    SAVED,  # since when its work would be lost
+    STATE,
+    FUNDS,  # a bit for each fund that the run borrows of: whoever looks writes it
+    BACK,  # how many rows before this one its run begins
+    TASKS,
+) = range(15)
+ROW: Final = 15
+GONE, STAYS, FIXED, LEAVING = range(4)
+"""States: the row is nobody's; its run may be taken, may not be evicted, was told to stop."""
+_SLACK: Final = 64
+
+
+class Numbers:
+    """Names as numbers, in the order in which they were first met."""
+
+    __slots__ = ("names", "of")
+
+    def __init__(self) -> None:
+        self.names: list[object] = []
+        self.of: dict[object, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def number(self, name: object) -> int:
+        """The number of a name."""
+        found = self.of.get(name)
+        if found is None:
+            found = self.of[name] = len(self.names)
+            self.names.append(name)
+        return found
 
 
 class Runs:
-    """Jobs that hold something, gangs and arrays alike."""
+    """Jobs that hold something, gangs and arrays alike. `leaving` are the gangs that were told to stop, `flapping`
+    the jobs that took places more than once and are not over. `codes` is for whoever looks: answers that hold for the
+    kinds and tiers that they are asked about."""
 
-    __slots__ = ("by_class",)
+    __slots__ = (
+        "_dead",
+        "_fresh",
+        "_place",
+        "_table",
+        "arrays",
+        "by_class",
+        "codes",
+        "flapping",
+        "kinds",
+        "leaving",
+        "tenants",
+        "used",
+    )
 
-    def __init__(self, jobs: Iterable[Job] = ()) -> None:
+    def __init__(self) -> None:
         self.by_class: dict[RunClass, dict[int, None]] = {}
-        for job in jobs:
-            self.add(job)
+        self.arrays: dict[int, None] = {}
+        self.leaving: dict[int, None] = {}
+        self.flapping: dict[int, None] = {}
+        self.tenants = Numbers()
+        self.kinds = Numbers()
+        self.codes: dict[object, array[int]] = {}
+        self.used = 0
+        self._table = array("q")
+        self._place: dict[int, int] = {}
+        self._fresh: dict[int, array[int]] = {}
+        self._dead = 0
 
-    def add(self, job: Job) -> None:
-        """A job holds something."""
-        self.by_class.setdefault(class_of(job), {})[job.id] = None
+    def add_gang(self, job: Job, run: Run, by_slot: Sequence[Site], saved: int) -> None:
+        """A gang holds leases, and would lose what it did since `saved`."""
+        spec, rows = job.spec, array("q")
+        tenant, kind = self.tenants.number(spec.tenant), self.kinds.number((spec.tier, spec.priority))
+        worth, state = amount_of(spec.ask, spec.gang), STAYS if spec.evictable else FIXED
+        for back, lease in enumerate(run.leases):
+            amounts = amounts_of(spec.ask, lease.tasks)
+            where = (lease.slot, by_slot[lease.slot].number)
+            rows.extend((run.since, job.id, tenant, kind, *where, *amounts, worth, saved, state, 0, back, lease.tasks))
+        self._fresh[job.id] = rows
+        self._note(job)
+
+    def add_array(self, job: Job) -> None:
+        """Tasks of an array hold something."""
+        if job.id not in self.arrays:
+            self.arrays[job.id] = None
+            self.tenants.number(job.spec.tenant)
+            self.kinds.number((job.spec.tier, job.spec.priority))
+            self._note(job)
+
+    def leave(self, job: int) -> None:
+        """A gang was told to stop."""
+        self.leaving[job] = None
+        self.write(job, STATE, LEAVING)
+
+    def save(self, job: int, at: int) -> None:
+        """What a gang did up to now would not be lost."""
+        self.write(job, SAVED, at)
 
     def remove(self, job: Job) -> None:
-        """It holds nothing any more."""
-        key = class_of(job)
+        """A job holds nothing any more."""
+        number, key = job.id, class_of(job)
+        if number in self.arrays:
+            del self.arrays[number]
+        elif self._fresh.pop(number, None) is None:
+            self._dead += self.write(number, STATE, GONE)
+            del self._place[number]
+        self.leaving.pop(number, None)
         jobs = self.by_class[key]
-        del jobs[job.id]
+        del jobs[number]
         if not jobs:
             del self.by_class[key]
 
-    def classes(self) -> list[RunClass]:
-        """Every class that somebody runs in, in order."""
-        return sorted(self.by_class)
+    def rows(self) -> Words:
+        """The table, the newest run last; the first `used` rows of it count."""
+        if self._fresh:
+            self._settle()
+        return words_of(self._table)
 
     def all(self) -> list[int]:
         """Every job that holds something, by number."""
         return sorted(number for jobs in self.by_class.values() for number in jobs)
+
+    def content(self) -> dict[int, list[tuple[object, ...]]]:
+        """All rows by their place, with names for numbers: whatever is kept here follows from the jobs."""
+        table, found = self.rows().tolist(), dict[int, list[tuple[object, ...]]]()
+        for at in range(0, self.used * ROW, ROW):
+            row = table[at : at + ROW]
+            if row[STATE] != GONE:
+                names = (self.tenants.names[row[TENANT]], self.kinds.names[row[KIND]])
+                found.setdefault(row[JOB], []).append((*names, *row[:TENANT], *row[SLOT:FUNDS], *row[BACK:]))
+        return found
+
+    def _note(self, job: Job) -> None:
+        self.by_class.setdefault(class_of(job), {})[job.id] = None
+
+    def write(self, job: int, field: int, value: int) -> int:
+        """Write one word of all rows of a run; how many there are."""
+        rows, place = self._fresh.get(job), 0
+        if rows is None:
+            rows, place = self._table, self._place[job]
+        end = place
+        while end < len(rows) and rows[end + JOB] == job and (rows[end + BACK] or end == place):
+            rows[end + field] = value
+            end += ROW
+        return (end - place) // ROW
+
+    def _settle(self) -> None:
+        """Put those who came into their places: behind all who were there, but for those of the same instant."""
+        table, end = self._table, self.used * ROW
+        fresh = sorted(self._fresh.values(), key=_age)
+        first, cut = fresh[0][SINCE], end
+        while cut and table[cut - ROW + SINCE] >= first:
+            cut -= ROW
+        tail = [table[at : at + ROW] for at in range(cut, end, ROW) if table[at + STATE] != GONE]
+        self._dead -= (end - cut) // ROW - len(tail)
+        if 2 * self._dead > self.used + _SLACK:
+            cut = self._compact(cut)
+        self._append(cut, sorted([*_joined(tail), *fresh], key=_age))
+        self._fresh = {}
+
+    def _append(self, at: int, runs: Sequence[array[int]]) -> None:
+        """Write runs from a word on, and nothing behind them; what others look at is never resized."""
+        more = at + sum(map(len, runs)) - len(self._table)
+        if more > 0:
+            self._table = self._table + array("q", bytes(8 * (more + len(self._table))))
+        for rows in runs:
+            self._place[rows[JOB]] = at
+            self._table[at : at + len(rows)] = rows
+            at += len(rows)
+        self.used = at // ROW
+
+    def _compact(self, end: int) -> int:
+        """Move the rows that are somebody's together; where they end."""
+        table, to = self._table, 0
+        for at in range(0, end, ROW):
+            if table[at + STATE] != GONE:
+                if not table[at + BACK]:
+                    self._place[table[at + JOB]] = to
+                table[to : to + ROW] = table[at : at + ROW]
+                to += ROW
+        self._dead = 0
+        return to
+
+
+def find_runs(
+    jobs: Mapping[int, Job], arrays: Mapping[int, Tasks], marks: Mapping[int, Mark], by_slot: Sequence[Site]
+) -> Runs:
+    """The runs of a world, made anew."""
+    runs = Runs()
+    for job in jobs.values():
+        if len(job.took) > 1:
+            runs.flapping[job.id] = None
+        if isinstance(job.phase, ACTIVE):
+            run = job.phase.run
+            runs.add_gang(job, run, by_slot, max(run.since, marks.get(job.id, Mark(0)).saved_at))
+            if isinstance(job.phase, Stopping):
+                runs.leave(job.id)
+    for number, tasks in arrays.items():
+        if tasks.holding:
+            runs.add_array(jobs[number])
+    return runs
 
 
 def class_of(job: Job) -> RunClass:
     """What decides whose place a job may take and who may take its."""
     spec = job.spec
     return spec.tenant, spec.tier, spec.priority
+
+
+def amounts_of(ask: Resources, tasks: int) -> tuple[int, int, int]:
+    """Thousandths of devices, CPU, memory."""
+    return (1000 * ask.gpus + ask.gpu_milli) * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks
+
+
+def _age(rows: array[int]) -> tuple[int, int]:
+    return rows[SINCE], rows[JOB]
+
+
+def _joined(rows: Iterable[array[int]]) -> list[array[int]]:
+    """Rows, with those of one run as one piece."""
+    runs: list[array[int]] = []
+    for row in rows:
+        if row[BACK]:
+            runs[-1].extend(row)
+        else:
+            runs.append(row)
+    return runs

@@ -35,7 +35,7 @@ from muster.world.mix import Mix
 from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
-from muster.world.runs import Runs
+from muster.world.runs import Runs, find_runs
 from muster.world.sites import Site, Sites
 from muster.world.tasks import Tasks
 from muster.world.timers import Timers
@@ -136,7 +136,7 @@ class World:
         if spec.gang > 1:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
         if self.runs is not None:
-            self.runs.add(job)
+            self.runs.add_gang(job, run, self.sites.by_slot, run.since)
         if (sharing := self.tiers[spec.tier].sharing) is not None:
             self.queue.floors.seat(job, run.since, sharing)
         self.jobs[job.id] = job.moved(Starting(at, run), run.epoch)
@@ -177,7 +177,7 @@ class World:
             self.fleet.company.seat(job.spec, leases, 1)
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
         if self.runs is not None:
-            self.runs.add(job)
+            self.runs.add_array(job)
         if not tasks.counts[TaskPhase.QUEUED]:
             self.dequeue(job)
 
@@ -382,9 +382,7 @@ class World:
     def know_runs(self) -> Runs:
         """Who holds places; from the first question on it is kept."""
         if self.runs is None:
-            arrays = (self.jobs[number] for number, tasks in self.arrays.items() if tasks.holding)
-            gangs = (job for job in self.jobs.values() if isinstance(job.phase, ACTIVE))
-            self.runs = Runs((*gangs, *arrays))
+            self.runs = find_runs(self.jobs, self.arrays, self.goodput.marks, self.sites.by_slot)
         return self.runs
 
     def put(self, job: Job) -> None:

@@ -14,7 +14,7 @@ from muster.model import fact
 from muster.model.node import Lack
 from muster.model.phase import TAKEN, Why
 from muster.policy.taking import Kin, Party
-from muster.scheduler import preemption
+from muster.scheduler import rights
 from muster.testing.planted.plant import Plant
 from muster.world import apply, snapshot
 from muster.world.fleet import Fleet
@@ -80,7 +80,7 @@ def the_weaker_takes() -> Iterator[None]:
     def find_right(claimant: Party, victim: Party, kin: Kin, *, owed: bool = False) -> Why | None:  # noqa: ARG001 - not looking at the right is the bug
         return Why.PREEMPT if victim.evictable else None
 
-    with mock.patch.object(preemption, "find_right", find_right):
+    with mock.patch.object(rights, "find_right", find_right):
         yield
 
 

@@ -1,0 +1,38 @@
+"""chances: when time alone may let somebody take a place that it could not take before.
+
+A protection ends, a claimant that backed off may take again, somebody who was told to stop has taken too long. Nothing
+else about taking depends on the hour. The first of these instants wakes the kernel; what comes of it is decided there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from muster.model.phase import ACTIVE, Stopping
+from muster.policy.protection import protected_until, takes_again_at
+from muster.scheduler.stage import MARGIN_MS
+from muster.units import INSTANT_MAX
+from muster.world.world import World
+
+
+def find_next_chance(world: World, now: int) -> int:
+    """The first instant after now; INSTANT_MAX if there is none."""
+    return min((at for at in _instants(world, now) if at > now), default=INSTANT_MAX)
+
+
+def _instants(world: World, now: int) -> Iterator[int]:
+    runs, jobs = world.know_runs(), world.jobs
+    for number in runs.leaving:
+        job = jobs[number]
+        if isinstance(job.phase, Stopping):
+            yield job.phase.since + job.spec.grace_ms + MARGIN_MS
+    for number in runs.flapping:
+        yield takes_again_at(jobs[number].took, now)
+    guarded = [name for name, tier in world.tiers.items() if tier.min_run_ms or tier.evictions_max is not None]
+    for (_, tier, _), numbers in runs.by_class.items() if guarded else ():
+        for number in numbers if tier in guarded else ():
+            phase = jobs[number].phase
+            if isinstance(phase, ACTIVE):
+                yield protected_until(world.tiers[tier], phase.run.since, jobs[number].evicted, now)
+            elif tasks_since := world.arrays[number].since:
+                yield from (since + world.tiers[tier].min_run_ms for since in tasks_since if since)

@@ -1,0 +1,134 @@
+"""heads: whose turn it is to look for somebody to take. Lines that surely find nobody are passed over as cheaply as can
+be: many at once, by what all of them could have at most.
+
+All lines of a shape, tier and priority that would borrow may take the same: if their shape does not fit even with all
+of that gone, none of them is looked at. For a place inside a guarantee, all tenants below one child of the root share
+what is left of their guarantees, and what could be taken among them: if that is less than one gang, none of them is.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from muster.model.tenant import ROOT
+from muster.policy.taking import Party
+from muster.scheduler.rights import Rights, party_of
+from muster.world.loans import find_owed
+from muster.world.queue import Line, Shape
+from muster.world.quota import Fund, Share, Standing, load
+from muster.world.runs import Kind
+from muster.world.world import World
+
+Group: TypeAlias = tuple[str, Kind]
+"""A child of the root, and a kind."""
+
+
+class Heads:
+    """The lines of one look."""
+
+    def __init__(self, world: World, rights: Rights, now: int) -> None:
+        self._world = world
+        self._rights = rights
+        self._now = now
+        self._has_owners = world.quotas.has_owners()
+        self._borrowing: dict[tuple[Shape, Kind], bool] = {}
+        self._inside: dict[tuple[Shape, str, Kind], bool] = {}
+        self._funds = [fund for fund in world.quotas.funds().values() if fund.root.children]
+        self._tops: dict[str, str] = {}
+        self._rooms: dict[tuple[str, str, str], int] = {}
+
+    def in_order(self) -> list[Line]:
+        """The lines that might take something, as the walk would meet them: whoever is owed first, then by tier, by
+        tenant, and in the leaf."""
+        world, tiers = self._world, self._world.tiers
+        lines = [line for shape in world.queue.shapes.values() for line in self._find_lines(shape)]
+        if len(lines) < 2:
+            return lines
+        place = {name: at for at, name in enumerate(world.walk.in_order({x.tenant: None for x in lines}, self._now))}
+
+        def key(line: Line) -> tuple[bool, int, str, int, int]:
+            _, rank, tier = line.band
+            since = self._now - tiers[tier].longest_wait_ms
+            return self.owed_funds(line) is None, rank, tier, place[line.tenant], line.first(since)
+
+        return sorted(lines, key=key)
+
+    def owed_funds(self, line: Line) -> list[Fund] | None:
+        """The funds of which one more gang of a line would be covered, on whatever site; None if on none."""
+        world, shape, found = self._world, line.shape, False
+        funds: list[Fund] = []
+        for site in world.sites.inhabited(shape.ask):
+            owed = find_owed(world.quotas, line.tenant, site, shape.ask, shape.gang)
+            if owed is not None:
+                found = True
+                funds += [fund for fund in owed if fund not in funds]
+        return funds if found else None
+
+    def _find_lines(self, shape: Shape) -> list[Line]:
+        """Those whom others mind take nothing: they may be gone or come before a claim is served."""
+        if shape.needs.has_company:
+            return []
+        jobs, lines = self._world.jobs, shape.lines.values()
+        return [line for line in lines if self._might(line, (line.band[2], jobs[line.head()].spec.priority))]
+
+    def _might(self, line: Line, kind: Kind) -> bool:
+        shape, top = line.shape, self._top_of(line.tenant)
+        inside = self._inside.get((shape, top, kind))
+        if inside is None:
+            inside = self._inside[shape, top, kind] = self._might_inside(shape, top, kind)
+        return inside or (self._has_owners and shape.evictable and self._might_borrow(shape, kind))
+
+    def _might_borrow(self, shape: Shape, kind: Kind) -> bool:
+        found = self._borrowing.get((shape, kind))
+        if found is None:
+            right = self._rights.find_any(self._party(kind, Standing.BORROWING), "", [])
+            found = self._borrowing[shape, kind] = self._rights.reaches(right, shape, shape.gang)
+        return found
+
+    def _might_inside(self, shape: Shape, top: str, kind: Kind) -> bool:
+        funds: list[Fund] | None = self._find_covered(shape, top, kind) if self._has_owners else []
+        if funds is None:
+            return False
+        right = self._rights.find_any(self._party(kind, Standing.INSIDE), top, funds)
+        return self._rights.reaches(right, shape, shape.gang)
+
+    def _find_covered(self, shape: Shape, top: str, kind: Kind) -> list[Fund] | None:
+        """The funds of which somebody below a child of the root might be owed a gang as it is; None if with all gone
+        whom it might take among its own, it would be covered on no site."""
+        world, found = self._world, False
+        owed: list[Fund] = []
+        for site in world.sites.inhabited(shape.ask):
+            amounts = site.amounts(shape.ask, shape.gang)
+            funds = [fund for fund in self._funds if fund.has_site(site) and amounts[fund.kind]]
+            rooms = [self._room_in(fund, top) for fund in funds]
+            pairs = [(fund, amounts[fund.kind] - room) for fund, room in zip(funds, rooms, strict=True)]
+            if all(missing <= 0 for _, missing in pairs):
+                owed += [fund for fund in funds if fund not in owed]
+                found = True
+            party = self._party(kind, Standing.INSIDE)
+            found = found or all(
+                missing <= 0 or missing <= self._rights.takable(fund, top, party) for fund, missing in pairs
+            )
+        return owed if found else None
+
+    def _room_in(self, fund: Fund, top: str) -> int:
+        key = (fund.family, fund.scope, top)
+        room = self._rooms.get(key)
+        if room is None:
+            share = fund.shares.get(top)
+            room = self._rooms[key] = 0 if share is None or top == ROOT else room_in(share)
+        return room
+
+    def _party(self, kind: Kind, standing: Standing) -> Party:
+        return party_of(self._world, kind, standing)
+
+    def _top_of(self, tenant: str) -> str:
+        found = self._tops.get(tenant)
+        if found is None:
+            found = self._tops[tenant] = self._world.ledger.chain(tenant)[-2] if tenant != ROOT else ROOT
+        return found
+
+
+def room_in(share: Share) -> int:
+    """What is left of all guarantees in a share and below it."""
+    return max(0, share.own - load(share)) + sum(room_in(child) for child in share.children)

@@ -1,0 +1,254 @@
+"""reach, compiled: what could come free at most, node by node, if somebody took all that it has a right to.
+
+A *right* is a word for each kin and kind of victim (`muster.scheduler.rights` writes them): whether one is taken that
+is inside its guarantee, that borrows, that borrows of what the claimant is owed. With all of them gone, each node has
+at most what is free there and what they have: if the gang does not fit into that, nobody need be looked at one by one;
+if it does, these are also the least that room on each node may cost. It knows rows and words, and chooses nobody.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from muster.model.phase import TaskPhase
+from muster.scheduler.query import CPU as ASK_CPU
+from muster.scheduler.query import GPUS, POOL_COUNT, POOL_ROWS, ROW_POOL
+from muster.scheduler.query import MEMORY as ASK_MEMORY
+from muster.scheduler.query import MILLI as ASK_MILLI
+from muster.scheduler.query import ROW as QUERY_ROW
+from muster.world.arena import (
+    AT_MEMBERS,
+    AT_NODES,
+    AT_POOLS,
+    DEVICE,
+    DEVICES,
+    FREE_CPU,
+    FREE_GPUS,
+    FREE_MEMORY,
+    FREE_PART,
+    NODE_ROW,
+    NOWHERE,
+    OPEN,
+    POOL_FIRST,
+    POOL_ROW,
+    POOL_SIZE,
+)
+from muster.world.compiled import Words, compiled
+from muster.world.runs import (
+    BACK,
+    CPU,
+    FUNDS,
+    KIND,
+    MEMORY,
+    MILLI,
+    ROW,
+    SAVED,
+    SITE,
+    SLOT,
+    STATE,
+    STAYS,
+    TENANT,
+    WORTH,
+)
+
+STARTING, RUNNING = int(TaskPhase.STARTING), int(TaskPhase.RUNNING)
+IF_INSIDE, IF_BORROWING, IF_OWED = 1, 2, 4
+"""What a word of a right says: which victims of that kin and kind may be taken."""
+NOW, RESTART, OWED, KINDS, CODES = range(5)
+"""A right: when it is, what a restart costs, the funds that are owed, how many kinds there are; then the words by kin
+and kind, then the kin of every tenant."""
+KINS: Final = 3
+
+TAKE_MILLI, TAKE_CPU, TAKE_MEMORY, TAKE_COST, TAKE_RATE = range(5)
+TAKE: Final = 5
+"""Of a node: what could be taken there, what would be lost by all of it, and by the cheapest thousandth."""
+
+
+@compiled
+def may_take(right: Words, tenant: int, kind: int, funds: int) -> bool:
+    """Whether a victim may be taken, who borrows of these funds."""
+    kinds = right[KINDS]
+    word = right[CODES + right[CODES + KINS * kinds + tenant] * kinds + kind]
+    if not funds:
+        return bool(word & IF_INSIDE)
+    return bool(word & IF_OWED) if funds & right[OWED] else bool(word & IF_BORROWING)
+
+
+@compiled
+def cost_of(right: Words, rows: Words, at: int) -> int:
+    """What is lost if a run is stopped."""
+    return int(rows[at + WORTH] * (right[NOW] - rows[at + SAVED] + right[RESTART]))
+
+
+@compiled
+def add_gangs(rows: Words, used: int, right: Words, sums: Words) -> int:
+    """Add what gangs have that may be taken to the sums of their nodes; how many rows those are."""
+    found = 0
+    for at in range(0, used * ROW, ROW):
+        if rows[at + STATE] == STAYS:
+            funds = rows[at - ROW * rows[at + BACK] + FUNDS]
+            if may_take(right, rows[at + TENANT], rows[at + KIND], funds):
+                cost, slot = cost_of(right, rows, at), rows[at + SLOT]
+                add_one(sums, slot, rows[at + MILLI], rows[at + CPU], rows[at + MEMORY], cost)
+                found += 1
+    return found
+
+
+@compiled
+def add_one(sums: Words, slot: int, milli: int, cpu: int, memory: int, cost: int) -> None:
+    """Add what one victim has on a node."""
+    to, rate = TAKE * slot, cost // max(1, milli)
+    if sums[to + TAKE_COST] == 0 or rate < sums[to + TAKE_RATE]:
+        sums[to + TAKE_RATE] = rate
+    sums[to + TAKE_MILLI] += milli
+    sums[to + TAKE_CPU] += cpu
+    sums[to + TAKE_MEMORY] += memory
+    sums[to + TAKE_COST] += cost
+
+
+HERD_SITE, HERD_BORROWED, HERD_FUNDS, HERD_TENANT, HERD_KIND, HERD_MILLI, HERD_CPU, HERD_MEMORY = range(8)
+HERD_WORTH, HERD_SINCE, HERD_EVICTABLE = range(8, 11)
+"""The tasks of an array on a site: how many of them borrow and of what, and what each of them has and is worth."""
+
+
+@compiled
+def is_of_herd(phase: Words, slots: Words, sites: Words, herd: Words, task: int) -> bool:
+    """Whether a task holds a place there and was not told to stop."""
+    if not STARTING <= phase[task] <= RUNNING:
+        return False
+    return bool(herd[HERD_SITE] < 0 or sites[slots[task]] == herd[HERD_SITE])
+
+
+@compiled
+def add_tasks(phase: Words, slots: Words, sites: Words, herd: Words, since: Words, right: Words, sums: Words) -> int:
+    """Add what tasks have that may be taken to the sums of their nodes; how many those are. The last ones borrow."""
+    found, borrowed = 0, herd[HERD_BORROWED]
+    if not herd[HERD_EVICTABLE]:
+        return 0
+    for task in range(len(phase) - 1, -1, -1):
+        if is_of_herd(phase, slots, sites, herd, task):
+            if may_take(right, herd[HERD_TENANT], herd[HERD_KIND], herd[HERD_FUNDS] if borrowed > 0 else 0):
+                began = since[task] if len(since) else herd[HERD_SINCE]
+                cost = herd[HERD_WORTH] * (right[NOW] - began + right[RESTART])
+                add_one(sums, slots[task], herd[HERD_MILLI], herd[HERD_CPU], herd[HERD_MEMORY], cost)
+                found += 1
+            borrowed -= 1
+    return found
+
+
+@compiled
+def pick_tasks(
+    phase: Words, slots: Words, sites: Words, herd: Words, right: Words, wanted: Words, picked: Words
+) -> int:
+    """Write which tasks may be taken and sit on a node that is wanted, and whether each borrows; how many there are."""
+    found, borrowed = 0, herd[HERD_BORROWED]
+    if not herd[HERD_EVICTABLE]:
+        return 0
+    for task in range(len(phase) - 1, -1, -1):
+        if is_of_herd(phase, slots, sites, herd, task):
+            funds = herd[HERD_FUNDS] if borrowed > 0 else 0
+            is_wanted = wanted[2 * slots[task] + 1] != NOWHERE
+            if is_wanted and may_take(right, herd[HERD_TENANT], herd[HERD_KIND], funds):
+                picked[2 * found], picked[2 * found + 1] = task, int(borrowed > 0)
+                found += 1
+            borrowed -= 1
+    return found
+
+
+@compiled
+def sum_tops(rows: Words, used: int, tops: Words, kinds: int, factors: Words, field: int, totals: Words) -> None:
+    """Add what those hold of a fund who may be evicted, by the number of their top and their kind."""
+    for at in range(0, used * ROW, ROW):
+        if rows[at + STATE] == STAYS:
+            amount = rows[at + field] * factors[rows[at + SITE]]
+            totals[tops[rows[at + TENANT]] * kinds + rows[at + KIND]] += amount
+
+
+@compiled
+def sum_tenants(rows: Words, used: int, right: Words, sites: int, totals: Words) -> None:
+    """Add what may be taken, by the number of the tenant and the site."""
+    for at in range(0, used * ROW, ROW):
+        if rows[at + STATE] == STAYS:
+            funds = rows[at - ROW * rows[at + BACK] + FUNDS]
+            if may_take(right, rows[at + TENANT], rows[at + KIND], funds):
+                to = 3 * (rows[at + TENANT] * sites + rows[at + SITE])
+                totals[to] += rows[at + MILLI]
+                totals[to + 1] += rows[at + CPU]
+                totals[to + 2] += rows[at + MEMORY]
+
+
+@compiled
+def count_reach(words: Words, query: Words, sums: Words, most: int) -> int:
+    """How many tasks, up to `most`, could be on open nodes at best."""
+    found = 0
+    for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
+        pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
+        first = words[AT_MEMBERS] + words[pool + POOL_FIRST]
+        for member in range(first, first + words[pool + POOL_SIZE]):
+            found += room_at_best(words, query, sums, words[member], most - found)
+            if found >= most:
+                return found
+    return found
+
+
+@compiled
+def room_at_best(words: Words, query: Words, sums: Words, slot: int, most: int) -> int:
+    """How many tasks, up to `most`, a node could have."""
+    node, take = words[AT_NODES] + NODE_ROW * slot, TAKE * slot
+    if not words[node + OPEN]:
+        return 0
+    milli = DEVICE * query[GPUS] + query[ASK_MILLI]
+    if milli:
+        free = DEVICE * words[node + FREE_GPUS] + words[node + FREE_PART] * words[DEVICES]
+        most = min(most, (free + sums[take + TAKE_MILLI]) // milli)
+    if query[ASK_CPU] and most:
+        most = min(most, (words[node + FREE_CPU] + sums[take + TAKE_CPU]) // query[ASK_CPU])
+    if query[ASK_MEMORY] and most:
+        most = min(most, (words[node + FREE_MEMORY] + sums[take + TAKE_MEMORY]) // query[ASK_MEMORY])
+    return int(most)
+
+
+@compiled
+def price_nodes(words: Words, query: Words, sums: Words, most: int, prices: Words) -> int:
+    """Write of each node of the query's pools how many tasks it could have at best, and the least that it costs to have
+    room for one; how many nodes could have any. Words of other nodes stay as they are."""
+    found = 0
+    for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
+        pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
+        first = words[AT_MEMBERS] + words[pool + POOL_FIRST]
+        for member in range(first, first + words[pool + POOL_SIZE]):
+            slot = words[member]
+            room = room_at_best(words, query, sums, slot, most)
+            if room:
+                prices[2 * slot] = room
+                prices[2 * slot + 1] = _least_price(words, query, sums, slot)
+                found += 1
+    return found
+
+
+@compiled
+def _least_price(words: Words, query: Words, sums: Words, slot: int) -> int:
+    """All of what could be taken if all is needed; else the cheapest thousandths, as many as are missing."""
+    node, take = words[AT_NODES] + NODE_ROW * slot, TAKE * slot
+    milli = DEVICE * query[GPUS] + query[ASK_MILLI]
+    missing = milli - DEVICE * words[node + FREE_GPUS] - words[node + FREE_PART] * int(query[GPUS] == 0)
+    if missing <= 0:
+        return 0
+    if missing >= sums[take + TAKE_MILLI]:
+        return int(sums[take + TAKE_COST])
+    return int(missing * sums[take + TAKE_RATE])
+
+
+@compiled
+def pick_gangs(rows: Words, used: int, right: Words, prices: Words, picked: Words) -> int:
+    """Write where the rows begin of every run that may be taken and has a place on a node that is wanted: whose price
+    is not NOWHERE. How many there are."""
+    found = last = 0
+    for at in range(0, used * ROW, ROW):
+        if rows[at + STATE] == STAYS and prices[2 * rows[at + SLOT] + 1] != NOWHERE:
+            first = at - ROW * rows[at + BACK]
+            is_new = not found or last != first
+            if is_new and may_take(right, rows[at + TENANT], rows[at + KIND], rows[first + FUNDS]):
+                picked[found] = last = first
+                found += 1
+    return found

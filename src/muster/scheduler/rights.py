@@ -1,0 +1,314 @@
+"""rights: what each claimant may take, as words that compiled code reads; and what that comes to at most.
+
+The table is `muster.policy.taking`; here it is asked once for each kin and kind of victim. Everything is of one look:
+who borrows is found anew after each plan of it. Nothing here knows which line is next.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias, cast
+
+from muster.model.job import Job
+from muster.model.phase import ACTIVE, Why
+from muster.model.spec import Needs
+from muster.model.tier import Tier
+from muster.policy.taking import Kin, Party, find_right
+from muster.scheduler.fit import query_of
+from muster.scheduler.reach import (
+    IF_BORROWING,
+    IF_INSIDE,
+    IF_OWED,
+    KINS,
+    TAKE,
+    add_gangs,
+    add_tasks,
+    count_reach,
+    pick_tasks,
+    sum_tenants,
+    sum_tops,
+)
+from muster.scheduler.stage import Stage, staying_by_site
+from muster.scheduler.victims import Candidate
+from muster.units import MINUTE_MS, Resources
+from muster.world.compiled import Words, column_of, words_of
+from muster.world.loans import Loans, factors_of
+from muster.world.queue import Shape
+from muster.world.quota import Fund, Standing
+from muster.world.runs import MILLI, Kind, amounts_of
+from muster.world.sites import Site
+from muster.world.usage import amount_of
+from muster.world.world import World
+
+RESTART_MS: Final = MINUTE_MS
+"""What a run loses by being stopped, besides what it did since it was last saved."""
+_CASES: Final = ((Standing.INSIDE, False, IF_INSIDE), (Standing.BORROWING, False, IF_BORROWING),
+                 (Standing.BORROWING, True, IF_OWED))  # fmt: skip
+ANYBODY: Final = ""
+CODES_MAX: Final = 1024
+"""How many answers of the table are kept at most."""
+Key: TypeAlias = tuple[Party, str, int, bool]
+Herd: TypeAlias = tuple[Job, int, int, int]
+"""An array, a site, and how many of its tasks there borrow, and of which funds."""
+
+
+class Right:
+    """What one claimant may take: its words, and what could come free by it, node by node."""
+
+    __slots__ = ("claimant", "found", "owed", "sums", "tenant", "words")
+
+    def __init__(self, claimant: Party, tenant: str, owed: int, words: Words, sums: Words) -> None:
+        self.claimant = claimant
+        self.tenant = tenant
+        self.owed = owed
+        self.words = words
+        self.sums = sums
+        self.found = 0
+
+
+class Rights:
+    """All rights of one look, each made when it is first asked for. `funds` says what those borrow of who were named as
+    candidates."""
+
+    def __init__(self, world: World, stage: Stage, now: int) -> None:
+        self._world = world
+        self._stage = stage
+        self._now = now
+        self._runs = world.know_runs()
+        self.rows = self._runs.rows()
+        self.used = self._runs.used
+        self.funds: dict[tuple[int, int], int] = {}
+        self._has_owners = world.quotas.has_owners()
+        self._sites = words_of(array("q", [site.number for site in world.sites.by_slot] if self._runs.arrays else [0]))
+        self._loans: Loans | None = None
+        self._herds: list[Herd] = []
+        self._made: dict[Key, Right] = {}
+        self._ranks: tuple[tuple[int, bool], ...] = ()
+        self._kin: dict[tuple[str, bool], array[int]] = {}
+        self._totals: dict[str, tuple[list[str], Words]] = {}
+
+    def forget(self) -> None:
+        """Somebody was taken, or seated: who borrows is another question now."""
+        self._loans = None
+        self._made, self._kin, self._totals, self.funds = {}, {}, {}, {}
+
+    def find(self, claimant: Party, tenant: str, owed: Sequence[Fund]) -> Right:
+        """The right of a claimant of a tenant that is owed something of some funds."""
+        return self._find(claimant, tenant, owed, is_any=False)
+
+    def find_any(self, claimant: Party, top: str, owed: Sequence[Fund]) -> Right:
+        """All that any tenant below a child of the root may have a right to; of the borrowers of all, if it is not
+        said which child."""
+        return self._find(claimant, top, owed, is_any=True)
+
+    def reaches(self, right: Right, shape: Shape, most: int) -> bool:
+        """Whether so many tasks of a shape would have room if all went whom the right is about."""
+        if not right.found and not self._stage.has_leavers():
+            return False
+        return self.reach_of(right, shape.ask, shape.needs, most) >= most
+
+    def reach_of(self, right: Right, ask: Resources, needs: Needs, most: int) -> int:
+        """How many tasks, up to `most`, would have room then at best."""
+        fleet = self._world.fleet
+        words = fleet.words
+        return count_reach(words, query_of(fleet, ask, 1, needs), right.sums, most)
+
+    def takable(self, fund: Fund, top: str, claimant: Party) -> int:
+        """How much of a fund is held below a child of the root by those whom somebody there may take, at most."""
+        key = f"{fund.family}/{fund.scope}"
+        if key not in self._totals:
+            self._totals[key] = self._sum_tops(fund)
+        tops, totals = self._totals[key]
+        if top not in tops:
+            return 0
+        kinds, codes = len(self._runs.kinds), self._codes_of(claimant)
+        begin = tops.index(top) * kinds
+        words = [codes[kind] | codes[kinds + kind] | codes[2 * kinds + kind] for kind in range(kinds)]
+        return sum(int(totals[begin + kind]) for kind in range(kinds) if words[kind])
+
+    def amounts(self, right: Right) -> Iterator[tuple[str, Site, Resources]]:
+        """What each tenant has on each site of what may be taken by a right."""
+        world, runs = self._world, self._runs
+        sites = world.sites.all
+        totals = array("q", bytes(8 * 3 * max(1, len(sites) * len(runs.tenants))))
+        sum_tenants(self.rows, self.used, right.words, len(sites), words_of(totals))
+        for herd in self._find_herds():
+            self._add_herd(right, herd, totals)
+        for place in range(0, len(totals), 3):
+            if any(totals[place : place + 3]):
+                tenant, site = divmod(place // 3, len(sites))
+                milli, cpu, memory = totals[place : place + 3]
+                yield str(runs.tenants.names[tenant]), sites[site], Resources(0, cpu, memory, milli)
+
+    def find_tasks(self, right: Right, wanted: Words) -> Iterator[tuple[Job, int, int, int, int]]:
+        """The tasks of arrays that may be taken and sit on nodes that are wanted: job, task, slot, devices, cost."""
+        for herd in self._find_herds():
+            job, tasks, funds = herd[0], self._world.arrays[herd[0].id], herd[3]
+            picked = words_of(array("q", bytes(16 * len(tasks))))
+            for index in range(pick_tasks(*self._columns(herd), right.words, wanted, picked)):
+                task, borrows = int(picked[2 * index]), int(picked[2 * index + 1])
+                self.funds[job.id, task] = funds if borrows else 0
+                cost = amount_of(job.spec.ask, 1) * (self._now - self._task_since(job, task) + RESTART_MS)
+                yield job, task, tasks.slot[task], tasks.devices[task], cost
+
+    def since(self, each: Candidate) -> int:
+        """When somebody got its place."""
+        job = self._world.jobs[each.job]
+        if isinstance(job.phase, ACTIVE):
+            return job.phase.run.since
+        return self._task_since(job, each.first)
+
+    def why(self, right: Right, each: Candidate) -> tuple[Party, Why]:
+        """A candidate as it stands, and by which right it is taken."""
+        world, spec, funds = self._world, each.seat.spec, self.funds[each.job, each.first]
+        party = party_of(world, (spec.tier, spec.priority), Standing.BORROWING if funds else Standing.INSIDE)
+        kin = kin_of(world, right.tenant, spec.tenant)
+        why = find_right(right.claimant, party, kin, owed=bool(funds & right.owed))
+        return party, Why.PREEMPT if why is None else why
+
+    # -- the pieces ----------------------------------------------------------------------------------------------
+
+    def _find(self, claimant: Party, tenant: str, owed: Sequence[Fund], *, is_any: bool) -> Right:
+        mask = self._know_loans().mask_of(owed) if self._has_owners else 0
+        key = (claimant, tenant, mask, is_any)
+        known = self._made.get(key)
+        if known is None:
+            known = self._made[key] = self._make(*key)
+        return known
+
+    def _make(self, claimant: Party, tenant: str, owed: int, is_any: bool) -> Right:
+        herds, kinds = self._find_herds(), len(self._runs.kinds)
+        words, codes = array("q", (self._now, RESTART_MS, owed, kinds)), self._codes_of(claimant)
+        if is_any:
+            codes = array("q", codes)
+            for kind in range(kinds):
+                codes[kind] |= codes[kinds + kind] | codes[2 * kinds + kind]
+        words.extend(codes)
+        words.extend(self._kin_of(tenant, is_any))
+        sums = words_of(array("q", bytes(8 * TAKE * max(1, len(self._world.fleet)))))
+        right = Right(claimant, tenant, owed, words_of(words), sums)
+        right.found = add_gangs(self.rows, self.used, right.words, sums)
+        for herd in herds:
+            since = words_of(self._world.arrays[herd[0].id].since)
+            right.found += add_tasks(*self._columns(herd), since, right.words, sums)
+        return right
+
+    def _know_loans(self) -> Loans:
+        """Who borrows what on the stage as it is."""
+        if self._loans is None:
+            world = self._world
+            self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, self._stage.spread())
+            self._herds = []
+            for number, site, borrowed, funds in self._loans.herds():
+                self._herds.append((world.jobs[number], site, borrowed, funds))
+        return self._loans
+
+    def _find_herds(self) -> list[Herd]:
+        """The tasks of arrays that stay, by site."""
+        if self._has_owners:
+            self._know_loans()
+            return self._herds
+        jobs = [self._world.jobs[number] for number in sorted(self._runs.arrays)]
+        return [(job, NO_SITE, 0, 0) for job in jobs]
+
+    def _columns(self, herd: Herd) -> tuple[Any, Any, Words, Words]:
+        """What compiled code has to know of the tasks of an array."""
+        job, site, borrowed, funds = herd
+        spec, tasks, runs = job.spec, self._world.arrays[job.id], self._runs
+        tenant, kind = runs.tenants.number(spec.tenant), runs.kinds.number((spec.tier, spec.priority))
+        amounts = (*amounts_of(spec.ask, 1), amount_of(spec.ask, 1), job.accepted_at, int(spec.evictable))
+        words = words_of(array("q", (site, borrowed, funds, tenant, kind, *amounts)))
+        return column_of(tasks.phase), column_of(tasks.slot), self._sites, words
+
+    def _add_herd(self, right: Right, herd: Herd, totals: array[int]) -> None:
+        """Add all that an array has, as if all of it could be taken."""
+        job, runs, sites = herd[0], self._runs, self._world.sites.all
+        tenant = runs.tenants.number(job.spec.tenant)
+        for site, tasks in staying_by_site(self._world, self._world.arrays[job.id]):
+            place = 3 * (tenant * len(sites) + site)
+            if job.spec.evictable and right.found and herd[1] in (site, NO_SITE):
+                for kind, amount in enumerate(amounts_of(job.spec.ask, tasks)):
+                    totals[place + kind] += amount
+
+    def _task_since(self, job: Job, task: int) -> int:
+        tasks = self._world.arrays[job.id]
+        return tasks.since[task] if tasks.since else job.accepted_at
+
+    def _sum_tops(self, fund: Fund) -> tuple[list[str], Words]:
+        """What those hold of a fund who may be evicted, by child of the root and kind."""
+        world, runs = self._world, self._runs
+        herds, kinds = self._find_herds(), len(runs.kinds)
+        top_of = [world.ledger.chain(str(name))[-2:][0] for name in runs.tenants.names]
+        tops = list(dict.fromkeys(top_of))
+        numbers = words_of(array("q", [tops.index(top) for top in top_of] or [0]))
+        totals = array("q", bytes(8 * max(1, len(tops) * kinds)))
+        factors = factors_of(fund, world.sites.all)
+        sum_tops(self.rows, self.used, numbers, kinds, words_of(factors), MILLI + fund.kind, words_of(totals))
+        for job, site, _, _ in herds:
+            spec, tasks = job.spec, world.arrays[job.id].holding
+            amount = world.sites.all[site].amounts(spec.ask, tasks)[fund.kind]
+            top = tops.index(world.ledger.chain(spec.tenant)[-2:][0])
+            totals[top * kinds + runs.kinds.number((spec.tier, spec.priority))] += amount
+        return tops, words_of(totals)
+
+    def _codes_of(self, claimant: Party) -> array[int]:
+        """A word for each kin and kind; they are the same for as long as tiers and kinds are."""
+        key = (claimant, self._tiers())
+        known = self._runs.codes.get(key)
+        if known is None:
+            kinds = self._runs.kinds.names
+            known = array("q", bytes(8 * KINS * len(kinds)))
+            for kin in Kin:
+                for number, kind in enumerate(kinds):
+                    known[kin * len(kinds) + number] = self._code(claimant, kin, cast("Kind", kind))
+            if len(self._runs.codes) >= CODES_MAX:
+                self._runs.codes.clear()
+            self._runs.codes[key] = known
+        return known
+
+    def _tiers(self) -> tuple[tuple[int, bool], ...]:
+        """What the tiers of all kinds are now."""
+        names = self._runs.kinds.names
+        if len(self._ranks) != len(names):
+            tiers = [self._world.tiers[cast("Kind", name)[0]] for name in names]
+            self._ranks = tuple((tier.rank, tier.emergency) for tier in tiers)
+        return self._ranks
+
+    def _code(self, claimant: Party, kin: Kin, kind: Kind) -> int:
+        word = 0
+        for standing, owed, bit in _CASES:
+            if find_right(claimant, party_of(self._world, kind, standing), kin, owed=owed) is not None:
+                word |= bit
+        return word
+
+    def _kin_of(self, tenant: str, is_any: bool) -> array[int]:
+        """The kin of every tenant that runs something; of any below a child of the root, all below it are its own."""
+        known = self._kin.get((tenant, is_any))
+        if known is None:
+            world, others = self._world, [str(name) for name in self._runs.tenants.names]
+            if not is_any:
+                kin = [int(kin_of(world, tenant, other)) for other in others]
+            elif tenant == ANYBODY:
+                kin = [int(Kin.SAME)] * len(others)
+            else:
+                kin = [int(Kin.SAME if tenant in world.ledger.chain(other) else Kin.OTHER) for other in others]
+            known = self._kin[tenant, is_any] = array("q", kin)
+        return known
+
+
+NO_SITE: Final = -1
+
+
+def party_of(world: World, kind: Kind, standing: Standing) -> Party:
+    """A kind as the table sees it."""
+    name, priority = kind
+    tier: Tier = world.tiers[name]
+    return Party(standing, tier.rank, name, priority, tier.emergency)
+
+
+def kin_of(world: World, tenant: str, other: str) -> Kin:
+    """What another tenant is to one."""
+    if tenant == other:
+        return Kin.SAME
+    return Kin.BELOW if tenant in world.ledger.chain(other) else Kin.OTHER
