@@ -1,11 +1,13 @@
-"""A tour of Muster that needs no terminal: `make demo`. It ends with a list of checks, and with 0 if all of them hold.
+"""A tour of Muster: `make demo`. It ends with a list of checks, and with 0 if all of them hold.
 
 Everything is real: a server on this machine, real processes, real kills. Only the GPUs are declared and not there
-(MUSTER_CAPACITY says so), because a laptop has none. All files are in a temporary directory, which is removed.
+(MUSTER_CAPACITY says so), because a laptop has none. All files are in a temporary directory, which is removed. It needs
+no terminal; on one it stays up at the end, so that you can look around.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -31,6 +33,8 @@ CAPACITY: Final = "gpus=8,cpus=16,memory=32Gi"
 DEADLINE_S: Final = 60.0
 STEADY: Final = {"steady-1": 0, "steady-2": 3, "steady-3": 42}  # name -> the code it will exit with
 SUBMITS_MIN: Final = 10
+ONE_GPU: Final = Resources(gpus=1)
+TRAINING: Final = Path(__file__).with_name("train.py")
 HOLD: Final = 'echo $$ > "$0"; while [ ! -e "$0.go" ]; do sleep 0.1; done; exit "$1"'
 
 
@@ -163,24 +167,70 @@ def show_array(demo: Demo) -> None:
     demo.check("200 of 200 tasks succeeded", holds=sweep["counts"] == {"succeeded": 200})
 
 
+def show_training(demo: Demo) -> None:
+    """A crash costs what was not saved."""
+    title("A gang that crashes, is tried again, and resumes from its checkpoint")
+    words = "muster run --name train --tenant vision --gang 2 --gpus 2 --retries 1"
+    printed = demo.type(f"{words} -- {sys.executable} {TRAINING} {demo.place}")
+    demo.check("the second try went on behind the checkpoint", holds="try 2: begins at step 4" in printed)
+    [train] = [job for job in list_jobs(demo) if job.get("name") == "train"]
+    told = demo.type(f"muster story {train['id']}")
+    demo.check("its checkpoints are known", holds="at step 3, checkpointed" in told)
+    demo.check("what it used is known", holds="of CPU" in demo.type(f"muster show {train['id']}"))
+
+
+def show_sharing(demo: Demo) -> None:
+    """Who has had less goes first."""
+    title("Two tenants, sixteen jobs and eight GPUs: who has had less goes first")
+    wall = int(demo.type("muster run -d --name wall --gpus 8 -- sleep 300"))
+    with Client(demo.home) as client:
+        jobs = {
+            client.submit(Spec(("sleep", "300"), name=f"{tenant}-{number}", tenant=tenant, ask=ONE_GPU)).job: tenant
+            for tenant in ("north", "south")
+            for number in range(8)
+        }
+        say("  (eight jobs of north, then eight of south, submitted from Python; the wall goes away)")
+        demo.type(f"muster cancel {wall}")
+        await_true(lambda: count_running(client, jobs).total() == 8, "eight of them run")
+        shares = count_running(client, jobs)
+        demo.check(f"both got the same: {dict(shares)}", holds=shares == {"north": 4, "south": 4})
+        for job in jobs:
+            client.cancel(job)
+        for job in jobs:
+            client.wait(job)
+
+
+def count_running(client: Client, jobs: dict[int, str]) -> Counter[str]:
+    """How many jobs of each tenant run."""
+    return Counter(tenant for job, tenant in jobs.items() if client.show(job).phase == "running")
+
+
+def show_preemption(demo: Demo) -> None:
+    """A higher tier takes a lower one's place, by a table."""
+    title("A job that cannot wait takes the place of one that can")
+    sweep = demo.type("muster run -d --name sweep --tier opportunistic --gpus 8 -- sleep 300").strip()
+    printed = demo.type("muster run --tier critical --gpus 8 -- echo urgent")
+    demo.check("the urgent one ran at once", holds=printed == "urgent\n")
+    told = demo.type(f"muster story {sweep}")
+    demo.check("the other one was told why, and waits again or runs", holds="requeued" in told)
+    demo.type(f"muster cancel {sweep}")
+    demo.type(f"muster wait {sweep}", code=1)
+
+
 def show_why(demo: Demo) -> None:
-    """A job that waits can say why."""
-    title("A tenant with a quota, and a job that waits for it")
-    demo.type("muster quota set vision gpus=2")
-    first = demo.type("muster run -d --tenant vision --gpus 2 -- sleep 300").strip()
-    second = demo.type("muster run -d --tenant vision --gpus 1 -- true").strip()
-    told = demo.type(f"muster why {second}")
-    demo.check("the reason names the quota and what is left of it", holds="tenant vision has 0 GPUs left" in told)
-    demo.type(f"muster cancel {first}")
-    demo.type(f"muster wait {second}")
-    demo.check("it started when the other ended", holds=demo.ended_well)
-
-
-def show_retry(demo: Demo) -> None:
-    """A job that fails once."""
-    title("A job that fails, and is tried again")
-    printed = demo.type("muster run --retries 2 -- sh -c 'echo try $MUSTER_EPOCH; test $MUSTER_EPOCH = 2'")
-    demo.check("the second try made it", holds=printed == "try 1\ntry 2\n")
+    """A job that waits can say why, and what would help."""
+    title("A job that waits: why, and the advice taken")
+    large = demo.type("muster run -d --name large --gpus 5 -- sleep 300").strip()
+    waiting = demo.type("muster run -d --name small --gpus 4 -- true").strip()
+    told = demo.type(f"muster why {waiting}")
+    demo.check("the reason has numbers", holds="it needs 4 GPUs" in told or "waiting for room" in told)
+    demo.check("and an offer", holds="starts now if: --gpus 3" in told)
+    demo.type("muster run --name small --gpus 3 -- echo taken")
+    demo.check("which holds: it ran at once", holds=demo.ended_well)
+    demo.type("muster quota set lab gpus=2")
+    demo.type("muster avail --tenant lab")
+    demo.type(f"muster cancel {waiting} {large}")
+    demo.type(f"muster wait {large}", code=1)
 
 
 def show_crash(demo: Demo) -> None:
@@ -247,12 +297,32 @@ def check_submits(demo: Demo, acknowledged: dict[str, int]) -> None:
     demo.check("each of them ran, and once", holds=ran == dict.fromkeys(acknowledged, 1))
 
 
+def show_goodput(demo: Demo) -> None:
+    """What it was all good for."""
+    title("The account: what every moment of every GPU was spent on")
+    told = demo.type("muster goodput")
+    demo.check("there was useful work, and some was lost", holds="useful" in told and "lost" in told)
+    demo.type("muster goodput --tenant vision")
+
+
 def show_replay(demo: Demo) -> None:
     """What was decided can be decided again."""
     title("Record what this server decided, kills and all, and decide it again")
     recorded = demo.type("muster bundle day.bundle").split()[-1:]
     replayed = demo.type("muster replay day.bundle").split()[-1:]
     demo.check("the replay ends in the same world, by its digest", holds=recorded == replayed != [])
+
+
+def stay(demo: Demo) -> None:
+    """On a terminal, leave the server up until somebody has looked around."""
+    if not sys.stdin.isatty():
+        return
+    title("The server is still up")
+    say(f"  in another terminal:  export MUSTER_HOME={demo.home.root} PATH={Path(sys.executable).parent}:$PATH")
+    say("  and then, for example:  muster ls --all · muster nodes · muster run --gpus 2 -- nvidia-smi")
+    say("  Enter ends it and removes everything.")
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.stdin.readline()
 
 
 def tidy(demo: Demo) -> None:
@@ -301,7 +371,18 @@ def _read_words(process: Path) -> list[str]:
         return []
 
 
-CHAPTERS: Final = (show_hello, show_gang, show_array, show_why, show_retry, show_crash, show_replay)
+CHAPTERS: Final = (
+    show_hello,
+    show_gang,
+    show_training,
+    show_array,
+    show_sharing,
+    show_preemption,
+    show_why,
+    show_crash,
+    show_goodput,
+    show_replay,
+)
 
 
 def main() -> int:
@@ -315,6 +396,7 @@ def main() -> int:
         except (TimeoutError, OSError, ValueError, MusterError, subprocess.SubprocessError) as error:
             demo.check(f"the tour goes through: {type(error).__name__}: {error}", holds=False)
         finally:
+            stay(demo)
             tidy(demo)
     failed = [check for check in demo.checks if not check.holds]
     title(f"{len(demo.checks) - len(failed)} of {len(demo.checks)} checks hold")

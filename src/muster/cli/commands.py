@@ -42,6 +42,8 @@ COMMANDS: Final = {
     "story": Entry("explain", "Tell a job's life, step by step."),
     "avail": Entry("avail", "List what would start now for a tenant."),
     "logs": Entry("logs", "Print a job's output."),
+    "exec": Entry("entering", "Run a command beside a running job."),
+    "shell": Entry("entering", "Open a shell beside a running job."),
     "wait": Entry("jobs", "Wait until a job is over; its exit code becomes yours."),
     "cancel": Entry("jobs", "End jobs."),
     "hold": Entry("jobs", "Keep jobs from starting, until they are released."),

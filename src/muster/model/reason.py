@@ -89,6 +89,7 @@ class Code(enum.StrEnum):
     ENGINE_FAILED = "M320"
     RATE_LIMITED = "M322"
     UNKNOWN_TOKEN = "M321"  # noqa: S105 - a code, not a secret
+    NOT_HERE = "M346"
     INVARIANT = "M900"
 
 

@@ -196,6 +196,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "{subject} is not what it was when it was read: somebody else changed it", "read it again, and set it again"
     ),
     Code.ENGINE_FAILED: Words("the engine failed: {detail}", "see the server's log"),
+    Code.NOT_HERE: Words(
+        "task {available} of job {needed} does not run on this machine, or not as you",
+        "see `muster show {needed}` for where it runs; enter it there, as the user of the server",
+    ),
     Code.INVARIANT: Words("a law of Muster was broken: {subject}: {detail}", "report it with the recorded bundle"),
 }
 

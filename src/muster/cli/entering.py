@@ -1,0 +1,56 @@
+"""`muster exec` and `muster shell`: a command beside a running task, with its environment, in its directory.
+
+It is your process and not the job's: it counts for nobody, and goes on when the job ends.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from muster.model.errors import RejectedError
+from muster.model.reason import Code, Reason
+from muster.sdk.client import Client
+from muster.sdk.home import Home
+from muster.sdk.tasks import TaskProcess, get_task_process
+from muster.sdk.whereabouts import default_root
+
+
+@click.command(name="exec")
+@click.argument("job", type=int)
+@click.option("--task", type=click.IntRange(min=0), default=0, show_default=True, help="The task or rank.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def exec_(job: int, task: int, command: tuple[str, ...]) -> NoReturn:
+    """Run a command beside a running job, on its machine: muster exec 12 -- nvidia-smi"""
+    _become(command, _enter(job, task))
+
+
+@click.command()
+@click.argument("job", type=int)
+@click.option("--task", type=click.IntRange(min=0), default=0, show_default=True, help="The task or rank.")
+def shell(job: int, task: int) -> NoReturn:
+    """Open a shell beside a running job, on its machine."""
+    process = _enter(job, task)
+    _become((process.env.get("SHELL", "/bin/sh"),), process)
+
+
+def _enter(job: int, task: int) -> TaskProcess:
+    with Client() as client:
+        client.show(job)  # refused with the server's own words if there is no such job
+    return get_task_process(Home(Path(default_root())), job, task)
+
+
+def _become(command: tuple[str, ...], process: TaskProcess) -> NoReturn:
+    """Leave this program for the command."""
+    terminal = {"TERM": os.environ["TERM"]} if "TERM" in os.environ else {}
+    try:
+        os.chdir(process.directory)
+        os.execvpe(command[0], command, {**process.env, **terminal})  # noqa: S606 - no shell is the point
+    except OSError as error:
+        raise RejectedError(Reason(Code.BAD_SPEC, "command", detail=f"{command[0]}: {error.strerror}")) from error
+
+
+COMMANDS = {"exec": exec_, "shell": shell}
