@@ -9,7 +9,7 @@ from typing import Final
 from bench import league
 from bench.report import Result
 
-NAMES: Final = ("door", "cli", "placement", "gang", "preempt", "cycle", "why", "torus", "replay", "spawn")
+NAMES: Final = ("door", "cli", "placement", "gang", "preempt", "cycle", "why", "torus", "replay", "spawn", "submit")
 
 
 def main() -> int:

@@ -6,26 +6,70 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
+
+from muster.model.job import BarKind
+from muster.sdk.client import Client
+from muster.sdk.errors import ContestedError
+from muster.sdk.home import Home
+from muster.sdk.processes import find_server_process
+
+PLACED: Final = ("starting", "running", "stopping")
 
 
-def muster(*words: str, home: Path) -> subprocess.CompletedProcess[bytes]:
+def muster(*words: str, home: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """Run one command of `muster` to its end."""
     program = Path(sys.executable).with_name("muster")
     return subprocess.run(
-        [program, *words], env=os.environ | {"MUSTER_HOME": str(home)}, capture_output=True, check=True
+        [program, *words], env=os.environ | {"MUSTER_HOME": str(home), **environment}, capture_output=True, check=True
     )
 
 
 @contextmanager
-def running_server() -> Iterator[Path]:
-    """A leader and a follower that are up; gives their home."""
+def running_server(**environment: str) -> Iterator[Path]:
+    """A leader and a follower that are up; gives their home. What waits at the end is left: it may be a long queue."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as name:
         home = Path(name)
-        muster("up", home=home)
+        muster("up", home=home, **environment)
         try:
             yield home
         finally:
-            muster("down", "--jobs", home=home)
+            _end(home)
+
+
+def _end(home: Path) -> None:
+    """Let nothing start any more, cancel what runs, then end the server; what waits goes with the home."""
+    with Client(Home(home)) as client:
+        for node in client.nodes():
+            client.bar(node.name, BarKind.CORDON)
+        while running := [job for phase in PLACED for job in client.list(phase=phase).jobs]:
+            for job in running:
+                with suppress(ContestedError):  # it ended by itself meanwhile
+                    client.cancel(job.id)
+            time.sleep(0.05)
+    muster("down", home=home)
+
+
+def pids_of(home: Path) -> dict[str, int]:
+    """The processes of a home's server, by role."""
+    return {role: _pid(home, role) for role in ("leader", "follower")}
+
+
+def cpu_of(home: Path) -> dict[str, float]:
+    """The CPU seconds that each has used so far."""
+    tick = os.sysconf("SC_CLK_TCK")
+    fields = {
+        role: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for role, pid in pids_of(home).items()
+    }
+    return {role: (int(each[11]) + int(each[12])) / tick for role, each in fields.items()}
+
+
+def _pid(home: Path, role: str) -> int:
+    process = find_server_process(Home(home), role)
+    assert process is not None
+    with process:
+        return process.pid

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from muster.api.advice import AdviceRoutes
@@ -19,6 +20,8 @@ from muster.api.gate import Gate
 from muster.api.goodput import Goodput
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
+from muster.api.metrics import Counting, Metrics
+from muster.api.openapi import OpenApi
 from muster.api.past import PastRoutes
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
 from muster.api.profiles import Profiles
@@ -28,6 +31,7 @@ from muster.api.tiers import Tiers
 from muster.api.tokens import Tokens
 from muster.api.trials import Trials
 from muster.api.users import Users
+from muster.api.watch import Watch
 from muster.control.follower import Follower
 from muster.model.access import Principal
 from muster.model.errors import MusterError
@@ -37,9 +41,37 @@ from muster.ports import Logs
 
 def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] = ()) -> ASGIApp:
     """The API of one follower: the guard, then the router, then the gate, then a handler."""
+    metrics = Metrics(follower)
+    app = Starlette(
+        routes=Gate(follower).guard(make_routes(follower, logs, metrics)),
+        exception_handlers={
+            MusterError: on_muster_error,
+            HTTPException: on_http_error,
+            ClientDisconnect: on_disconnect,
+            Exception: on_bug,
+        },
+    )
+    app.router.redirect_slashes = False
+    rates = Rates()
+
+    def identify(text: str) -> Principal | Reason:
+        now = follower.now_ms()
+        found = follower.roster.identify(text, now, follower.parent_of)
+        excess = rates.find_excess(found.token, now) if isinstance(found, Principal) else None
+        return excess or found
+
+    metrics.counting = Counting(Guard(app, token, identify, hosts))
+    return metrics.counting
+
+
+def make_routes(follower: Follower, logs: Logs, metrics: Metrics) -> list[Route]:
+    """Every route, in the order in which they are tried, and the one that describes them all."""
+    jobs = Jobs(follower, logs)
     routes = [
         *Bulk(follower).routes,
-        *Jobs(follower, logs).routes,
+        *Watch(follower, jobs).routes,
+        *jobs.routes,
+        *metrics.routes,
         *Fleet(follower).routes,
         *Tenants(follower).routes,
         *Bars(follower).routes,
@@ -54,23 +86,4 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
         *PastRoutes(follower).routes,
         *Trials(follower).routes,
     ]
-    app = Starlette(
-        routes=Gate(follower).guard(routes),
-        exception_handlers={
-            MusterError: on_muster_error,
-            HTTPException: on_http_error,
-            ClientDisconnect: on_disconnect,
-            Exception: on_bug,
-        },
-    )
-    app.router.redirect_slashes = False
-
-    rates = Rates()
-
-    def identify(text: str) -> Principal | Reason:
-        now = follower.now_ms()
-        found = follower.roster.identify(text, now, follower.parent_of)
-        excess = rates.find_excess(found.token, now) if isinstance(found, Principal) else None
-        return excess or found
-
-    return Guard(app, token, identify, hosts)
+    return [*routes, *OpenApi(routes).routes]

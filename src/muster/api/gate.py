@@ -50,6 +50,9 @@ class Need(NamedTuple):
 RIGHTS: Final[dict[str, Need]] = {
     "GET /v1/health": Need(Role.VIEWER, Where.NOWHERE),
     "GET /v1/ready": Need(Role.VIEWER, Where.NOWHERE),
+    "GET /v1/openapi.json": Need(Role.VIEWER, Where.NOWHERE),
+    "GET /v1/metrics": Need(Role.VIEWER, Where.FLEET),
+    "GET /v1/watch": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/me": Need(Role.VIEWER, Where.ANYWHERE),
     "POST /v1/jobs": Need(Role.USER, Where.NAMED),
     "POST /v1/jobs/bulk": Need(Role.USER, Where.NAMED),
@@ -58,6 +61,7 @@ RIGHTS: Final[dict[str, Need]] = {
     "GET /v1/jobs/{job}/why": Need(Role.VIEWER, Where.JOB),
     "GET /v1/jobs/{job}/story": Need(Role.VIEWER, Where.JOB),
     "GET /v1/jobs/{job}/logs": Need(Role.VIEWER, Where.JOB),
+    "GET /v1/jobs/{job}/logs/follow": Need(Role.VIEWER, Where.JOB),
     "POST /v1/jobs/{job}/cancel": Need(Role.USER, Where.JOB),
     "POST /v1/jobs/{job}/hold": Need(Role.USER, Where.JOB),
     "POST /v1/jobs/{job}/release": Need(Role.USER, Where.JOB),

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from muster.api.answers import answer_response, read_response
 from muster.api.gate import cause_of, check_tenant, gate_of, sees_of
-from muster.api.logs import read_piece
+from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
 from muster.api.params import read_body, read_choice, read_job, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
@@ -51,7 +51,7 @@ WAIT_MAX_MS: Final = 60_000
 LOG_LOOK_S: Final = 0.1
 """How often a log is looked at while somebody waits for more of it: files do not call."""
 
-spec_decoder: Final = msgspec.json.Decoder(Spec)
+_spec_decoder: Final = msgspec.json.Decoder(Spec)
 
 
 class ProgressBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,7 +94,7 @@ class Jobs:
 
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
-        spec = await read_body(request, spec_decoder, "spec")
+        spec = await read_spec(request)
         await check_submit(request, spec)
         answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), cause_of(request))
         return answer_response(answer, 201)
@@ -175,8 +175,8 @@ class Jobs:
         looks = int(wait_ms / 1000 / LOG_LOOK_S)
         while True:
             # Before the file is read: what is over by now has written all that it ever will.
-            found = await self._find_try(number, task, epoch)
-            piece = await asyncio.to_thread(read_piece, self._logs.find_log(number, task, found.epoch), offset)
+            found = await self.find_try(number, task, epoch)
+            piece = await self.read_piece(number, task, found.epoch, offset)
             if piece.data or found.is_over or not looks:
                 break
             looks -= 1
@@ -198,7 +198,11 @@ class Jobs:
             raise unknown_job(number)
         return view
 
-    async def _find_try(self, number: int, task: int, epoch: int) -> Try:
+    async def read_piece(self, number: int, task: int, epoch: int, offset: int) -> Piece:
+        """What a try of a task has written from an offset on, as much as fits an answer."""
+        return await asyncio.to_thread(read_piece, self._logs.find_log(number, task, epoch), offset)
+
+    async def find_try(self, number: int, task: int, epoch: int) -> Try:
         """The try that is meant: the asked-for one, else the task's latest. One before the latest is surely over."""
         job = self._follower.world.jobs.get(number)
         if job is not None:
@@ -211,6 +215,11 @@ class Jobs:
             _check_task(task, get_beginning(entries, number)[1])
             latest, is_last_over = find_tries(entries, number, task), True
         return Try(epoch or latest, is_last_over or 0 < epoch < latest)
+
+
+async def read_spec(request: Request) -> Spec:
+    """The job that a request brings."""
+    return await read_body(request, _spec_decoder, "spec")
 
 
 async def check_submit(request: Request, spec: Spec) -> None:

@@ -8,8 +8,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.api.gate import Sees, cause_of, check_tenant, sees_of
-from muster.api.jobs import check_submit, spec_decoder
-from muster.api.params import read_body, read_world
+from muster.api.jobs import check_submit, read_spec
+from muster.api.params import read_world
 from muster.api.problems import JsonResponse
 from muster.api.tenants import check_above, read_tenant
 from muster.api.tiers import read_tier
@@ -34,7 +34,7 @@ class Trials:
 
     async def submit(self, request: Request) -> Response:
         """A job that is not submitted."""
-        spec = await read_body(request, spec_decoder, "spec")
+        spec = await read_spec(request)
         await check_submit(request, spec)
         return await self._try(request, Submit(spec, "", cause_of(request)))
 

@@ -17,6 +17,8 @@ from muster.wire.words import put_in_words
 LAB_WORDS: Final = ("sim", "replay", "bundle")
 WARM: Final = "warm"
 """Compile what is compiled, ahead of the first start."""
+OPENAPI: Final = "openapi"
+"""Print the description of the API, for `docs/reference/openapi.json`."""
 START_FAILED: Final = 2
 PORT_MAX: Final = 65535
 
@@ -33,6 +35,11 @@ def main(argv: list[str]) -> int:
 
             warm_up()
             return 0
+        if argv == [OPENAPI]:
+            from muster.app.describing import print_description
+
+            print_description()
+            return 0
         return _serve(_parse(argv))
     except MusterError as error:
         words = put_in_words(error.reason)
@@ -48,7 +55,8 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {', '.join((*LAB_WORDS, WARM))}")
+    others = ", ".join((*LAB_WORDS, WARM, OPENAPI))
+    parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {others}")
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     leader = roles.add_parser("leader", help="decide, journal, dispatch")
     follower = roles.add_parser("follower", help="serve the API")

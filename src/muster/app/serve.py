@@ -120,7 +120,8 @@ def bind(host: str, port: int, last: Address | None) -> socket.socket:
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # The protocol is named, or asyncio leaves small packets to wait for the other side's acknowledgement, 40 ms each.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
@@ -143,7 +144,7 @@ async def _follow(home: Home, host: str, listening: socket.socket) -> int:
     with contextlib.closing(journal):
         follower = Follower(load_world(journal), journal, WallClock(), home.leader_socket)
         settle_memory()
-        server = _Server(_configure(make_app(follower, LocalLogs(home.engine_root), home.read_token())))
+        server = _Server(configure(make_app(follower, LocalLogs(home.engine_root), home.read_token())))
         home.write_address(Address(host, listening.getsockname()[1]))
         write_note(home.process_file("follower"))
         return await _serve_until(stop, server, follower, listening)
@@ -183,7 +184,8 @@ async def _serve_until(
     return STORE_FAILED if isinstance(failure, StoreError) else KERNEL_FAILED
 
 
-def _configure(app: object) -> uvicorn.Config:
+def configure(app: object) -> uvicorn.Config:
+    """The HTTP server of a follower: ours alone decides what is heard, logged and timed."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # uvicorn names its own copy of the ASGI types
         loop="asyncio",

@@ -8,6 +8,7 @@ journal. It names no store.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,6 +37,7 @@ from muster.world.world import World
 
 ENTRIES_AT_ONCE: Final = 256
 LAGS_KEPT: Final = 1000
+RECENT_KEPT: Final = 256
 WAITERS_MAX: Final = 10_000
 
 S = TypeVar("S")
@@ -55,6 +57,7 @@ class Follower:
         self._committed_seq = world.seq
         self._news = asyncio.Event()
         self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
+        self._recent: deque[Entry] = deque(maxlen=RECENT_KEPT)
         self._waiters: dict[asyncio.Future[None], Callable[[World], bool]] = {}
         self._studying = asyncio.Lock()
         self.past = Past(journal)
@@ -139,6 +142,14 @@ class Follower:
         data = await asyncio.to_thread(self._journal.read_story, job)
         return [decode_entry(each) for each in data]
 
+    async def read_entries(self, after: int, limit: int) -> list[Entry]:
+        """Entries from a number on, of those that are folded here. Several watchers read the same newest ones."""
+        recent = self._recent
+        if recent and recent[0].seq <= after + 1:
+            return list(itertools.islice(recent, after + 1 - recent[0].seq, after + 1 - recent[0].seq + limit))
+        data = await asyncio.to_thread(self._journal.read_entries, after, limit)
+        return [entry for entry in map(decode_entry, data) if entry.seq <= self.world.seq]
+
     async def read_audit(self, after: int, limit: int) -> list[Link]:
         """Lines of the audit log."""
         return await asyncio.to_thread(self._journal.read_audit, after, limit)
@@ -206,6 +217,7 @@ class Follower:
 
     def _fold(self, entry: Entry) -> None:
         apply_entry(self.world, entry.seq, entry.at, entry.facts)
+        self._recent.append(entry)
         self._lags_ms.append(max(0, self._clock.now_ms() - entry.at))
         failpoint("follower.after_fold")
 

@@ -180,6 +180,24 @@ class Story(View, frozen=True):
     next_after: int | None = None
 
 
+class Occurrence(View, frozen=True):
+    """Something that happened to a job: the kind of the fact, and the phase that it led to, where it says one."""
+
+    seq: int
+    at_ms: int
+    job: int
+    tenant: str
+    what: str
+    phase: str = ""
+
+
+class LogPiece(View, frozen=True):
+    """A piece of a task's output as text; what is not UTF-8 is replaced. Bytes are to be had from `/logs`."""
+
+    text: str
+    epoch: int
+
+
 class Changed(View, frozen=True):
     """The answer to a change that makes no job: the entry to read at least."""
 

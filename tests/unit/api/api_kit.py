@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -155,10 +155,33 @@ class Scene:
         return await call(self.app, method, target, data, {k: v for k, v in fields.items() if v})
 
 
-async def call(app: Any, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Reply:
-    """Call an ASGI app as a server would, with the body in two pieces."""
+async def stream(scene: Scene, target: str, **headers: str) -> AsyncIterator[str]:
+    """The events of an answer that goes on, as they come; it is ended when the reader leaves."""
+    heard: asyncio.Queue[bytes] = asyncio.Queue()
+    fields = {"host": "127.0.0.1", "authorization": f"Bearer {TOKEN}", **headers}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        await heard.put(message.get("body", b""))
+
+    async def receive() -> dict[str, Any]:
+        return await asyncio.Future()
+
+    serving = asyncio.ensure_future(scene.app(_scope("GET", target, fields), receive, send))
+    try:
+        rest = ""
+        while not (serving.done() and heard.empty()):
+            rest += (await heard.get()).decode()
+            *events, rest = rest.split("\n\n")
+            for event in events:
+                yield event
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+
+
+def _scope(method: str, target: str, headers: Mapping[str, str]) -> dict[str, Any]:
     path, _, query = target.partition("?")
-    scope = {
+    return {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
@@ -172,6 +195,11 @@ async def call(app: Any, method: str, target: str, body: bytes, headers: Mapping
         "server": ("127.0.0.1", 80),
         "client": ("127.0.0.1", 1),
     }
+
+
+async def call(app: Any, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    """Call an ASGI app as a server would, with the body in two pieces."""
+    scope = _scope(method, target, headers)
     half = len(body) // 2
     incoming = [
         {"type": "http.request", "body": body[:half], "more_body": True},

@@ -1,0 +1,88 @@
+"""`bench submit`: durable submits by 64 clients, against a bare validated POST of the same server in the same minutes.
+
+Real leader, real follower, a journal with fsync on; every job waits, since none fits beside what runs. Rounds take
+turns between the bare server and the durable one; then the durable one is paced at 80 % of what it did, and how long
+answers took is measured from when each request was due. The CPU time of both processes per submit is beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bench import clients
+from bench.bare import TOKEN
+from bench.clients import Plan, Tally
+from bench.report import Metric, Result, median
+from bench.server import cpu_of, muster, running_server
+from muster.sdk.home import Home
+
+ROUNDS: Final = 3
+CLIENTS: Final = 64
+SECONDS: Final = 4.0
+SPEC: Final = {"command": ["python", "train.py", "--step", "1"], "name": "train", "ask": {"gpus": 1, "cpu_milli": 1000}}
+HOG: Final = ("run", "--detach", "--cpus", "1", "--gpus", "8", "--", "sleep", "600")
+
+
+def run(seed: int) -> Result:  # noqa: ARG001 - nothing here is random
+    """Take turns, then pace."""
+    with running_server(MUSTER_CAPACITY="gpus=8,cpus=64,memory=64Gi") as home, bare_server() as port:
+        muster(*HOG, home=home)
+        rounds = [(_bare(port), _durable(home)) for _ in range(ROUNDS)]
+        durable_per_s = median([durable.per_s for _, durable in rounds])
+        bare_per_s = median([bare.per_s for bare, _ in rounds])
+        before = cpu_of(home)
+        paced = _durable(home, per_s=0.8 * durable_per_s)
+        after = cpu_of(home)
+    ratio = median([durable.per_s / bare.per_s for bare, durable in rounds])
+    submits = len(paced.took_ms) * (SECONDS + 0.5) / SECONDS
+    metrics = {
+        "ratio_to_bare": Metric(ratio, "of a bare POST", 0.5),
+        "submit_p99_ms": Metric(paced.percentile(0.99), "ms at 80 %", 30, at_least=False),
+        "submits_per_s": Metric(durable_per_s, "submits/s"),
+    }
+    reference = {
+        "bare_per_s": bare_per_s,
+        "bare_p99_ms": rounds[0][0].percentile(0.99),
+        "full_p50_ms": rounds[-1][1].percentile(0.5),
+        "full_p99_ms": rounds[-1][1].percentile(0.99),
+        "paced_p50_ms": paced.percentile(0.5),
+        "refused": sum(durable.refused for _, durable in rounds) + paced.refused,
+        **{f"{role}_us": 1e6 * (after[role] - before[role]) / submits for role in after},
+    }
+    return Result("submit", metrics, reference)
+
+
+def submits(token: str, count: int, prefix: str) -> list[bytes]:
+    """So many submits, each with a key of its own."""
+    body = msgspec.json.encode(SPEC)
+    return [clients.post("/v1/jobs", token, body, f"Idempotency-Key: {prefix}-{number}") for number in range(count)]
+
+
+def _bare(port: int) -> Tally:
+    return clients.run(Plan("127.0.0.1", port, submits(TOKEN, CLIENTS, "bare"), CLIENTS, SECONDS))
+
+
+def _durable(home: Path, per_s: float = 0.0) -> Tally:
+    address, token = Home(home).find_address(), Home(home).read_token()
+    assert address is not None
+    sent = submits(token, 200_000, os.urandom(8).hex())
+    return clients.run(Plan(address.host, address.port, sent, CLIENTS, SECONDS, per_s=per_s))
+
+
+@contextmanager
+def bare_server() -> Iterator[int]:
+    """A bare server that is up; gives its port."""
+    with subprocess.Popen([sys.executable, "-m", "bench.bare"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.terminate()

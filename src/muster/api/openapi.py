@@ -1,0 +1,235 @@
+"""The API's description, OpenAPI 3.1, generated from the wire types. `SHAPES` has a row for every route: what it takes
+and what it gives.
+
+Who may use a route is in the gate's table; what a route does is its handler's docstring. The document is committed as
+`docs/reference/openapi.json`, and a test says when it is stale.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from muster import __version__
+from muster.api.advice import AdviceBody
+from muster.api.bars import KINDS, BarBody
+from muster.api.bulk import BulkBody
+from muster.api.fleet import FlavorBody
+from muster.api.gate import RIGHTS, Where
+from muster.api.jobs import WAIT_MAX_MS, ProgressBody
+from muster.api.pages import ROWS_MAX
+from muster.api.params import DIGITS_MAX
+from muster.api.problems import JsonResponse
+from muster.api.profiles import ProfileBody
+from muster.api.tenants import TenantBody
+from muster.api.tiers import TierBody
+from muster.api.tokens import TokenBody
+from muster.api.users import UserBody
+from muster.control.fleet import FILTERS
+from muster.control.views import PHASES, STATES
+from muster.model.spec import Spec
+from muster.units import INSTANT_MAX
+from muster.wire import views
+
+TEXT: Final = {"type": "string"}
+BYTES: Final = "application/octet-stream"
+EVENTS: Final = "text/event-stream"
+PLAIN: Final = "text/plain"
+
+
+class Shape(NamedTuple):
+    """What a route takes and gives. `media` is set where the answer is not JSON; `tagged` where it has, or a change may
+    name, a tag."""
+
+    gives: Any = None
+    takes: Any = None
+    query: Mapping[str, Mapping[str, Any]] = {}
+    status: int = 200
+    media: str = ""
+    tagged: bool = False
+
+
+def _number(least: int = 0, most: int = 10**DIGITS_MAX) -> dict[str, Any]:
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def _one_of(words: Iterable[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(words)}
+
+
+LIMIT: Final = {"limit": _number(1, ROWS_MAX)}
+BY_NUMBER: Final = {"after": _number(), **LIMIT}
+BY_NAME: Final = {"after": TEXT, **LIMIT}
+WAIT: Final = {"wait_ms": _number(most=WAIT_MAX_MS)}
+TENANT: Final = {"tenant": TEXT}
+LOG: Final = {"task": _number(), "epoch": _number(), "offset": _number()}
+JOBS: Final = {"state": _one_of(STATES), "phase": _one_of(PHASES), **TENANT, **BY_NUMBER}
+
+SHAPES: Final[dict[str, Shape]] = {
+    "GET /v1/health": Shape(views.Health),
+    "GET /v1/ready": Shape(views.Health),
+    "GET /v1/openapi.json": Shape(dict[str, Any]),
+    "GET /v1/metrics": Shape(media=PLAIN),
+    "GET /v1/watch": Shape(media=EVENTS, query={"after": _number(), "job": _number(1), **TENANT}),
+    "GET /v1/me": Shape(views.Me),
+    "POST /v1/jobs": Shape(views.Submitted, Spec, status=201),
+    "POST /v1/jobs/bulk": Shape(views.BulkAnswer, BulkBody),
+    "GET /v1/jobs": Shape(views.JobPage, query=JOBS),
+    "GET /v1/jobs/{job}": Shape(views.JobView, query=WAIT),
+    "GET /v1/jobs/{job}/why": Shape(views.WhyView),
+    "GET /v1/jobs/{job}/story": Shape(views.Story, query=BY_NUMBER),
+    "GET /v1/jobs/{job}/logs": Shape(media=BYTES, query={**LOG, **WAIT}),
+    "GET /v1/jobs/{job}/logs/follow": Shape(media=EVENTS, query=LOG),
+    "POST /v1/jobs/{job}/cancel": Shape(views.Submitted, status=202),
+    "POST /v1/jobs/{job}/hold": Shape(views.Submitted),
+    "POST /v1/jobs/{job}/release": Shape(views.Submitted),
+    "POST /v1/jobs/{job}/requeue": Shape(views.Submitted, status=202),
+    "POST /v1/jobs/{job}/progress": Shape(views.Submitted, ProgressBody),
+    "GET /v1/nodes": Shape(list[views.NodeView], query={**dict.fromkeys(FILTERS, TEXT), **BY_NUMBER}),
+    "GET /v1/nodes/{name:path}": Shape(views.NodeView),
+    "PUT /v1/nodes/{name:path}/bars/{kind}": Shape(views.Changed, BarBody),
+    "DELETE /v1/nodes/{name:path}/bars/{kind}": Shape(views.Changed),
+    "GET /v1/flavors": Shape(list[views.FlavorView], query=BY_NAME),
+    "GET /v1/flavors/{name:path}": Shape(views.FlavorView, tagged=True),
+    "PUT /v1/flavors/{name:path}": Shape(views.Changed, FlavorBody, tagged=True),
+    "GET /v1/tenants": Shape(list[views.TenantView], query=BY_NAME),
+    "GET /v1/tenants/{name:path}": Shape(views.TenantView, tagged=True),
+    "PUT /v1/tenants/{name:path}": Shape(views.Changed, TenantBody, tagged=True),
+    "DELETE /v1/tenants/{name:path}": Shape(views.Changed, tagged=True),
+    "GET /v1/avail": Shape(views.AvailView, query=TENANT),
+    "GET /v1/goodput": Shape(views.GoodputView, query=TENANT),
+    "GET /v1/tiers": Shape(list[views.TierView], query=BY_NAME),
+    "GET /v1/tiers/{name:path}": Shape(views.TierView, tagged=True),
+    "PUT /v1/tiers/{name:path}": Shape(views.TierView, TierBody, tagged=True),
+    "GET /v1/profiles": Shape(list[views.ProfileView], query=BY_NAME),
+    "GET /v1/profiles/{name:path}": Shape(views.ProfileView, tagged=True),
+    "PUT /v1/profiles/{name:path}": Shape(views.Changed, ProfileBody, tagged=True),
+    "POST /v1/profiles/{name:path}/use": Shape(views.Changed),
+    "GET /v1/users": Shape(views.UserPage, query=BY_NAME),
+    "GET /v1/users/{name:path}": Shape(views.UserView, tagged=True),
+    "PUT /v1/users/{name:path}": Shape(views.Changed, UserBody, tagged=True),
+    "DELETE /v1/users/{name:path}": Shape(views.Changed),
+    "GET /v1/tokens": Shape(views.TokenPage, query={"user": TEXT, **BY_NAME}),
+    "POST /v1/tokens": Shape(views.FreshTokenView, TokenBody, status=201),
+    "DELETE /v1/tokens/{id}": Shape(views.Changed),
+    "GET /v1/audit": Shape(views.AuditPage, query=BY_NUMBER),
+    "GET /v1/audit/verify": Shape(views.AuditVerdict),
+    "GET /v1/advice": Shape(list[views.AdviceView], query=BY_NAME),
+    "PUT /v1/advice/{name:path}": Shape(views.Changed, AdviceBody),
+    "GET /v1/past/{at}/jobs": Shape(views.JobPage, query=JOBS),
+    "GET /v1/past/{at}/jobs/{job}": Shape(views.JobView),
+    "GET /v1/past/{at}/jobs/{job}/why": Shape(views.WhyView),
+    "GET /v1/past/{at}/nodes": Shape(list[views.NodeView]),
+    "GET /v1/past/{at}/tenants": Shape(list[views.TenantView]),
+    "POST /v1/trials/jobs": Shape(views.TrialView, Spec),
+    "PUT /v1/trials/tenants/{name:path}": Shape(views.TrialView, TenantBody),
+    "PUT /v1/trials/tiers/{name:path}": Shape(views.TrialView, TierBody),
+}
+
+PATH_SCHEMAS: Final = {"job": _number(1), "at": _number(most=INSTANT_MAX), "kind": _one_of(KINDS)}
+SEEN_LATER: Final = {
+    "name": "Muster-At-Least",
+    "in": "header",
+    "schema": _number(),
+    "description": "The entry that the answer must rest on at least.",
+}
+MATCH: Final = {
+    "name": "If-Match",
+    "in": "header",
+    "schema": TEXT,
+    "description": "The tag of what this is a change of.",
+}
+KEY: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "schema": {"type": "string", "maxLength": 128},
+    "description": "The same key never makes two jobs.",
+}
+
+
+class OpenApi:
+    """The route /v1/openapi.json."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self.routes = [Route("/v1/openapi.json", self.document, methods=["GET"])]
+        self._document = describe([*routes, *self.routes])
+
+    async def document(self, request: Request) -> Response:  # noqa: ARG002 - Starlette's signature
+        """This description."""
+        return JsonResponse(self._document)
+
+
+def describe(routes: Iterable[Route]) -> dict[str, Any]:
+    """The whole document."""
+    kinds = [kind for shape in SHAPES.values() for kind in (shape.gives, shape.takes) if kind is not None]
+    schemas, components = msgspec.json.schema_components(
+        [*kinds, views.Problem], ref_template="#/components/schemas/{name}"
+    )
+    named = dict(zip(map(repr, [*kinds, views.Problem]), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        [method] = (route.methods or set()) - {"HEAD"}
+        key = f"{method} {route.path}"
+        paths.setdefault(re.sub(r":\w+\}", "}", route.path), {})[method.lower()] = _operation(key, route, named)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Muster", "version": __version__, "summary": "One queue over every accelerator"},
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {
+                "Problem": _content("application/problem+json", named[repr(views.Problem)], "What was wrong")
+            },
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _operation(key: str, route: Route, named: Mapping[str, Any]) -> dict[str, Any]:
+    shape, need, method = SHAPES[key], RIGHTS[key], key.split()[0]
+    words = " ".join((route.endpoint.__doc__ or "").split())
+    media = shape.media or "application/json"
+    answer = _content(media, TEXT if shape.media else named[repr(shape.gives)], "What was asked for")
+    operation: dict[str, Any] = {
+        "operationId": f"{method.lower()}_{re.sub(r'[^a-z]+', '_', route.path.removeprefix('/v1/'))}".rstrip("_"),
+        "summary": words,
+        "parameters": list(_parameters(route.path, method, shape)),
+        "responses": {
+            str(shape.status): answer,
+            "4XX": {"$ref": "#/components/responses/Problem"},
+            "503": {"$ref": "#/components/responses/Problem"},
+        },
+    }
+    if shape.takes is not None:
+        operation["requestBody"] = {"required": True, **_content("application/json", named[repr(shape.takes)], "")}
+    if need.where is Where.NOWHERE:
+        operation["security"] = []
+    else:
+        operation["description"] = f"Needs the role {need.role.value}, {need.where.value}."
+    return operation
+
+
+def _parameters(path: str, method: str, shape: Shape) -> Iterable[Mapping[str, Any]]:
+    for name in re.findall(r"\{(\w+)", path):
+        within = PATH_SCHEMAS.get(name, {"type": "string", "minLength": 1})
+        yield {"name": name, "in": "path", "required": True, "schema": within}
+    for name, schema in shape.query.items():
+        yield {"name": name, "in": "query", "schema": schema}
+    if method == "GET":
+        yield SEEN_LATER
+    elif shape.tagged:
+        yield MATCH
+    if path == "/v1/jobs" and method == "POST":
+        yield KEY
+
+
+def _content(media: str, schema: Any, words: str) -> dict[str, Any]:
+    described = {"description": words} if words else {}
+    return {**described, "content": {media: {"schema": schema}}}

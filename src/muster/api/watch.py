@@ -1,0 +1,149 @@
+"""Watching, as server-sent events: what happens, entry by entry, and what a task writes, piece by piece.
+
+Every event carries the number to go on from, so that whoever was cut off misses nothing and sees nothing twice: entries
+are read from the journal, which keeps them all. A watcher that does not read holds back only itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from muster.api.gate import Sees, gate_of, principal_of, sees_of
+from muster.api.jobs import LOG_LOOK_S, Jobs
+from muster.api.params import read_job, read_number, read_world
+from muster.control.follower import Follower
+from muster.model.errors import RejectedError
+from muster.model.fact import Fact, Placed, jobs_of
+from muster.model.reason import Code, Reason
+from muster.wire.codec import Entry
+from muster.wire.views import LogPiece, Occurrence
+
+WATCHERS_MAX: Final = 512
+WATCHERS_EACH_MAX: Final = 32
+ENTRIES_AT_ONCE: Final = 100
+PULSE_S: Final = 15.0
+"""How often a quiet stream says that it lives."""
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+class Watch:
+    """The routes that go on."""
+
+    def __init__(self, follower: Follower, jobs: Jobs) -> None:
+        self._follower = follower
+        self._jobs = jobs
+        self._watchers: dict[str, int] = {}
+        self.routes = [
+            Route("/v1/watch", self.watch, methods=["GET"]),
+            Route("/v1/jobs/{job}/logs/follow", self.follow, methods=["GET"]),
+        ]
+
+    async def watch(self, request: Request) -> Response:
+        """What happens to jobs from an entry on (`after`, or `Last-Event-ID`; else from now on), as it becomes durable;
+        only of one `job` or one `tenant`, if that is asked for."""
+        query = request.query_params
+        job = read_number(query.get("job"), "job", default=0)
+        world = await read_world(request, self._follower)
+        after = read_number(_last_seen(request), "after", default=world.seq)
+        stream = self._occurrences(request, after, job, query.get("tenant", ""))
+        return self._stream(request, stream)
+
+    async def follow(self, request: Request) -> Response:
+        """What a task writes, from `offset` (or `Last-Event-ID`) on, until there will be no more."""
+        query, number = request.query_params, read_job(request)
+        task = read_number(query.get("task"), "task", default=0)
+        epoch = read_number(query.get("epoch"), "epoch", default=0)
+        offset = read_number(request.headers.get("last-event-id", query.get("offset")), "offset", default=0)
+        await read_world(request, self._follower)
+        await self._jobs.find_try(number, task, epoch)  # so that what is not there is refused before the stream begins
+        return self._stream(request, self._pieces(number, task, epoch, offset))
+
+    def _stream(self, request: Request, events: AsyncIterator[bytes]) -> Response:
+        name = principal_of(request).name
+        own, total = self._watchers.get(name, 0), sum(self._watchers.values())
+        if own >= WATCHERS_EACH_MAX or total >= WATCHERS_MAX:
+            raise RejectedError(Reason(Code.OVERLOADED, "watchers", needed=total, available=WATCHERS_MAX))
+        self._watchers[name] = own + 1
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._counted(name, events), headers=headers, media_type="text/event-stream")
+
+    async def _counted(self, name: str, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            async for data in events:
+                yield data
+        finally:
+            self._watchers[name] -= 1
+            if not self._watchers[name]:
+                del self._watchers[name]
+
+    async def _occurrences(self, request: Request, after: int, job: int, tenant: str) -> AsyncIterator[bytes]:
+        is_seen = sees_of(request)
+        yield _event("begin", after, b"{}")
+        while True:
+            if not await self._follower.until(lambda world, seq=after: world.seq > seq, PULSE_S):  # type: ignore[misc]  # a default binds it
+                yield b": alive\n\n"
+                continue
+            for entry in await self._follower.read_entries(after, ENTRIES_AT_ONCE):
+                for item in await self._tell(request, entry, is_seen):
+                    if (not job or item.job == job) and (not tenant or item.tenant == tenant):
+                        yield _event(item.what, entry.seq, _encoder.encode(item))
+                after = entry.seq
+
+    async def _tell(self, request: Request, entry: Entry, is_seen: Sees) -> list[Occurrence]:
+        """What an entry says of jobs that the watcher may see."""
+        told: list[Occurrence] = []
+        for fact in entry.facts:
+            for job in jobs_of(fact):
+                tenant = await gate_of(request).find_tenant(job)
+                if tenant is not None and is_seen(tenant):
+                    told.append(Occurrence(entry.seq, entry.at, job, tenant, _kind(fact), _phase(fact)))
+        return told
+
+    async def _pieces(self, number: int, task: int, epoch: int, offset: int) -> AsyncIterator[bytes]:
+        quiet_s = 0.0
+        while True:
+            found = await self._jobs.find_try(number, task, epoch)
+            piece = await self._jobs.read_piece(number, task, found.epoch, offset)
+            if piece.data:
+                offset, quiet_s = piece.next_offset, 0.0
+                text = piece.data.decode(errors="replace")
+                yield _event("piece", offset, _encoder.encode(LogPiece(text, found.epoch)))
+            elif found.is_over:
+                yield _event("end", offset, b"{}")
+                return
+            else:
+                await asyncio.sleep(LOG_LOOK_S)
+                quiet_s += LOG_LOOK_S
+                if quiet_s >= PULSE_S:
+                    quiet_s = 0.0
+                    yield b": alive\n\n"
+
+
+def _last_seen(request: Request) -> str | None:
+    """A browser that connects again says by itself what it saw last."""
+    return request.headers.get("last-event-id") or request.query_params.get("after")
+
+
+def _event(kind: str, number: int, data: bytes) -> bytes:
+    return b"event: %s\nid: %d\ndata: %s\n\n" % (kind.encode(), number, data)
+
+
+def _kind(fact: Fact) -> str:
+    """The kind of a fact, without its version."""
+    return str(fact.__struct_config__.tag).partition(".")[0]
+
+
+def _phase(fact: Fact) -> str:
+    """The phase that a fact puts a job or its tasks into, where it says one."""
+    phase = getattr(fact, "phase", None)
+    if phase is not None:
+        return str(phase.name.lower())
+    return "starting" if isinstance(fact, Placed) else ""

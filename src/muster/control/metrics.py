@@ -1,0 +1,107 @@
+"""Metrics: the state of a world as Prometheus reads it. Labels are bounded: phases, flavors, buckets, and the first few
+hundred tenants; never a job.
+
+Written by hand: the text format is a dozen lines, and a library would keep a second copy of every number.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from muster.control.fleet import view_flavors
+from muster.control.goodput import view_goodput
+from muster.lifecycle.gang import PHASE_OF
+from muster.model.job import NodePhase
+from muster.model.phase import TaskPhase
+from muster.model.tenant import FLEET, ROOT
+from muster.world.world import World
+
+TENANTS_MAX: Final = 500
+Labels: TypeAlias = Mapping[str, str]
+
+
+class Family(NamedTuple):
+    """One metric: its name, whether it only grows, what it is, and its samples."""
+
+    name: str
+    kind: str
+    words: str
+    samples: list[tuple[Labels, float]]
+
+
+def measure(world: World, now: int) -> list[Family]:
+    """What a world says of itself."""
+    return [
+        Family("muster_entries_total", "counter", "Entries of the journal.", [({}, world.seq)]),
+        Family("muster_jobs", "gauge", "Jobs in the world, by phase.", _count_jobs(world)),
+        Family("muster_nodes", "gauge", "Nodes, by phase.", _count_nodes(world)),
+        Family("muster_nodes_barred", "gauge", "Nodes that get no new work.", [({}, len(world.fleet.bars))]),
+        *_count_devices(world),
+        _count_use(world),
+        _count_goodput(world, now),
+    ]
+
+
+def write_text(families: Iterable[Family]) -> str:
+    """The text format of Prometheus."""
+    lines: list[str] = []
+    for family in families:
+        lines += [f"# HELP {family.name} {family.words}", f"# TYPE {family.name} {family.kind}"]
+        lines += [f"{family.name}{_show_labels(labels)} {value:g}" for labels, value in family.samples]
+    return "\n".join((*lines, ""))
+
+
+def _show_labels(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items()) + "}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _count_jobs(world: World) -> list[tuple[Labels, float]]:
+    """An array is one job here, and it runs as long as it is not over."""
+    counts = Counter(PHASE_OF.get(type(job.phase), TaskPhase.RUNNING) for job in world.jobs.values())
+    return [({"phase": phase.name.lower()}, counts[phase]) for phase in TaskPhase]
+
+
+def _count_nodes(world: World) -> list[tuple[Labels, float]]:
+    counts = Counter(world.fleet.phase)
+    return [({"phase": phase.name.lower()}, counts[phase]) for phase in NodePhase]
+
+
+def _count_devices(world: World) -> list[Family]:
+    views = view_flavors(world)
+    there = [({"flavor": view.name}, float(view.devices)) for view in views]
+    free = [({"flavor": view.name}, float(view.free)) for view in views]
+    return [
+        Family("muster_devices", "gauge", "Accelerators, by flavor.", list(there)),
+        Family("muster_devices_free", "gauge", "Whole accelerators free for new work, by flavor.", list(free)),
+    ]
+
+
+def _count_use(world: World) -> Family:
+    held = sorted(
+        (name, family, amount)
+        for (name, family, scope), amount in world.ledger.holdings().items()
+        if scope == FLEET and name != ROOT
+    )
+    samples: list[tuple[Labels, float]] = [
+        ({"tenant": name, "family": family}, amount) for name, family, amount in held[:TENANTS_MAX]
+    ]
+    words = "What a tenant holds: millionths of a device, thousandths of a core, bytes."
+    return Family("muster_tenant_held", "gauge", words, samples)
+
+
+def _count_goodput(world: World, now: int) -> Family:
+    samples: list[tuple[Labels, float]] = [
+        ({"flavor": each.flavor, "bucket": bucket}, time / 1e6)
+        for each in view_goodput(world, now).flavors
+        for bucket, time in each.time.items()
+    ]
+    words = "Device-seconds, by what they were spent on. Provisional ones may yet become useful or lost."
+    return Family("muster_device_seconds", "gauge", words, samples)
