@@ -9,13 +9,30 @@ from typing import Final
 from bench import league
 from bench.report import Result
 
-NAMES: Final = ("door", "cli", "placement", "gang", "preempt", "cycle", "why", "torus", "replay", "spawn", "submit")
+NAMES: Final = (
+    "door",
+    "cli",
+    "placement",
+    "gang",
+    "preempt",
+    "cycle",
+    "why",
+    "torus",
+    "replay",
+    "spawn",
+    "submit",
+    "status",
+    "latency",
+    "memory",
+)
+LONG: Final = ("kueue-generator",)
+"""Those that take more than a minute by their nature are not among `all`."""
 
 
 def main() -> int:
     """Run one benchmark, one league, or all benchmarks."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=(*NAMES, "league", "all"))
+    parser.add_argument("name", choices=(*NAMES, *LONG, "league", "all"))
     league.add_options(parser)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
@@ -29,7 +46,7 @@ def main() -> int:
         print(played.as_json() if options.json else played.as_table(), flush=True)
         return 0
     for name in NAMES if options.name == "all" else (options.name,):
-        result: Result = importlib.import_module(f"bench.{name}").run(options.seed)
+        result: Result = importlib.import_module(f"bench.{name.replace('-', '_')}").run(options.seed)
         print(result.as_json() if options.json else result.as_table(), flush=True)
     return 0
 

@@ -68,9 +68,10 @@ def make_routes(follower: Follower, logs: Logs, metrics: Metrics) -> list[Route]
     """Every route, in the order in which they are tried, and the one that describes them all."""
     jobs = Jobs(follower, logs)
     routes = [
+        *jobs.routes[:1],  # submits come most often, so they are tried first
         *Bulk(follower).routes,
         *Watch(follower, jobs).routes,
-        *jobs.routes,
+        *jobs.routes[1:],
         *metrics.routes,
         *Fleet(follower).routes,
         *Tenants(follower).routes,

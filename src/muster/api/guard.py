@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -76,12 +77,16 @@ class Guard:
         return found
 
     def _is_ours(self, host: str) -> bool:
-        if host == "localhost" or host in self._hosts:
-            return True
-        try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return False
+        return host in self._hosts or is_loopback(host)
+
+
+@lru_cache(maxsize=256)
+def is_loopback(host: str) -> bool:
+    """Whether a name is this machine alone, whatever the network says."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _headers(scope: Scope, wanted: bytes) -> Iterator[bytes]:

@@ -48,8 +48,9 @@ from muster.world.world import World
 
 LIMIT_DEFAULT: Final = 100
 WAIT_MAX_MS: Final = 60_000
+LOG_LOOK_FIRST_S: Final = 0.005
 LOG_LOOK_S: Final = 0.1
-"""How often a log is looked at while somebody waits for more of it: files do not call."""
+"""How soon, and how often at the end, a log is looked at while somebody waits for more: files do not call."""
 
 _spec_decoder: Final = msgspec.json.Decoder(Spec)
 
@@ -172,15 +173,16 @@ class Jobs:
         offset = read_number(query.get("offset"), "offset", default=0)
         wait_ms = read_number(query.get("wait_ms"), "wait_ms", default=0, most=WAIT_MAX_MS)
         await read_world(request, self._follower)
-        looks = int(wait_ms / 1000 / LOG_LOOK_S)
+        look_s, left_s = LOG_LOOK_FIRST_S, wait_ms / 1000
         while True:
             # Before the file is read: what is over by now has written all that it ever will.
             found = await self.find_try(number, task, epoch)
             piece = await self.read_piece(number, task, found.epoch, offset)
-            if piece.data or found.is_over or not looks:
+            if piece.data or found.is_over or left_s <= 0:
                 break
-            looks -= 1
-            await self._follower.until(lambda world: _is_done(world, number), LOG_LOOK_S)
+            await self._follower.until(lambda world: _is_done(world, number), min(look_s, left_s))
+            left_s -= look_s
+            look_s = min(2 * look_s, LOG_LOOK_S)
         headers = {
             "Muster-Next-Offset": str(piece.next_offset),
             "Muster-Log-Epoch": str(found.epoch),
