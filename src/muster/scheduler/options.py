@@ -75,7 +75,7 @@ class Opening(Record, frozen=True):
 
 def find_options(world: World, job: Job) -> list[Option]:
     """For each field the least change that starts a waiting job now; nothing if no single change does."""
-    return find_changes(world, job.spec) if world.queue.find_line(job.id) is not None else []
+    return find_changes(world, job.spec) if world.queue.find_line(job) is not None else []
 
 
 def find_changes(world: World, spec: Spec) -> list[Option]:

@@ -53,6 +53,10 @@ class Block(NamedTuple):
         """All of them, in order."""
         return sorted(chain(*(jobs for _, jobs in self.stretches)))
 
+    def lines(self) -> dict[int, Line]:
+        """The line of each of them."""
+        return {job: line for line, jobs in self.stretches for job in jobs}
+
 
 class Turns(NamedTuple):
     """The jobs below a child of some node, in order, as blocks; `totals` are its charges before each, and after all."""
@@ -69,7 +73,7 @@ class Turns(NamedTuple):
 
 def find_position(world: World, job: Job) -> Position | None:
     """Where a job stands that waits; None if nothing of it does."""
-    line = world.queue.find_line(job.id)
+    line = world.queue.find_line(job)
     if line is None:
         return None
     world.walk.settle(world.now)
@@ -110,14 +114,17 @@ class _Desk:
 
     def single_out(self, block: Block) -> list[Block]:
         """The jobs of a block one by one, in order."""
-        return [self._block_of([job]) for job in block.jobs()] if block.width > 1 else [block]
+        if block.width == 1:
+            return [block]
+        lines = block.lines()
+        return [self.make_block([(lines[job], [job])]) for job in block.jobs()]
 
     def first(self, turns: Turns) -> Iterator[tuple[int, str, int, int]]:
         """The first few turns of a child: share, child, place, job."""
         total = turns.totals[0]
         for place, job in enumerate(islice(chain(*(block.jobs() for block in turns.blocks)), AHEAD_SHOWN)):
             yield turns.share(total), turns.child, place, job
-            total += self._block_of([job]).charge
+            total += self.make_block([(self._world.queue.line_of(self._world.jobs[job]), [job])]).charge
 
     def cut(self, turns: list[Turns], job: int) -> list[Turns]:
         """What comes before a job's turn."""
@@ -127,8 +134,7 @@ class _Desk:
             for at, block in enumerate(each.blocks)
             if any(job in jobs for _, jobs in block.stretches)
         )
-        jobs = own.blocks[at].jobs()
-        before = self._block_of(jobs[: jobs.index(job)])
+        before = self._head_of(own.blocks[at], own.blocks[at].jobs().index(job))
         share = own.share(own.totals[at] + before.charge)
         cut = [own._replace(blocks=[*own.blocks[:at], before])]
         return cut + [self._cut_at(each, share, own.child) for each in turns if each is not own]
@@ -148,15 +154,16 @@ class _Desk:
             return block
         sizes = {line.shape.size for line, _ in block.stretches}
         if len(sizes) == 1 and not any(line.uneven for line, _ in block.stretches):
-            return self._block_of(block.jobs()[: -(-left * block.width // block.charge)])
+            return self._head_of(block, -(-left * block.width // block.charge))
         singles = self.single_out(block)
         totals = list(accumulate((single.charge for single in singles), initial=0))
-        return self._block_of(block.jobs()[: bisect_left(totals, left, hi=len(singles))])
+        return self._head_of(block, bisect_left(totals, left, hi=len(singles)))
 
-    def _block_of(self, jobs: list[int]) -> Block:
-        stretches: dict[Line, list[int]] = {}
-        for job in jobs:
-            stretches.setdefault(self._world.queue.line_of(job), []).append(job)
+    def _head_of(self, block: Block, count: int) -> Block:
+        """The first few of a block."""
+        lines, stretches = block.lines(), dict[Line, list[int]]()
+        for job in block.jobs()[:count]:
+            stretches.setdefault(lines[job], []).append(job)
         return self.make_block(list(stretches.items()))
 
     def _extra_ms(self, number: int) -> int:

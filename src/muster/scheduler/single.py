@@ -19,7 +19,7 @@ from muster.scheduler.query import (
     ROW_POOL,
     ROW_RANK,
 )
-from muster.scheduler.terms import bound_at, bound_of_part, score_at
+from muster.scheduler.terms import bound_at, bound_of_part, places_in_table
 from muster.world.arena import (
     AT_CELLS,
     AT_DEVICES,
@@ -167,10 +167,13 @@ def _best_in_plane(
     """The best slot so far and its score, after the cells of one plane that are `wanted`."""
     pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
     word = words[words[pool + POOL_PLANES] + plane] & wanted
+    if not word:
+        return best, best_score
+    devices, balances, fillings = places_in_table(words, query, row, plane)
     while word:
         bit = lowest_bit(word)
         word &= word - 1
-        points = score_at(words, query, row, plane, bit)
+        points = query[devices] + query[balances + bit // STEPS] + query[fillings + bit]
         if best != NOWHERE and points < best_score:
             continue
         sure = is_sure(words, query, pool, plane // PARTS, plane % PARTS, bit // STEPS, bit % STEPS)

@@ -175,13 +175,17 @@ def bound_at(words: Words, query: Words, row: int, plane: int) -> int:
 
 
 @compiled
-def score_at(words: Words, query: Words, row: int, plane: int, bit: int) -> int:
-    """The weighted sum of all terms for placing one task on a node of a cell, from the table."""
+def places_in_table(words: Words, query: Words, row: int, plane: int) -> tuple[int, int, int]:
+    """Where in the table the three sums of the cells of a plane are: that of the plane, those by CPU, and those by CPU
+    and memory. For who adds up many: what is added is what `score_at` adds."""
     devices = words[words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL] + POOL_GPUS] + 1
     at = query[row + ROW_TABLE]
     balances = at + 2 * PARTS * devices
-    return int(
-        query[at + plane]
-        + query[balances + plane // PARTS * STEPS + bit // STEPS]
-        + query[balances + STEPS * devices + bit]
-    )
+    return at + plane, balances + plane // PARTS * STEPS, balances + STEPS * devices
+
+
+@compiled
+def score_at(words: Words, query: Words, row: int, plane: int, bit: int) -> int:
+    """The weighted sum of all terms for placing one task on a node of a cell, from the table."""
+    devices, balances, fillings = places_in_table(words, query, row, plane)
+    return int(query[devices] + query[balances + bit // STEPS] + query[fillings + bit])

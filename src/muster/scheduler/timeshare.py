@@ -82,7 +82,7 @@ class Shares:
         """Let only those be met in the cycle whose turn it is, and be tried."""
         world = self._world
         for number in (number for plan in self._plans for number in plan.newcomers):
-            line = world.queue.line_of(number)
+            line = world.queue.line_of(world.jobs[number])
             self._turns.setdefault(line, []).append(number)
             world.queue.wake(line.shape)
         for shape in world.queue.shapes.values():
@@ -97,14 +97,16 @@ class Shares:
         if left is None:
             return
         since = self._now - world.tiers[line.band[2]].longest_wait_ms
-        left[:] = [number for number in left if world.queue.find_line(number) is line]
+        left[:] = [number for number in left if world.queue.find_line(world.jobs[number]) is line]
         turns.pass_by(line, min((line.place_of(world.jobs[number], since) for number in left), default=None))
 
     def takings(self) -> list[fact.Fact]:
         """After the cycle: who gives way to those who found no room, as facts that are not true yet."""
         facts: list[fact.Fact] = []
         for plan in self._plans:
-            left = [number for number in plan.newcomers if self._world.queue.find_line(number) is not None]
+            left = [
+                number for number in plan.newcomers if self._world.queue.find_line(self._world.jobs[number]) is not None
+            ]
             left = [number for number in left if number not in self._world.claims]
             if left:
                 facts += _give_way(self._world, self._now, left, plan)

@@ -21,7 +21,7 @@ def check_floors(world: World) -> None:
             laid.seat(job, job.phase.run.since, sharing)
             if isinstance(job.phase, Stopping):
                 laid.note_stop(job)
-        elif world.queue.find_line(job.id) is not None:
+        elif world.queue.find_line(job) is not None:
             laid.add(job, sharing)
     require(kept.waits == laid.waits, law, f"{kept.waits} wait, {laid.waits} should")
     require(sorted(kept.by_scope) == sorted(laid.by_scope), law, f"{sorted(kept.by_scope)}")

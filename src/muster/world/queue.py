@@ -88,7 +88,7 @@ class Line:
         self._accepted[job.id] = job.accepted_at
         if job.accepted_at < self.oldest:
             self.oldest = job.accepted_at
-        heappush(self.heap, ((PRIORITY_MAX - spec.priority) << _RANK_BITS | self.shape.undated) << _ID_BITS | job.id)
+        heappush(self.heap, self._place(job))
         if spec.due_at is not None:
             self._due_at[job.id] = spec.due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | spec.due_at) << _ID_BITS | job.id)
@@ -155,9 +155,9 @@ class Line:
 
     def place_of(self, job: Job, since: int) -> LeafKey:
         """Where one of its jobs stands among its tenant's."""
-        return self._key((PRIORITY_MAX - job.spec.priority) << _ID_BITS | job.id, since)
+        return self._key(self._place(job), since)
 
-    def jobs(self) -> Iterable[int]:
+    def jobs(self) -> Collection[int]:
         """Everybody who waits, in no order."""
         return self._accepted
 
@@ -167,7 +167,8 @@ class Line:
 
     def fork(self, shape: Shape) -> Line:
         """An independent copy inside `shape`."""
-        twin = Line(self.tenant, self.band, shape)
+        twin = Line.__new__(Line)  # there may be many thousands, of which few change
+        twin.tenant, twin.band, twin.shape = self.tenant, self.band, shape
         twin.heap, twin._accepted, twin.uneven = self.heap, self._accepted, self.uneven
         twin.dated, twin._due_at, twin.oldest = self.dated, self._due_at, self.oldest
         twin._is_shared = self._is_shared = True
@@ -195,6 +196,10 @@ class Line:
             heappop(self.dated)
         if len(self.dated) > 2 * len(self._due_at) + _SLACK:
             self.dated = sorted({place for place in self.dated if place & _ID_MASK in self._due_at})
+
+    def _place(self, job: Job) -> int:
+        """Where a job stands in the heap."""
+        return ((PRIORITY_MAX - job.spec.priority) << _RANK_BITS | self.shape.undated) << _ID_BITS | job.id
 
     def _key(self, place: int, since: int) -> LeafKey:
         job = place & _ID_MASK
@@ -309,7 +314,7 @@ class Queue:
     """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside. Nobody is due
     before `due_at`. On `floors` is who waits in tiers that are shared in time."""
 
-    __slots__ = ("_line_of", "_walk", "awake", "due_at", "floors", "outside", "shadowed", "shapes")
+    __slots__ = ("_count", "_walk", "awake", "due_at", "floors", "outside", "shadowed", "shapes")
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
@@ -319,10 +324,10 @@ class Queue:
         self.due_at = AMOUNT_MAX
         self.floors = Floors()
         self.outside: dict[str, dict[tuple[ShapeKey, str], Line]] = {}
-        self._line_of: dict[int, Line] = {}
+        self._count = 0
 
     def __len__(self) -> int:
-        return len(self._line_of)
+        return self._count
 
     def add(self, job: Job, tier: Tier) -> None:
         """A job waits, in this tier. Its shape wakes for a new line, unless it is known not to fit."""
@@ -339,7 +344,7 @@ class Queue:
             if not shape.did_not_fit:
                 self.awake[shape] = None
         line.add(job)
-        self._line_of[job.id] = line
+        self._count += 1
         if tier.sharing is not None and takes_part(spec):
             self.floors.add(job, tier.sharing)
         due_at = job.accepted_at + tier.longest_wait_ms
@@ -348,22 +353,27 @@ class Queue:
 
     def remove(self, job: Job) -> None:
         """A job waits no longer."""
-        line = self._line_of.pop(job.id, None)
-        if line is None:
-            raise InvariantError("the queue is everybody who waits", f"job {job.id} does not")
+        line = self.line_of(job)
         line.remove(job.id)
+        self._count -= 1
         if self.floors.waits:
             self.floors.remove(job)
         if not line.heap:
             self._close(line)
 
-    def line_of(self, job: int) -> Line:
+    def line_of(self, job: Job) -> Line:
         """The line that a job waits in, which does."""
-        return self._line_of[job]
+        line = self.find_line(job)
+        if line is None:
+            raise InvariantError("the queue is everybody who waits", f"job {job.id} does not")
+        return line
 
-    def find_line(self, job: int) -> Line | None:
-        """The line that a job waits in."""
-        return self._line_of.get(job)
+    def find_line(self, job: Job) -> Line | None:
+        """The line that a job waits in, if it does: what it asks for says where to look."""
+        spec = job.spec
+        shape = self.shapes.get((spec.ask, spec.gang, spec.needs, spec.evictable))
+        line = None if shape is None else shape.lines.get((spec.tenant, spec.tier))
+        return line if line is not None and job.id in line.jobs() else None
 
     def sleep(self, shape: Shape) -> None:
         """A shape did not fit: it sleeps until something that it could use comes free."""
@@ -459,7 +469,7 @@ class Queue:
 
     def waiting(self) -> list[int]:
         """Every job that waits, by id."""
-        return sorted(self._line_of)
+        return sorted(job for shape in self.shapes.values() for line in shape.lines.values() for job in line.jobs())
 
     def fork(self, walk: Walk) -> Queue:
         """An independent copy, that tells another walk who waits."""
@@ -470,9 +480,7 @@ class Queue:
         twin.due_at, twin.floors = self.due_at, self.floors.fork()
         for tenant, lines in self.outside.items():
             twin.outside[tenant] = {key: twin.shapes[key[0]].lines[(tenant, key[1])] for key in lines}
-        for shape in twin.shapes.values():
-            for line in shape.lines.values():
-                twin._line_of.update(dict.fromkeys(line.jobs(), line))
+        twin._count = self._count
         walk.follow(self._walk)
         return twin
 

@@ -188,10 +188,11 @@ class World:
         seats = list(tasks.seats(first, count, shared=ask.gpu_milli > 0))
         if has_devices:
             self.goodput.close_tasks(job, tasks, first, count, at, is_useful=after == TaskPhase.SUCCEEDED)
-        for slot, begin, width in seats:
-            self._vacate(slot, job, width, tasks.held_devices(begin, width) if has_devices else 0, at)
+        leases = [
+            Lease(slot, width, tasks.held_devices(seat, width) if has_devices else 0) for slot, seat, width in seats
+        ]
+        self._vacate(job, leases, at)
         tasks.clear(first, count, has_devices)
-        leases = [Lease(slot, width) for slot, _, width in seats]
         if self.budgets.accounts:
             self._spend(job, leases, -1)
         if job.id in self.budgets.prices:
@@ -486,8 +487,7 @@ class World:
         spec, leases = job.spec, run.leases
         if self.goodput.marks:
             self.goodput.marks.pop(job.id, None)
-        for lease in leases:
-            self._vacate(lease.slot, job, lease.tasks, lease.devices, at)
+        self._vacate(job, leases, at)
         if self.budgets.accounts:
             self._spend(job, leases, -1)
         if job.id in self.budgets.prices:
@@ -510,22 +510,24 @@ class World:
             if not jobs:
                 del self.successors[other]
 
-    def _vacate(self, slot: int, job: Job, tasks: int, devices: int, at: int) -> None:
-        """Tasks leave a node: whoever could use what they had is worth a try, unless no new work may go there."""
-        ask, fleet = job.spec.ask, self.fleet
-        if slot in fleet.lacks:
-            self.goodput.count(fleet, slot, -1, at)
-            fleet.vacate(slot, job.id, ask, tasks, devices)
-            self.goodput.count(fleet, slot, 1, at)
-        else:
-            fleet.vacate(slot, job.id, ask, tasks, devices)
-            if devices:
-                self.goodput.give_back(fleet, slot, ask, tasks, at)
-        vector = fleet.find_free(slot)
-        if vector is not None:
-            self.wake_for_room(slot, vector)
-        else:
-            self.sites.give_back(slot, ask, tasks)
+    def _vacate(self, job: Job, leases: Sequence[Lease], at: int) -> None:
+        """Tasks leave their nodes: whoever could use what they had is worth a try, unless no new work may go there."""
+        ask, fleet, goodput = job.spec.ask, self.fleet, self.goodput
+        for lease in leases:
+            slot, tasks = lease.slot, lease.tasks
+            if slot in fleet.lacks:
+                goodput.count(fleet, slot, -1, at)
+                fleet.vacate(slot, job.id, ask, tasks, lease.devices)
+                goodput.count(fleet, slot, 1, at)
+            else:
+                fleet.vacate(slot, job.id, ask, tasks, lease.devices)
+                if lease.devices:
+                    goodput.give_back(fleet, slot, ask, tasks, at)
+            vector = fleet.find_free(slot)
+            if vector is not None:
+                self.wake_for_room(slot, vector)
+            else:
+                self.sites.give_back(slot, ask, tasks)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""

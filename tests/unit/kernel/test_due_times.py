@@ -38,7 +38,7 @@ def test_who_leaves_the_line_leaves_its_due_time() -> None:
     rig.feed(event.HoldJob(jobs[150]))
     rig.feed(event.ReleaseJob(jobs[150]))
     check_world(rig.world)
-    (line,) = {rig.world.queue.line_of(job) for job in jobs[150:]}
+    (line,) = {rig.world.queue.line_of(rig.job(job)) for job in jobs[150:]}
     assert len(line.dated) < 150 + 64, "it clears away those who left"
     rig.exit(blocker)
     assert rig.phase(jobs[150]) == "Starting"
@@ -91,4 +91,4 @@ def test_a_restored_world_and_a_fork_keep_due_times() -> None:
     for twin in (restore(snapshot(rig.world)), rig.world.fork()):
         assert digest(twin) == digest(rig.world)
         check_world(twin)
-        assert twin.queue.line_of(jobs[0]).first(-1) == rig.world.queue.line_of(jobs[0]).first(-1)
+        assert twin.queue.line_of(rig.job(jobs[0])).first(-1) == rig.world.queue.line_of(rig.job(jobs[0])).first(-1)

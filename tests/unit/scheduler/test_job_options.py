@@ -118,10 +118,9 @@ def test_the_search_is_bounded_for_any_amount(monkeypatch: pytest.MonkeyPatch) -
     huge = spec(ask=Resources(62, 2**60, 2**60))
     rig = Rig(nodes=1)
     rig.submit(8)
-    job = rig.job(rig.submit(8))
     monkeypatch.setattr(options, "can_start", count)
     monkeypatch.setattr(options, "_keep_proven", lambda _world, _spec, found: found)
-    found = find_options(rig.world, type(job)(job.id, huge, job.accepted_at, job.phase))
+    found = options.find_changes(rig.world, huge)
     assert [option.field for option in found] == ["gpus", "cpu_milli", "memory_bytes"]
     assert tries <= 55
 

@@ -97,6 +97,15 @@ def test_whoever_joins_a_shape_that_did_not_fit_does_not_wake_it() -> None:
     assert not queue.awake
 
 
+def test_one_of_a_line_stands_where_the_line_says_when_its_turn_comes() -> None:
+    jobs = [job(4), job(1), job(3, priority=5), job(2, due_at=HOUR_MS), job(6, priority=-5, due_at=9)]
+    queue = queue_of(*jobs)
+    (line,) = [line for shape in queue.shapes.values() for line in shape.lines.values()]
+    for since in (-1, 2, 9):
+        assert sorted(line.place_of(each, since) for each in jobs) == line.first_keys(since, len(jobs))
+        assert min(line.place_of(each, since) for each in jobs) == line.first(since)
+
+
 def test_a_parked_line_stays_parked_when_others_join_it_and_a_new_line_wakes_its_shape() -> None:
     queue = queue_of(job(5))
     (shape,) = queue.shapes.values()

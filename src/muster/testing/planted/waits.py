@@ -27,7 +27,7 @@ def dependency_ignored() -> Iterator[None]:
         world.queue.add(job, world.tiers[job.spec.tier])
 
     def dequeue(world: World, job: Job) -> None:
-        if world.queue.find_line(job.id) is not None:
+        if world.queue.find_line(job) is not None:
             world.queue.remove(job)
 
     with mock.patch.object(World, "enqueue", enqueue), mock.patch.object(World, "dequeue", dequeue):
