@@ -20,6 +20,7 @@ from muster.cli.printing import (
     show_ask,
     show_end,
     show_listing,
+    show_origin,
     show_progress,
 )
 from muster.model.after import After
@@ -122,6 +123,9 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
         fields += [
             ("command", shlex.join(spec.command)),
             ("directory", spec.workdir),
+            ("variables", ", ".join(sorted(spec.env))),
+            ("from", "" if spec.origin is None else spec.origin.directory),
+            ("snapshot", "" if spec.origin is None else show_origin(spec.origin)),
             ("limit", "" if spec.limit_ms is None else show_duration(spec.limit_ms)),
             ("due", view.late or ("" if spec.due_at is None else f"at {show_instant(spec.due_at)}")),
             ("retries", str(spec.retries) if spec.retries else ""),

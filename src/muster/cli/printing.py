@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 import msgspec
 
+from muster.model.origin import Origin
 from muster.units import Resources, show_bytes, show_cpus, show_duration
 from muster.wire.views import JobView
 
@@ -240,3 +241,12 @@ def _paint(cell: str) -> str:
 def is_terminal() -> bool:
     """Whether somebody may be looking at standard output."""
     return sys.stdout.isatty()
+
+
+def show_origin(origin: Origin) -> str:
+    """A snapshot in a line: its digest, its size, and what it is based on."""
+    files = f"{origin.files} file{'s' if origin.files != 1 else ''}"
+    base = f", at commit {origin.commit[:12]}" if origin.commit else ""
+    changed = " with changes" if origin.diff else ""
+    left_out = f", {origin.left_out} left out" if origin.left_out else ""
+    return f"{origin.snapshot[:16]}: {files}, {show_bytes(origin.size_bytes)}{base}{changed}{left_out}"

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+from msgspec.structs import replace
 
 from muster.cli.failing import INTERRUPTED
 from muster.cli.following import follow_output, follow_progress
 from muster.cli.jobs import exit_code_of
-from muster.cli.printing import show_end
+from muster.cli.printing import show_end, show_origin
 from muster.cli.trying import DRY_RUN, print_job_trial
 from muster.model.spec import Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
 from muster.sdk.jobfile import JobFile, make_spec
 from muster.wire.views import Submitted
+
+LEFT_OUT_SHOWN: Final = 5
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -56,13 +59,16 @@ from muster.wire.views import Submitted
 @click.option("--hold", is_flag=True, help="Do not start it before `muster release`.")
 @click.option("--env", multiple=True, metavar="K=V", help="Set a variable; K alone hands yours on.")
 @click.option("--workdir", type=click.Path(path_type=Path), help="Where it runs.  [default: here]")
+@click.option("--snapshot", is_flag=True, help="Run a copy of this tree as it is now, changed files and all.")
 @click.option("--key", default="", help="The same key never makes a second job.")
 @click.option("-d", "--detach", is_flag=True, help="Print its number and leave.")
 @DRY_RUN
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(detach: bool, key: str, dry_run: bool, **options: Any) -> int:
+def run(detach: bool, key: str, dry_run: bool, snapshot: bool, **options: Any) -> int:
     """Run a command as a job and follow it: muster run --gpus 8 -- python train.py"""
     spec = make_spec(describe(**options), here=str(Path.cwd()), now_ms=int(time.time() * 1000))
+    if snapshot and not dry_run:
+        spec = _copy_tree(spec)
     with Client() as client:
         if dry_run:
             print_job_trial(client.try_submit(spec))
@@ -99,6 +105,20 @@ def _parse_variable(text: str) -> tuple[str, str]:
     if name not in os.environ:
         raise click.UsageError(f"--env {name}: there is no such variable here; write {name}=VALUE")
     return name, os.environ[name]
+
+
+def _copy_tree(spec: Spec) -> Spec:
+    """The same job in a copy of its tree; says what is in it and what stayed behind."""
+    from muster.sdk.home import Home  # here: most jobs run where they are submitted
+    from muster.sdk.trees import copy_tree
+
+    copied = copy_tree(Path(spec.workdir), Home())
+    click.echo(f"snapshot {show_origin(copied.origin)}", err=True)
+    for words in copied.left_out[:LEFT_OUT_SHOWN]:
+        click.echo(f"  left out: {words}", err=True)
+    if len(copied.left_out) > LEFT_OUT_SHOWN:
+        click.echo(f"  left out: {len(copied.left_out) - LEFT_OUT_SHOWN} more", err=True)
+    return replace(spec, workdir=str(copied.workdir), origin=copied.origin)
 
 
 def _submit(client: Client, spec: Spec, key: str) -> Submitted:

@@ -90,6 +90,8 @@ class Code(enum.StrEnum):
     RATE_LIMITED = "M322"
     UNKNOWN_TOKEN = "M321"  # noqa: S105 - a code, not a secret
     NOT_HERE = "M346"
+    TREE_TOO_LARGE = "M347"
+    CANNOT_COPY = "M348"
     INVARIANT = "M900"
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from muster.model.after import After, find_after_fault
 from muster.model.node import LEVELS, TORUS_SPOTS_MAX
+from muster.model.origin import Origin, find_origin_fault
 from muster.model.reason import Code, Reason
 from muster.model.tier import PRIORITY_MAX, STANDARD
 from muster.units import AMOUNT_MAX, INSTANT_MAX, SECOND_MS, Limit, Resources, show_sides
@@ -105,6 +106,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     held: bool = False
     after: tuple[After, ...] = ()
     due_at: Limit = None
+    origin: Origin | None = None
 
     @property
     def tasks(self) -> int:
@@ -132,6 +134,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or (_find_company_fault(spec) if spec.needs is not ANYWHERE and spec.needs.has_company else None)
         or _find_size_fault(spec)
         or (find_after_fault(spec.after) if spec.after else None)
+        or (None if spec.origin is None else find_origin_fault(spec.origin))
     )
 
 

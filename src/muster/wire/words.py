@@ -200,6 +200,11 @@ _TABLE: Final[dict[Code, Words]] = {
         "task {available} of job {needed} does not run on this machine, or not as you",
         "see `muster show {needed}` for where it runs; enter it there, as the user of the server",
     ),
+    Code.TREE_TOO_LARGE: Words(
+        "the tree is too large to copy: {needed} {subject}, at most {available}",
+        "leave data out with .gitignore, or run without --snapshot",
+    ),
+    Code.CANNOT_COPY: Words("the tree cannot be copied: {detail}", "run without --snapshot, or where the server is"),
     Code.INVARIANT: Words("a law of Muster was broken: {subject}: {detail}", "report it with the recorded bundle"),
 }
 

@@ -47,8 +47,10 @@ OUR_MODULES = {
         "muster.model.after",
         "muster.model.errors",
         "muster.model.node",
+        "muster.model.origin",
         "muster.model.reason",
         "muster.model.record",
+        "muster.model.sharing",
     ),
     *(
         "muster.model.spec",

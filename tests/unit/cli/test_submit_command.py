@@ -88,6 +88,6 @@ def test_the_published_schema_is_that_of_the_type() -> None:
 
 
 def test_every_flag_of_run_is_a_field_of_a_file() -> None:
-    about_this_call = {"detach", "key", "dry_run", "output"}
+    about_this_call = {"detach", "key", "dry_run", "output", "snapshot"}
     flags = {parameter.name for parameter in run.params if isinstance(parameter, click.Option)}
     assert flags - about_this_call <= set(JobFile.__struct_fields__)

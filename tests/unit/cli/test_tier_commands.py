@@ -47,7 +47,7 @@ def test_a_tier_is_set(seen: list[Request], capsys: pytest.CaptureFixture[str]) 
     words = told(capsys, "tiers", "set", "batch", "--rank", "400", "--due-after", "7d")
     assert words == "tier batch has rank 400; a job is due after 7d\n"
     assert (seen[0].method, seen[0].path) == ("PUT", "/v1/tiers/batch")
-    plain = {"shadows": 1, "min_run_ms": 0, "evictions_max": None, "emergency": False}
+    plain = {"shadows": 1, "min_run_ms": 0, "evictions_max": None, "emergency": False, "sharing": None}
     assert msgspec.json.decode(seen[0].body) == {"rank": 400, "longest_wait_ms": 7 * DAY_MS, **plain}
 
 
