@@ -18,7 +18,7 @@ def storm(seed: int) -> SimOptions:
     """A small fleet with more work than it can hold, and more trouble than any real one has."""
     return SimOptions(
         nodes=8, days=0.5, seed=seed, load=1.2, pace=4, faults=4000, maintenance=2000, device_faults=4000, lost=100,
-        doubled=300, failures=0.25, cancels=0.15, tenants=3, inspect_every=25,
+        doubled=300, failures=0.25, cancels=0.15, tenants=3, inspect_every=25, bookings=8000,
     )  # fmt: skip
 
 
@@ -73,6 +73,10 @@ FOUND_BY = {
     "tie_by_arrival": {RESTORE, "a line offers its first"},
     "stored_decay": {"use is what was held", "the world is the fold of its facts"},
     "use_never_ends": {"use is what was held"},
+    "guest_stays": {"a guest is gone when the window opens"},
+    "window_open_to_all": {"in its window a node is its booking's", "a guest is gone when the window opens"},
+    "nobody_told_to_leave": {"nobody is in the way of a window"},
+    "booked_twice": {"no node is in two windows at once"},
     "limit_not_looked_at": {"no start delays a shadow"},
     "shadow_stays": {"the index is what is free", "free is capacity minus what is held", RESTORE},
     "stale_epoch_accepted": {"one accepted attempt per task"},

@@ -14,6 +14,7 @@ from muster.api.advice import AdviceRoutes
 from muster.api.audit import Audit
 from muster.api.avail import Avail
 from muster.api.bars import Bars
+from muster.api.bookings import Bookings
 from muster.api.bulk import Bulk
 from muster.api.fleet import Fleet
 from muster.api.gate import Gate
@@ -76,6 +77,7 @@ def make_routes(follower: Follower, logs: Logs, metrics: Metrics) -> list[Route]
         *Fleet(follower).routes,
         *Tenants(follower).routes,
         *Bars(follower).routes,
+        *Bookings(follower).routes,
         *Avail(follower).routes,
         *Goodput(follower).routes,
         *Tiers(follower).routes,

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from muster import __version__
 from muster.api.advice import AdviceBody
 from muster.api.bars import KINDS, BarBody
+from muster.api.bookings import BookingBody
 from muster.api.bulk import BulkBody
 from muster.api.fleet import FlavorBody
 from muster.api.gate import RIGHTS, Where
@@ -104,6 +105,9 @@ SHAPES: Final[dict[str, Shape]] = {
     "DELETE /v1/tenants/{name:path}": Shape(views.Changed, tagged=True),
     "GET /v1/avail": Shape(views.AvailView, query=TENANT),
     "GET /v1/goodput": Shape(views.GoodputView, query=TENANT),
+    "GET /v1/bookings": Shape(list[views.BookingView], query=BY_NAME),
+    "PUT /v1/bookings/{name:path}": Shape(views.Changed, BookingBody),
+    "DELETE /v1/bookings/{name:path}": Shape(views.Changed),
     "GET /v1/tiers": Shape(list[views.TierView], query=BY_NAME),
     "GET /v1/tiers/{name:path}": Shape(views.TierView, tagged=True),
     "PUT /v1/tiers/{name:path}": Shape(views.TierView, TierBody, tagged=True),

@@ -40,6 +40,7 @@ LEFT_OUT_SHOWN: Final = 5
 @click.option("--apart-level", default="node", metavar="LEVEL", help="... in no rack, block or cluster.")
 @click.option("--beside", multiple=True, metavar="NAME", help="Only on nodes where the tenant's job NAME is.")
 @click.option("--beside-level", default="node", metavar="LEVEL", help="... in one rack, block or cluster with it.")
+@click.option("--booking", default="", metavar="NAME", help="On the nodes of a booking, in its windows.")
 @click.option("--like", default="", metavar="WORK", help="Where work of this kind is fastest: see `muster advice`.")
 @click.option("--data", multiple=True, metavar="NAME", help="Near to this dataset.")
 @click.option("--label", multiple=True, metavar="K=V", help="Only on nodes with this label: K=V, K!=V or K.")

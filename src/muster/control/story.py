@@ -239,6 +239,7 @@ _WHY: Final = {
     Why.PREEMPT: "preempted",
     Why.RECLAIM: "reclaimed by the owner",
     Why.MIGRATE: "moved to another place",
+    Why.BOOKING: "its node is booked",
 }
 
 

@@ -19,7 +19,7 @@ from muster.world.tasks import HOLDING, Tasks, spans_of
 
 Verdict: TypeAlias = tuple[int, int, TaskPhase, Why]
 
-_SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, *TAKEN)
+_SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN)
 """Nobody's failure: the job waits again."""
 _OVER, _RUNNING, _EXIT = TaskPhase.SUCCEEDED, TaskPhase.RUNNING, Why.EXIT  # members are slow to look up
 

@@ -17,6 +17,7 @@ from muster.kernel.bars import stop_range
 from muster.kernel.reactors import REACTORS
 from muster.kernel.timers import find_wake, fire_timers
 from muster.kernel.turn import Turn
+from muster.kernel.windows import mend_windows
 from muster.model import fact
 from muster.model.errors import RejectedError
 from muster.model.event import Event
@@ -71,14 +72,14 @@ class Kernel:
             raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
         self._latest = now
         world, timer = self.world, self._timer
-        queue, turn, had_claims = world.queue, Turn(world, now), bool(world.claims)
+        queue, turn, had_claims = world.queue, Turn(world, now), bool(world.claims or world.bookings)
         if timer is not None and timer <= now:
             fire_timers(turn)
         answers: list[Done | Refused] = []
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
-        if world.successors:
-            settle(turn, 0)
+        if world.successors or world.bookings:
+            self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
         if queue.shapes and can_anybody_take(world):
@@ -102,6 +103,13 @@ class Kernel:
             instants.append(now if self._is_owed else self._look_at)
         change = timeshare.find_wake(self.world, now)
         return min(instants if change is None else [*instants, change], default=None)
+
+    def _settle(self, turn: Turn) -> None:
+        """What the events mean for whoever waits for others, and for nodes that are booked."""
+        if turn.world.successors:
+            settle(turn, 0)
+        if turn.world.bookings:
+            mend_windows(turn)
 
     def _cycle(self, turn: Turn) -> None:
         """What starts now; and in tiers that are shared in time, who gives way to those whose turn it is."""
@@ -145,4 +153,5 @@ class Kernel:
     def _has_timers(self) -> bool:
         """Whether anything but the oldest end may have a time."""
         world = self.world
-        return bool(world.claims or world.advice) or world.timers.has_limits() or world.budgets.is_used
+        has_any = world.claims or world.advice or world.bookings
+        return bool(has_any) or world.timers.has_limits() or world.budgets.is_used

@@ -15,6 +15,7 @@ from muster.kernel.requests import on_cancel, on_hold_job, on_release_job, on_re
 from muster.kernel.tenants import on_drop_tenant, on_set_tenant
 from muster.kernel.tiers import on_set_tier
 from muster.kernel.turn import Turn
+from muster.kernel.windows import on_cancel_booking, on_reserve
 from muster.model import event
 from muster.model.reason import Done, Refused
 
@@ -33,6 +34,8 @@ REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.Advise: on_advise,
     event.BarNode: on_bar_node,
     event.UnbarNode: on_unbar_node,
+    event.Reserve: on_reserve,
+    event.CancelBooking: on_cancel_booking,
     event.NodeSeen: on_node_seen,
     event.NodeSilent: on_node_silent,
     event.NodeGone: on_node_gone,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from muster.kernel.afters import find_open
 from muster.kernel.turn import Turn, refuse
+from muster.kernel.windows import find_spec_fault
 from muster.model import event, fact
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, TERMINAL, Queued, Stopping, TaskPhase, Why
@@ -28,6 +29,8 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     if spec.tier not in turn.world.tiers:
         return refuse(Code.UNKNOWN_TIER, "tier", detail=spec.tier)
     reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
+    if reason is None and spec.needs.booking:
+        reason = find_spec_fault(turn.world, spec)
     if reason is not None:
         return Refused(reason)
     if spec.due_at is not None and spec.due_at <= turn.now:

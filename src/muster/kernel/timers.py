@@ -1,5 +1,5 @@
 """What time alone brings about: a run past its limit is told to stop, a bar ends, a claim is given up, advice is
-over, a budget's next period begins, jobs long over retire to history."""
+over, a budget's next period begins, windows of bookings open and close, jobs long over retire to history."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from muster.kernel.advice import drop_outlived
 from muster.kernel.turn import Turn
+from muster.kernel.windows import find_window_wake, fire_windows
 from muster.lifecycle.gang import retires_at
 from muster.model import fact
 from muster.model.phase import Why
@@ -28,6 +29,8 @@ def fire_timers(turn: Turn) -> None:
         if world.claims[number].until <= now:
             turn.emit(fact.ClaimDropped(number, cause="until"))
     drop_outlived(turn)
+    if world.bookings:
+        fire_windows(turn)
     for account in world.budgets.due(now):
         budget = account.budget
         turned = fact.BudgetTurned(account.tenant, budget.unit, budget.soft, budget.starts_at(now), cause="period")
@@ -48,6 +51,8 @@ def find_wake(world: World) -> int | None:
     instants += [first[0] for first in (limit, bar) if first is not None]
     instants += [claim.until for claim in world.claims.values()]
     instants += [advice.expires_at for advice in world.advice.values()]
+    if world.bookings and (window := find_window_wake(world)) is not None:
+        instants.append(window)
     if ended is not None:
         instants.append(retires_at(ended[0]))
     return min(instants, default=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from muster.model.advice import Advice
+from muster.model.booking import Booking
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.phase import TaskPhase
@@ -139,6 +140,22 @@ class UnbarNode(Record, frozen=True, tag="unbar_node"):
     cause: str = ""
 
 
+class Reserve(Record, frozen=True, tag="reserve"):
+    """Somebody books nodes for a tenant. With `flexible_ms`, its window may open so much later than it says; no window
+    has slots yet."""
+
+    booking: Booking
+    flexible_ms: int = 0
+    cause: str = ""
+
+
+class CancelBooking(Record, frozen=True, tag="cancel_booking"):
+    """Somebody gives a booking up."""
+
+    name: str
+    cause: str = ""
+
+
 class Held(Record, frozen=True):
     """What a node reports of one range of tasks that it still knows."""
 
@@ -228,6 +245,8 @@ Event: TypeAlias = (
     | Advise
     | BarNode
     | UnbarNode
+    | Reserve
+    | CancelBooking
     | NodeSeen
     | NodeSilent
     | NodeGone

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from muster.model.advice import Advice
+from muster.model.booking import Booking
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import TaskPhase, Why
@@ -140,6 +141,44 @@ class NodeUnbarred(Record, frozen=True, tag="node_unbarred.1"):
     slot: int
     kind: BarKind
     owner: str
+    cause: str = ""
+
+
+class Booked(Record, frozen=True, tag="booked.1"):
+    """Nodes are a booking's in its windows."""
+
+    booking: Booking
+    cause: str = ""
+
+
+class WindowMoved(Record, frozen=True, tag="window_moved.1"):
+    """The window of a booking that opens then has these nodes: it lost some, or got some instead. If they are fewer
+    than it booked, it is short."""
+
+    booking: str
+    opens_at: int
+    slots: list[int]
+    cause: str = ""
+
+
+class WindowOpened(Record, frozen=True, tag="window_opened.1"):
+    """The first window of a booking is open: its nodes are for its jobs."""
+
+    booking: str
+    cause: str = ""
+
+
+class WindowClosed(Record, frozen=True, tag="window_closed.1"):
+    """The first window of a booking is over, and with the last one the booking."""
+
+    booking: str
+    cause: str = ""
+
+
+class BookingDropped(Record, frozen=True, tag="booking_dropped.1"):
+    """A booking was given up."""
+
+    booking: str
     cause: str = ""
 
 
@@ -334,6 +373,11 @@ Fact: TypeAlias = (
     | NodePhased
     | NodeBarred
     | NodeUnbarred
+    | Booked
+    | WindowMoved
+    | WindowOpened
+    | WindowClosed
+    | BookingDropped
     | Accepted
     | AfterMet
     | Placed

@@ -17,6 +17,7 @@ class Bucket(enum.StrEnum):
     STARTING = "starting"
     RESTARTING = "restarting"
     STOPPING = "stopping"
+    BOOKED_IDLE = "booked_idle"
     BLOCKED = "blocked"
     FRAGMENTED = "fragmented"
     NO_DEMAND = "no_demand"

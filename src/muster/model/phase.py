@@ -49,6 +49,7 @@ class Why(enum.StrEnum):
     PREEMPT = "preempt"
     RECLAIM = "reclaim"
     MIGRATE = "migrate"
+    BOOKING = "booking"
 
 
 TAKEN = (Why.PREEMPT, Why.RECLAIM)

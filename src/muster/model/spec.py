@@ -46,7 +46,8 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     box of a torus with these sides, in nodes, turned as it fits, and each of its nodes for one task.
 
     No task goes to a domain of `apart_level` in which a job named in `apart` has a place; every task goes to a domain
-    of `beside_level` in which every job named in `beside` has one. Jobs are named with their tenant: `vision/web`.
+    of `beside_level` in which every job named in `beside` has one. Jobs are named with their tenant: `vision/web`. With
+    a `booking`, it runs on the nodes of that one and in its windows, as long as there is such a booking.
 
     Work that is `like` some other goes where that is fastest, among flavors that are equals otherwise; and then near to
     the `data` that it reads. What is fast and what is near is told by tables (`muster.world.tables`).
@@ -69,6 +70,7 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     beside_level: str = "node"
     like: str = ""
     data: tuple[str, ...] = ()
+    booking: str = ""
 
     @property
     def has_company(self) -> bool:
@@ -233,6 +235,10 @@ def _find_need_fault(gang: int, array: int, needs: Needs) -> Reason | None:
         for name in names:
             if not (_WISH if field == "labels" else _NAME).fullmatch(name):
                 return Reason(Code.BAD_NAME, f"needs.{field}", needed=len(name), available=128, detail=name[:40])
+    if needs.booking and not _NAME.fullmatch(needs.booking):
+        return Reason(
+            Code.BAD_NAME, "needs.booking", needed=len(needs.booking), available=128, detail=needs.booking[:40]
+        )
     return _find_level_fault(gang, array, needs) or (_find_box_fault(gang, needs) if needs.shape else None)
 
 

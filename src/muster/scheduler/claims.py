@@ -31,7 +31,7 @@ class Outlook(enum.Enum):
 
     READY = SERVED
     WAITS = ""
-    NODE_CLOSED = "a node of it is closed"
+    NODE_CLOSED = "a node of it is closed or booked"
     NO_QUOTA = "no quota is left for it"
     BLOCKED = "what holds its place stays"
     STARTED = "the job started elsewhere"
@@ -64,7 +64,7 @@ def has_ready(world: World, now: int) -> bool:
 
 def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
     """How a claim stands."""
-    if not all(world.fleet.is_open(slot) for slot in slots_of(claim)):
+    if not all(world.fleet.is_listed(slot) for slot in slots_of(claim)):
         return Outlook.NODE_CLOSED
     if not all(_has_place(world, job, lease) for lease in claim.leases):
         return Outlook.WAITS if any(_leavers(world, claim, now)) else Outlook.BLOCKED

@@ -52,7 +52,7 @@ def run_cycle(
         shares.keep_to(turns)
     with Draft(world, now) as draft:
         served = serve_claims(world, draft, now, cause) if world.claims else []
-        if are_due(world, now):
+        if are_due(world, now) or world.bookings:
             with Shadows(world, now, turns) as shadows:
                 _start_all(world, turns, draft, cause, shadows, shares)
                 if seen is not None:

@@ -65,8 +65,9 @@ class Heads:
         return funds if found else None
 
     def _find_lines(self, shape: Shape) -> list[Line]:
-        """Those whom others mind take nothing: they may be gone or come before a claim is served."""
-        if shape.needs.has_company:
+        """Those whom others mind take nothing: they may be gone or come before a claim is served. Nor do those who
+        wait for their window."""
+        if shape.needs.has_company or shape.needs.booking in self._world.bookings:
             return []
         jobs, lines = self._world.jobs, shape.lines.values()
         return [line for line in lines if self._might(line, (line.band[2], jobs[line.head()].spec.priority))]

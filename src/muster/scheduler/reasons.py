@@ -15,6 +15,7 @@ from muster.model.phase import TERMINAL, Running, Stopping
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
+from muster.scheduler.booked import find_booking_reason
 from muster.scheduler.claims import count_leavers
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
@@ -59,7 +60,8 @@ def explain(world: World, job: Job) -> Waiting | None:
     position = find_position(world, job)
     if position is None:
         return None
-    return Waiting(_dominant_reason(world, job), position.place, position.ahead, position.ahead_total)
+    reason = (find_booking_reason(world, job) if world.bookings else None) or _dominant_reason(world, job)
+    return Waiting(reason, position.place, position.ahead, position.ahead_total)
 
 
 def find_lateness(job: Job, now: int) -> Reason | None:
@@ -110,7 +112,7 @@ def _find_never(world: World, spec: Spec) -> Reason | None:
     if room < spec.gang:
         return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
     bound = _find_lasting_bound(world, spec)
-    return None if bound is None else _quota_reason(bound.code, bound)
+    return None if bound is None else quota_reason(bound.code, bound)
 
 
 def _find_lasting_bound(world: World, spec: Spec) -> Bound | None:
@@ -164,7 +166,7 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     pools = pools_for(world, spec)
     bound = None if pools is EVERYWHERE else _find_bound(world, spec, pools)
     if bound is not None:
-        return _quota_reason(bound.code, bound)
+        return quota_reason(bound.code, bound)
     closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
     details = [f"{closed} of {len(fleet)} nodes closed"] if closed else []
     if spec.needs.has_company:
@@ -207,6 +209,7 @@ def _find_bound(world: World, spec: Spec, pools: Pools) -> Bound | None:
     return binding if has_room or binding.code != Code.NOTHING_TO_BORROW else None
 
 
-def _quota_reason(code: Code, bound: Bound) -> Reason:
+def quota_reason(code: Code, bound: Bound) -> Reason:
+    """What the quota has against somebody, as a reason."""
     subject = name_line(bound.family, bound.scope)
     return Reason(code, subject, bound.needed, max(0, bound.room), bound.tenant)

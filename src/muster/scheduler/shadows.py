@@ -5,6 +5,9 @@ the earliest instant at which it would fit if whatever runs ends at its limit, a
 Those are closed from its turn on to everybody who would still be there at that instant. Who comes before it in the
 order is not bound by it, so neither standing, tier nor shares are crossed; who ends by then may use them meanwhile.
 
+Nodes that are booked are closed like those of a shadow, but from the beginning and to everybody who would still be
+there when they are needed: see `muster.scheduler.booked`.
+
 Shadows are made anew in every cycle, from what the world holds: nothing of them is kept, journaled or promised. An
 instant is found by galloping along the ends, each tried by the exact search: more room never makes less fit, so it
 costs about twice the answer. Of the places, as few as can be are taken of those that are free now.
@@ -20,6 +23,7 @@ from typing import Final
 
 from muster.model.phase import Lease
 from muster.model.record import Record
+from muster.scheduler.booked import Rooms
 from muster.scheduler.fit import Pools, find_gang, find_pools, find_tasks
 from muster.scheduler.order import Round
 from muster.scheduler.within import EVERYWHERE, NOWHERE, pools_within
@@ -62,7 +66,8 @@ class Shadows:
     """The shadows of one cycle, in the order in which they were cast. `_heads` are the lines that may cast one, by
     shape; `_left` is how many each tier may still cast; `_behind` are the jobs of a line that come after one that was
     refused; `_moved` are lines that stand worse for this cycle, and how they stood. Of the shades, those of `_open` are
-    lifted."""
+    lifted. `_rooms` are the nodes of bookings, `_shortest` the shortest limit
+    of a line that was in shade."""
 
     def __init__(self, world: World, now: int, turns: Round) -> None:
         self._world = world
@@ -75,11 +80,15 @@ class Shadows:
         self._behind: dict[Line, Iterator[LeafKey]] = {}
         self._moved: dict[Line, int] = {}
         self._recasts = RECASTS_MAX
+        self._rooms = Rooms(world, now)
+        self._shortest: dict[Line, int] = {}
 
     def __enter__(self) -> Shadows:
         """Let everybody be met who may cast a shadow, or was in one."""
         queue = self._world.queue
         queue.wake_shaded()
+        if not are_due(self._world, self._now):
+            return self  # only the nodes of bookings are closed
         self._turns.drops_hopeless = False  # who certainly does not fit may still cast a shadow
         for line, standing in find_heads(self._world, self._now):
             if line.band[0] != standing:
@@ -94,6 +103,7 @@ class Shadows:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._rooms.close()
         self._lift(self._casts)
         for line, standing in self._moved.items():
             if line.heap:
@@ -106,14 +116,19 @@ class Shadows:
     def open_for(self, job: int) -> None:
         """Open the shades that a job may use since it would be gone in time."""
         self._close()
-        limit_ms = self._world.jobs[job].spec.limit_ms
-        if limit_ms is not None and self._casts:
-            self._open = [cast for cast in self._casts if may_overtake(self._now + limit_ms, cast.at)]
+        spec = self._world.jobs[job].spec
+        if spec.limit_ms is not None and self._casts:
+            self._open = [cast for cast in self._casts if may_overtake(self._now + spec.limit_ms, cast.at)]
             self._lift(self._open)
+        self._rooms.open_for(spec)
 
     def refuse_room(self, line: Line, job: int) -> None:
         """A job found no room at all: its shape sleeps, but for those of its lines that may cast a shadow."""
         shape = line.shape
+        if self._rooms.is_own(shape.needs):
+            self._close()
+            self._world.queue.sleep(shape)
+            return
         if self._is_shaded(line, job):
             return
         if self._is_head(line):
@@ -133,13 +148,14 @@ class Shadows:
         self._close()
         if self._is_head(line) and line.band[0] + 1 == OVER:
             self._cast(line, job)
-        if self._casts and self._fits_in_light(line.shape, pools):
+        if self._has_shade() and self._fits_in_light(line.shape, pools):
             self._world.queue.shade(line.shape)
             self._moved.setdefault(line, line.band[0])
         self._restand(line)
 
     def note_start(self, line: Line) -> None:
         """Somebody started: if it was one who overtakes, shadows may now use the place that it will leave."""
+        self._rooms.close()
         again, self._open = self._open, []
         for cast in again:
             self._shade(cast)
@@ -153,17 +169,22 @@ class Shadows:
 
     # -- who is met ------------------------------------------------------------------------------------------------
 
+    def _has_shade(self) -> bool:
+        return bool(self._casts or self._rooms)
+
     def _is_head(self, line: Line) -> bool:
         return line in self._heads.get(line.shape, ())
 
     def _is_shaded(self, line: Line, job: int) -> bool:
         """Whether only a shadow is in a job's way: then it waits for its sake, and may cast one itself."""
         self._close()
-        if line.shape.did_not_fit or not self._casts or not self._fits_in_light(line.shape, EVERYWHERE):
+        if line.shape.did_not_fit or not self._has_shade() or not self._fits_in_light(line.shape, EVERYWHERE):
             return False
         self._world.queue.shade(line.shape)
         if self._is_head(line):
             self._cast(line, job)
+        limit_ms = self._world.jobs[job].spec.limit_ms
+        self._shortest[line] = min(self._shortest.get(line, AMOUNT_MAX), AMOUNT_MAX if limit_ms is None else limit_ms)
         self._pass_on(line)
         return True
 
@@ -184,13 +205,14 @@ class Shadows:
         if line not in self._behind:
             self._behind[line] = iter(line.first_keys(self._since(line), BEHIND_MAX)[1:])
         is_shaded = line.shape in self._world.queue.shadowed
-        latest = max(cast.at for cast in self._casts) if is_shaded else self._now
+        latest = max(self._rooms.latest, *(cast.at for cast in self._casts), self._now) if is_shaded else self._now
         worth = (key for key in self._behind[line] if self._may_try(line, job_of(key), latest))
         self._turns.pass_by(line, next(worth, None))
 
     def _may_try(self, line: Line, job: int, latest: int) -> bool:
         limit_ms = self._world.jobs[job].spec.limit_ms
-        if limit_ms is not None and may_overtake(self._now + limit_ms, latest):
+        shortest = self._shortest.get(line, AMOUNT_MAX)
+        if limit_ms is not None and limit_ms < shortest and may_overtake(self._now + limit_ms, latest):
             return True
         return self._is_head(line) and self._is_due(line, job)
 
@@ -283,6 +305,7 @@ class Shadows:
         for cast in self._open:
             self._shade(cast)
         self._open = []
+        self._rooms.close()
 
     @contextmanager
     def _in_light(self) -> Iterator[None]:
@@ -306,7 +329,7 @@ class Shadows:
     def _fits_in_light(self, shape: Shape, pools: Pools) -> bool:
         if pools == NOWHERE:
             return False
-        with self._in_light():
+        with self._in_light(), self._rooms.opened():
             return find_gang(self._world.fleet, shape.ask, shape.gang, shape.needs, pools) is not None
 
     def _look_ahead(self, shape: Shape, pools: Pools) -> Outlook:

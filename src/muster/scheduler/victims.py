@@ -157,7 +157,7 @@ def _nodes(fleet: Fleet, want: Want, candidates: Sequence[Candidate], slots: Ite
             here.setdefault(lease.slot, []).append((each, amounts_of(ask, lease.tasks)))
     for slot in slots:
         free = fleet.find_free(slot)
-        if free is not None and fleet.read(arena.POOL, slot) in pools:
+        if free is not None and slot not in fleet.booked and fleet.read(arena.POOL, slot) in pools:
             yield Node(slot, (1000 * free[0], *free[1:]), sorted(here.get(slot, ())))
 
 

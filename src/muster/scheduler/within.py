@@ -29,6 +29,8 @@ Places = tuple[tuple[Site, tuple[int, ...]], ...]
 def pools_within(world: World, tenant: str, shape: Shape, worst: int = BORROWING) -> Pools:
     """The pools on which one more gang of a shape would stand no worse than this; what may not be evicted may not
     borrow."""
+    if world.bookings and shape.needs.booking in world.bookings:
+        return EVERYWHERE
     if not shape.evictable:
         worst = INSIDE
     standing, sites = world.quotas.standing, world.sites.all
@@ -52,8 +54,10 @@ def pools_on(world: World, spec: Spec, site: Site) -> Pools:
 
 def quota_room(world: World, job: Job, site: Site, *, borrows: bool) -> int:
     """How many more tasks of a job its tenant's quota lets start on a site now, at most as many as the job has: inside
-    its guarantee, or borrowing what others do not use."""
+    its guarantee, or borrowing what others do not use. What is booked was asked of the quota before."""
     spec = job.spec
+    if world.bookings and spec.needs.booking in world.bookings:
+        return spec.tasks
     return world.quotas.headroom(spec.tenant, site, spec.ask, spec.tasks, evictable=borrows and spec.evictable)
 
 

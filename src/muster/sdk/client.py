@@ -15,7 +15,7 @@ One client serves one thread.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -31,6 +31,7 @@ from muster.sdk.whereabouts import Address, default_root, find_address, read_tok
 from muster.wire.views import (
     AdviceView,
     AvailView,
+    BookingView,
     FlavorView,
     GoodputView,
     Health,
@@ -180,6 +181,36 @@ class Client:
         """Lift your bar of that kind, if there is one."""
         self._send(Request("DELETE", _bar_path(node, kind)))
 
+    def reserve(
+        self,
+        name: str,
+        tenant: str,
+        nodes: int,
+        windows: Iterable[tuple[int, int]],
+        *,
+        gpus: int = 0,
+        flavor: str = "",
+        within: str = "",
+        shared: bool = False,
+        flexible_ms: int = 0,
+    ) -> None:
+        """Book whole nodes from one instant up to another, once or several times: see `muster.sdk.windows`."""
+        body = {
+            "tenant": tenant,
+            "nodes": nodes,
+            "windows": [{"opens_at_ms": opens, "closes_at_ms": closes} for opens, closes in windows],
+            "gpus": gpus,
+            "flavor": flavor,
+            "within": within,
+            "shared": shared,
+            "flexible_ms": flexible_ms,
+        }
+        self._send(Request("PUT", f"/v1/bookings/{quote(name)}", body=msgspec.json.encode(body)))
+
+    def cancel_booking(self, name: str) -> None:
+        """Give a booking up."""
+        self._send(Request("DELETE", f"/v1/bookings/{quote(name)}"))
+
     def settle(self) -> None:
         """Wait until reads show what this client wrote, also to another client that asks next."""
         self.list(limit=1)
@@ -272,6 +303,10 @@ class Client:
         """Say what was learned or measured of a kind, in place of all that was said of it before."""
         body = {"columns": dict(columns), "expires_at_ms": expires_at_ms}
         self._send(Request("PUT", f"/v1/advice/{quote(kind)}", body=msgspec.json.encode(body)))
+
+    def bookings(self) -> tuple[BookingView, ...]:
+        """Every booking, whatever opens first on top."""
+        return self._list(tuple[BookingView, ...], "/v1/bookings")
 
     def profiles(self) -> tuple[ProfileView, ...]:
         """Every profile that is stored, and which one is in use."""

@@ -79,6 +79,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     beside_level: Annotated[str, _says("... in one rack, block or cluster with it.")] = "node"
     like: Annotated[str, _says("Work of this kind: of flavors that are equals, the fastest for it comes first.")] = ""
     data: Annotated[Words, _says("Reads this dataset: the cluster that is nearest to it comes first.")] = []
+    booking: Annotated[str, _says("On the nodes of a booking, in its windows.")] = ""
     label: Annotated[Words, _says("Only on nodes with this label: zone=a, zone!=b or zone.")] = []
     tolerate: Annotated[Words, _says("May use nodes with this taint.")] = []
     tier: Annotated[str, _says("Its class of service.")] = STANDARD
@@ -182,6 +183,7 @@ def _needs(job: JobFile, sides: tuple[int, ...]) -> Needs:
         beside_level=job.beside_level,
         like=job.like,
         data=_words(job.data),
+        booking=job.booking,
     )
 
 

@@ -6,6 +6,7 @@ laws of the world, the fold of the encoded journal, the law of restore, and that
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,9 +15,10 @@ from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
 from muster.model.phase import TAKEN
+from muster.scheduler.booked import only, own_slots
 from muster.scheduler.claims import Outlook
 from muster.scheduler.cycle import run_cycle
-from muster.scheduler.fit import widest_room
+from muster.scheduler.fit import Pools, widest_room
 from muster.scheduler.shadows import Shadow
 from muster.scheduler.timeshare import is_on_floor
 from muster.scheduler.within import pools_within
@@ -26,7 +28,7 @@ from muster.world.apply import apply, apply_entry
 from muster.world.auditor import Auditor
 from muster.world.invariants import Holding, check_same, check_world, leases_of
 from muster.world.law import require
-from muster.world.queue import INSIDE, OVER
+from muster.world.queue import INSIDE, OVER, Shape
 from muster.world.snapshot import restore, snapshot
 from muster.world.world import World
 
@@ -145,7 +147,7 @@ def check_nobody_overslept(world: World) -> None:
         for line in shape.lines.values():
             if line.band[0] != INSIDE:
                 pools = pools_within(world, line.tenant, shape, line.band[0] - 1)
-                room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs, pools)
+                room = _room_for(world, shape, pools)
                 require(room < shape.gang, law, f"{line.tenant}, {key}: room for {room} in pools {pools}")
         if (
             shape in world.queue.awake
@@ -153,8 +155,16 @@ def check_nobody_overslept(world: World) -> None:
             or all(line.band[0] == OVER or is_on_floor(world, line) for line in shape.lines.values())
         ):
             continue
-        room = widest_room(world.fleet, shape.ask, shape.gang, shape.needs)
+        room = _room_for(world, shape)
         require(room < shape.gang, law, f"{key}: room for {room}, gang of {shape.gang}")
+
+
+def _room_for(world: World, shape: Shape, pools: Pools = None) -> int:
+    """How many of a gang's tasks could start where it may: in its booking, if it has one."""
+    fleet, spec = world.fleet, world.jobs[next(iter(shape.lines.values())).head()].spec
+    is_booked = shape.needs.booking in world.bookings
+    with only(fleet, own_slots(world, spec, world.now)) if is_booked else contextlib.nullcontext():
+        return widest_room(fleet, shape.ask, shape.gang, shape.needs, pools)
 
 
 def _difference(mine: object, theirs: object) -> str:

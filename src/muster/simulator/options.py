@@ -19,6 +19,7 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "faults": (0, 1_000_000),
     "maintenance": (0, 1_000_000),
     "device_faults": (0, 1_000_000),
+    "bookings": (0, 1_000_000),
     "tenants": (1, 1000),
     "lost": (0, 900),
     "doubled": (0, 1000),
@@ -31,7 +32,7 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `load` is the offered share of all GPU time; `faults` are node failures per 1,000 node-days,
     `maintenance` is how many nodes are cordoned or drained in as many, and `device_faults` how many lose a device or
-    claim another's.
+    claim another's. `bookings` are how many a thousand teams make in a day.
 
     `pace` divides every run time, so that more happens at once. `lost` and `doubled` are per mille of the engine's
     messages; `failures` and `cancels` are shares of the jobs. After `days` nothing new comes; with `drain`, the run
@@ -48,6 +49,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     faults: float = 6.5
     maintenance: float = 5.0
     device_faults: float = 1.4
+    bookings: float = 500.0
     tenants: int = 6
     lost: int = 10
     doubled: int = 20

@@ -21,6 +21,7 @@ from muster.model.goodput import Bucket, Mark
 from muster.model.phase import TAKEN, TERMINAL, Running, TaskPhase
 from muster.model.reason import Done
 from muster.simulator.agenda import Agenda
+from muster.simulator.appointments import Appointments
 from muster.simulator.body import Body
 from muster.simulator.devices import DeviceFaults
 from muster.simulator.engine import Network, SimulatedEngine
@@ -78,6 +79,7 @@ class Simulation:
         self._faults = Faults(agenda, engine, names, self._dice("faults"))
         self._maintenance = Maintenance(agenda, self.body.take, names, self._dice("maintenance"))
         self._trials = Trials(agenda, self.body.take, self._dice("trials"))
+        self._appointments = Appointments(agenda, self.body.take, options, self._dice("bookings"))
         self._device_faults = DeviceFaults(agenda, engine, names, self._dice("devices"))
         self._marks = self._dice("progress")
         self._figures = _Figures(self.body)
@@ -90,6 +92,7 @@ class Simulation:
         self._faults.begin(self.options.faults, self._end)
         self._maintenance.begin(self.options.maintenance, self._end)
         self._trials.begin(TRIALS * self.options.maintenance, self._end)
+        self._appointments.begin(self.options.bookings, self._end)
         self._device_faults.begin(self.options.device_faults, self._end)
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
         while self._agenda.now < self._end:

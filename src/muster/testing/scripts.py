@@ -14,6 +14,7 @@ import msgspec
 from muster.model import event
 from muster.model.advice import DISTANCE, PACKING, THROUGHPUT, Advice
 from muster.model.after import After, When
+from muster.model.booking import Booking, Window
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Place, Spot, Traits, address_of
@@ -224,6 +225,20 @@ def _held(rig: Rig, x: int, y: int) -> event.Held:
     return event.Held(number, epoch, first, 1 + x % (tasks - first) if y % 13 else tasks)
 
 
+def _booking(rig: Rig, x: int, y: int) -> list[event.Event]:
+    """Book nodes for soon, give a booking up, or hand in a job for one."""
+    name, tenant = f"b{x % 3}", TENANTS[y % 3]
+    if y % 5 == 0:
+        return [event.CancelBooking(name)]
+    if y % 5 < 3:
+        asked = spec(x % 9, gang=1 + y % 2, tenant=tenant, needs=Needs(booking=name), evictable=x % 2 == 0)
+        return [event.Submit(asked)]
+    opens_at = rig.now + (1, 60_000, 20 * MINUTE_MS, 3 * DAY_MS)[x % 4]
+    windows = tuple(Window(at, at + 30 * MINUTE_MS) for at in (opens_at, opens_at + DAY_MS)[: 1 + x % 2])
+    booking = Booking(name, tenant, 1 + x % 3, windows, y % 9, shared=y % 2 == 0)
+    return [event.Reserve(booking, 0 if x % 2 else DAY_MS * (y % 3))]
+
+
 def _job(rig: Rig, x: int) -> int:
     """One of the newest jobs, or now and then one that is not there."""
     return max(0, rig.world.next_job - 1 - x % 8) if x % 17 else x
@@ -248,6 +263,7 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _tier,
     _profile,
     _advise,
+    _booking,
 )
 KINDS: Final = len(_KINDS)
 """How many kinds of steps there are."""

@@ -45,8 +45,9 @@ def show_duration(span_ms: int) -> str:
     return " ".join(parts[:2])
 
 
-def parse_instant(text: str, now_ms: int) -> int:
-    """`2026-11-15 14:05`, with a zone or in UTC, or so long after now, as in `2h` -> milliseconds since the epoch."""
+def parse_instant(text: str, now_ms: int, zone: datetime.tzinfo = datetime.UTC) -> int:
+    """`2026-11-15 14:05`, with a zone or else in this one, or so long after now, as in `2h` -> milliseconds since the
+    epoch."""
     if _DURATION.fullmatch(text):
         at_ms = now_ms + parse_duration(text)
     else:
@@ -55,7 +56,7 @@ def parse_instant(text: str, now_ms: int) -> int:
         except ValueError:
             words = "is not a date such as 2026-11-15 14:05, 2026-11-15T14:05+02:00, or a time from now such as 2h"
             raise AmountError(f"time {text!r} {words}") from None
-        since = (at if at.tzinfo else at.replace(tzinfo=datetime.UTC)) - _EPOCH
+        since = (at if at.tzinfo else at.replace(tzinfo=zone)) - _EPOCH
         at_ms = since // datetime.timedelta(milliseconds=1)
     if not 0 <= at_ms <= INSTANT_MAX:
         raise AmountError(f"time {text!r} is not between 1970 and the end of 9999")

@@ -16,11 +16,13 @@ from muster.model.event import (
     Advise,
     BarNode,
     Cancel,
+    CancelBooking,
     DropTenant,
     HoldJob,
     Progressed,
     ReleaseJob,
     RequeueJob,
+    Reserve,
     SetFlavor,
     SetProfile,
     SetTenant,
@@ -38,7 +40,8 @@ HEADER_BYTES: Final = 4
 OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | Progressed
 OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile | Advise
 OfNode: TypeAlias = BarNode | UnbarNode
-Request: TypeAlias = Submit | OfJob | OfAdmin | OfNode
+OfBooking: TypeAlias = Reserve | CancelBooking
+Request: TypeAlias = Submit | OfJob | OfAdmin | OfNode | OfBooking
 
 
 class Ask(Record, frozen=True, tag="ask"):

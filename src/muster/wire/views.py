@@ -319,6 +319,30 @@ class TierView(View, frozen=True):
     sharing: Sharing | None = None
 
 
+class WindowView(View, frozen=True):
+    """A window of a booking, with the nodes that it has; it is `short` of so many."""
+
+    opens_at_ms: int
+    closes_at_ms: int
+    nodes: list[str]
+    is_open: bool = False
+    short: int = 0
+
+
+class BookingView(View, frozen=True):
+    """A booking, its windows in order, and how many jobs name it."""
+
+    name: str
+    tenant: str
+    nodes: int
+    windows: list[WindowView]
+    gpus: int = 0
+    flavor: str = ""
+    within: str = ""
+    shared: bool = False
+    jobs: int = 0
+
+
 class ProfileView(View, frozen=True):
     """A stored profile: the weight of each score term, its version, and whether the fleet is scored by it."""
 

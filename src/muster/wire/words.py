@@ -92,6 +92,26 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.AMBIGUOUS_NODE: Words(
         "{needed} nodes are called {subject!r}: {detail}", "say which one, with its region and cluster"
     ),
+    Code.NO_NODES_TO_BOOK: Words(
+        "booking {subject} wants {needed} nodes, {available} would be free for it",
+        "book fewer nodes or another time (`muster bookings`), or let it begin later with --flexible",
+    ),
+    Code.TOO_FEW_NODES: Words(
+        "no {subject} has {needed} such nodes: the most is {available}",
+        "book fewer nodes, smaller ones, or within a wider level",
+    ),
+    Code.BAD_WINDOW: Words(
+        "the window {subject}: {amount}, {limit}",
+        "give a time to come and a duration, one window after the other",
+    ),
+    Code.UNKNOWN_BOOKING: Words("there is no booking {detail!r}", "choose one that `muster bookings` lists"),
+    Code.BOOKING_TAKEN: Words(
+        "there is a booking {detail!r} already", "give this one another name, or cancel the other first"
+    ),
+    Code.NOT_ITS_BOOKING: Words(
+        "booking {subject} is not for tenant {detail}",
+        "use one of the tenant's own, or have it made with --shared by a tenant above",
+    ),
     Code.NODE_TAKEN: Words(
         "the address {detail!r} is that of a node in another place", "give the node, or its cluster, another name"
     ),
@@ -159,6 +179,17 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.CLAIMED: Words(
         "waiting for its places: {needed} jobs are being stopped for it (claim until {limit})",
         "wait: it starts as soon as they are gone",
+    ),
+    Code.WINDOW_TO_OPEN: Words(
+        "waiting for its booking: {subject} opens at {amount}{more}", "wait, or run it without --booking"
+    ),
+    Code.BOOKING_FULL: Words(
+        "waiting for room in booking {subject}: {needed} tasks must start together, {available} would fit now",
+        "wait for the other jobs of the booking, or run it without --booking",
+    ),
+    Code.NODES_BOOKED: Words(
+        "waiting for room: there is some on nodes that booking {subject} has from {amount}{more}",
+        "give it a --limit that ends before then, or wait",
     ),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
@@ -248,6 +279,9 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.IS_LATE: _show_due,
     Code.CLAIMED: _show_due,
     Code.TOKEN_EXPIRED: _show_due,
+    Code.BAD_WINDOW: _show_due,
+    Code.WINDOW_TO_OPEN: _show_due,
+    Code.NODES_BOOKED: _show_due,
 }
 """Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it, or instants."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}

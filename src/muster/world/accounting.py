@@ -7,7 +7,7 @@ is asked once per entry, before the entry changes anything, and only while someb
 from __future__ import annotations
 
 from muster.model.goodput import HELD, Bucket
-from muster.world.goodput import ALL, BARRED, BOOKED, GONE, IDLE, Stock, Times
+from muster.world.goodput import ALL, BARRED, BOOKED, GONE, IDLE, KEPT, Stock, Times
 from muster.world.quota import Standing
 from muster.world.world import World
 
@@ -59,6 +59,7 @@ def _unheld(world: World, at: int) -> dict[str, Times]:
         times = {Bucket.BLOCKED: stock.blocked, Bucket.FRAGMENTED: stock.fragmented}
         times[Bucket.NO_DEMAND] = stock.time(IDLE, at) - since - sum(times.values())
         times[want[flavor]] += since
+        times[Bucket.BOOKED_IDLE] = stock.time(KEPT, at)
         found[flavor] = times | {Bucket.BARRED: stock.time(BARRED, at), Bucket.GONE: stock.time(GONE, at)}
     return found
 

@@ -36,6 +36,7 @@ from muster.model.profile import Edition
 from muster.model.spec import ANYWHERE
 from muster.model.tier import EVICTIONS_MAX
 from muster.world.accounting import advance
+from muster.world.booking import change_window, drop_booking, put_booking
 from muster.world.budgets import AccountKey
 from muster.world.claiming import drop_claim, put_claim
 from muster.world.goodput import devices_of
@@ -140,6 +141,28 @@ def _node_barred(world: World, item: fact.NodeBarred, at: int) -> None:  # noqa:
 
 def _node_unbarred(world: World, item: fact.NodeUnbarred, at: int) -> None:  # noqa: ARG001 - one signature for the table
     world.unbar(item.slot, item.kind, item.owner)
+
+
+def _booked(world: World, item: fact.Booked, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    put_booking(world, item.booking)
+
+
+def _window_moved(world: World, item: fact.WindowMoved, at: int) -> None:  # noqa: ARG001 - one signature
+    change_window(world, item.booking, item.opens_at, lambda window: replace(window, slots=tuple(item.slots)))
+
+
+def _window_opened(world: World, item: fact.WindowOpened, at: int) -> None:  # noqa: ARG001 - one signature
+    opens_at = world.bookings[item.booking].windows[0].opens_at
+    change_window(world, item.booking, opens_at, lambda window: replace(window, is_open=True))
+
+
+def _window_closed(world: World, item: fact.WindowClosed, at: int) -> None:  # noqa: ARG001 - one signature
+    booking = world.bookings[item.booking]
+    put_booking(world, replace(booking, windows=booking.windows[1:]))
+
+
+def _booking_dropped(world: World, item: fact.BookingDropped, at: int) -> None:  # noqa: ARG001 - one signature
+    drop_booking(world, item.booking)
 
 
 def _accepted(world: World, item: fact.Accepted, at: int) -> None:
@@ -325,6 +348,11 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.NodePhased: _node_phased,
     fact.NodeBarred: _node_barred,
     fact.NodeUnbarred: _node_unbarred,
+    fact.Booked: _booked,
+    fact.WindowMoved: _window_moved,
+    fact.WindowOpened: _window_opened,
+    fact.WindowClosed: _window_closed,
+    fact.BookingDropped: _booking_dropped,
     fact.Accepted: _accepted,
     fact.AfterMet: _after_met,
     fact.Placed: _placed,

@@ -8,19 +8,14 @@ decides nothing, and knows the transition table only as a value that it is given
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
-from muster.model.job import MUSTER, BarKind, Job, NodePhase
+from muster.model.job import Job, NodePhase
 from muster.model.node import NO_LACK, Flavor
-from muster.model.phase import (
-    TAKEN,
-    Lease,
-    TaskPhase,
-    Why,
-)
+from muster.model.phase import TAKEN, Lease, TaskPhase, Why
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
@@ -29,10 +24,12 @@ from muster.units import DAY_MS, Resources
 from muster.world.advice_books import AdviceBooks
 from muster.world.after_books import AfterBooks
 from muster.world.arena import DEVICE
+from muster.world.booking_books import BookingBooks, BookingFact
 from muster.world.books import PHASE_OF, JobBook, NodeBook, deal
 from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import ClaimBooks
 from muster.world.company_books import check_company
+from muster.world.device_books import DeviceBooks
 from muster.world.goodput_books import GoodputBooks, Seats
 from muster.world.invariants import plain
 from muster.world.law import require, require_same
@@ -47,6 +44,7 @@ Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 _OVER: Final = frozenset({TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED})
 _FINAL: Final = "terminal is final"
 _TABLE: Final = "only moves that the table lists"
+_BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN)
 _SENT_BACK: Final = "what is sent back to the queue does not end"
 _HELD: Final = "what is held starts nothing"
 _ALL_OR_NONE: Final = "a gang holds all its places or none"
@@ -72,14 +70,14 @@ class Auditor:
         self._profile_used = DEFAULT_NAME
         self._advice = AdviceBooks()
         self._claims = ClaimBooks(self._quota)
+        self._bookings = BookingBooks()
         self._newest = 0
         self.accepted = 0
         self.retired = 0
         self.gpus_in_use = 0
         self._slots_touched: dict[int, None] = {}
         self._plots_stale: dict[int, None] = {}
-        self._owners: dict[str, int] = {}
-        self._owned: dict[int, list[str]] = {}
+        self._devices = DeviceBooks()
         self._jobs_touched: dict[int, None] = {}
         self._spans_touched: list[tuple[int, int, int]] = []
 
@@ -198,6 +196,7 @@ class Auditor:
         book.ranks = bytearray(book.spec.gang)
         self._check_company(number, [slot for slot, _, _ in leases])
         for slot, tasks, devices in leases:
+            self._bookings.check_seat(number, book.spec, slot, self._at)
             self._seat(number, book.spec.ask, slot, tasks, devices)
             book.leases.append((slot, tasks, devices))
         self._start(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
@@ -247,7 +246,7 @@ class Auditor:
             book.phase = item.phase
             self._jobs_touched[item.job] = None
         else:
-            sent_back = book.phase == TaskPhase.STOPPING and book.why in (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, *TAKEN)
+            sent_back = book.phase == TaskPhase.STOPPING and book.why in _BACK
             require(not sent_back, _SENT_BACK, f"job {item.job} ended as {item.phase.name}")
             self._move(item.job, item.phase)
             self._unseat_gang(item.job, book, item.phase == TaskPhase.SUCCEEDED)
@@ -277,6 +276,13 @@ class Auditor:
         for slot in self._claims.drop(item.job):
             self._touch(slot)
 
+    def _booking(self, item: BookingFact) -> None:
+        for slot in self._bookings.book(item, self._at):
+            self._nodes[slot].is_kept = self._bookings.is_kept(slot)
+            self._touch(slot)
+        if isinstance(item, fact.WindowOpened):
+            self._bookings.check_left(item.booking, self._jobs)
+
     def _plots_of(self, claim: Claim) -> list[tuple[Plot, int]]:
         return [(self._plot(self._nodes[lease.slot]), lease.tasks) for lease in claim.leases]
 
@@ -288,6 +294,7 @@ class Auditor:
         self._move_tasks(item.job, item.first, sum(item.counts), TaskPhase.STARTING)
         self._check_company(item.job, item.slots)
         for slot, count, devices in zip(item.slots, item.counts, item.devices, strict=True):
+            self._bookings.check_seat(item.job, book.spec, slot, self._at)
             self._seat(item.job, book.spec.ask, slot, count, devices)
             for mine in range(task, task + count):
                 self._goodput.place(item.job, book.epochs[mine] + 1, mine)
@@ -429,7 +436,10 @@ class Auditor:
                 self._quota.set_plot(slot, self._plot(self._nodes[slot]))
             self._plots_stale.clear()
         plots = [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places]
-        self._quota.start(spec, plots, may_borrow=self._spending.may_borrow(spec, self._at))
+        if self._bookings.covers(spec):
+            self._quota.claim(spec, plots, 1)
+        else:
+            self._quota.start(spec, plots, may_borrow=self._spending.may_borrow(spec, self._at))
         self._use.hold(spec, plots, 1)
         for slot, tasks in places:
             node = self._nodes[slot]
@@ -456,7 +466,7 @@ class Auditor:
     # -- comparing -----------------------------------------------------------------------------------------------
 
     def _compare(self, world: World) -> None:
-        self._settle_devices()
+        self._devices.settle(self._nodes, self._slots_touched)
         self._after.settle()
         for slot in self._slots_touched:
             self._compare_slot(world, slot)
@@ -480,19 +490,13 @@ class Auditor:
         require_same(used, wanted, "the fleet is scored by the profile in use")
         self._advice.compare(world.advice, self._at)
         require_same(world.claims, self._claims.claims, "claims are what the facts say")
-        self._check_claimants()
+        self._bookings.compare(world)
+        self._claims.check_claimants(self._jobs)
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require_same(here, booked, "accepted jobs are queued, active, over or retired")
         for touched in (self._slots_touched, self._jobs_touched, self._spans_touched):
             touched.clear()
-
-    def _check_claimants(self) -> None:
-        """Whoever has a claim waits for it, and is not held."""
-        for number in self._claims.claims:
-            book = self._jobs.get(number)
-            waits = book is not None and TaskPhase.QUEUED in (book.phase, *book.phases) and not book.held
-            require(waits, "whoever has a claim waits", f"job {number}")
 
     def _compare_slot(self, world: World, slot: int) -> None:
         fleet, node = world.fleet, self._nodes[slot]
@@ -509,23 +513,6 @@ class Auditor:
         require_same(fleet.losses.count(slot, self._at), booked, "losses are what the facts say", node.name)
         bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}
         require_same(bars, node.bars, "bars are what the facts say", node.name)
-
-    def _settle_devices(self) -> None:
-        """Who owns which device now; a node that is gone or in quarantine owns none."""
-        touched = [slot for slot in self._slots_touched if self._nodes[slot].devices or slot in self._owned]
-        for slot in touched:
-            for device in self._owned.pop(slot, ()):
-                del self._owners[device]
-        for slot in touched:
-            node = self._nodes[slot]
-            if node.phase == NodePhase.GONE or (BarKind.QUARANTINE, MUSTER) in node.bars:
-                continue
-            self._owned[slot] = [
-                device for place, device in enumerate(node.devices) if not node.lack.devices >> place & 1
-            ]
-            for device in self._owned[slot]:
-                other = self._nodes[self._owners.setdefault(device, slot)]
-                require(other is node, "no device is in two nodes", f"{device}: {other.name} and {node.name}")
 
     def _compare_job(self, world: World, number: int) -> None:
         book, job = self._jobs.get(number), world.jobs.get(number)
@@ -578,6 +565,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.NodePhased: Auditor._node_phased,
     fact.NodeBarred: Auditor._node_barred,
     fact.NodeUnbarred: Auditor._node_unbarred,
+    **dict.fromkeys(get_args(BookingFact), Auditor._booking),
     fact.Accepted: Auditor._accepted,
     fact.AfterMet: Auditor._after_met,
     fact.Placed: Auditor._placed,

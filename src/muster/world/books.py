@@ -92,7 +92,7 @@ class JobBook:
 class NodeBook:
     """What the facts say of one node."""
 
-    __slots__ = ("bars", "capacity", "devices", "held", "lack", "losses", "name", "phase", "traits")
+    __slots__ = ("bars", "capacity", "devices", "held", "is_kept", "lack", "losses", "name", "phase", "traits")
 
     def __init__(self, name: str, capacity: Resources, traits: Traits, devices: tuple[str, ...]) -> None:
         self.name = name
@@ -104,17 +104,20 @@ class NodeBook:
         self.bars: dict[tuple[BarKind, str], Bar] = {}
         self.held = Holding()
         self.losses: list[tuple[int, int]] = []
+        self.is_kept = False
 
     def flavor(self) -> str:
         """The kind of capacity that it is."""
         return flavor_of(self.traits, self.capacity)
 
     def parts(self) -> Parts:
-        """How much of devices it has, and of what nobody holds, how much is idle, barred and gone."""
+        """How much of devices it has, and of what nobody holds, how much is idle, barred, gone and kept."""
         whole, held = DEVICE * self.capacity.gpus, sum(self.held.devices.values())
         free = sum(self.held.rests_of(self.capacity, self.lack)) if self.phase == NodePhase.UP else 0
-        idle, barred = (0, free) if self.bars else (free, 0)
-        return whole, idle, barred, whole - held - free
+        gone = whole - held - free
+        if self.bars:
+            return whole, 0, free, gone, 0
+        return (whole, 0, 0, gone, free) if self.is_kept else (whole, free, 0, gone, 0)
 
 
 def deal(devices: int, count: int) -> tuple[int, int]:

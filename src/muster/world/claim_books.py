@@ -5,12 +5,14 @@ Kept from the facts alone, beside the books of places and of quota; nothing is d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from muster.model.claim import Claim
 from muster.model.node import Lack
+from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
+from muster.world.books import JobBook
 from muster.world.law import require
 from muster.world.quota_books import Plot, QuotaBooks
 
@@ -59,6 +61,13 @@ class ClaimBooks:
                     devices |= lease.devices
                     amount = amount.plus(self._specs[job].ask.times(lease.tasks))
         return Lack(devices, amount)
+
+    def check_claimants(self, jobs: Mapping[int, JobBook]) -> None:
+        """Whoever has a claim waits for it, and is not held."""
+        for number in self.claims:
+            book = jobs.get(number)
+            waits = book is not None and TaskPhase.QUEUED in (book.phase, *book.phases) and not book.held
+            require(waits, "whoever has a claim waits", f"job {number}")
 
     def check_seat(self, job: int, slot: int, devices: int) -> None:
         """Whoever gets devices gets none that somebody else claims."""

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
+from muster.model.booking import Keeping
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import NO_LACK, PLAIN, Lack, Traits, address_of, flavor_of
@@ -42,7 +43,8 @@ _FREE_GPUS, _FREE_CPU, _FREE_MEMORY = at.FREE_GPUS, at.FREE_CPU, at.FREE_MEMORY
 class Fleet:
     """Lists by slot. `holders[slot]` counts the tasks that each job has there (replaced, never changed: forks share);
     `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with, and
-    `lacks` what of it is not there now, `losses` how often they failed; `claimed` what of a slot is kept for somebody.
+    `lacks` what of it is not there now, `losses` how often they failed; `claimed` what of a slot is kept for somebody,
+    `booked` for which booking a whole node is.
     `device_ids` are of the nodes that name their devices. `mentioned` are the labels that tell pools apart, `prices`
     what a flavor costs, `profile` and `mix` how places are weighed. `addresses` follow from names and places.
 
@@ -59,6 +61,7 @@ class Fleet:
         "addresses",
         "asked",
         "bars",
+        "booked",
         "capacities",
         "claimed",
         "company",
@@ -93,6 +96,7 @@ class Fleet:
         self.phase = array("q")
         self.bars: dict[int, tuple[Bar, ...]] = {}
         self.claimed: dict[int, Lack] = {}
+        self.booked: dict[int, Keeping] = {}
         self.holders: dict[int, dict[int, int]] = {}
         self.mentioned: frozenset[str] = frozenset()
         self.prices: dict[str, int] = {}
@@ -141,7 +145,7 @@ class Fleet:
             self._lay_out()
         words = self._arena
         row = words[_AT_NODES] + _NODE_ROW * slot
-        if not words[row + _OPEN]:
+        if not words[row + _OPEN] and not (slot in self.booked and self.is_open(slot)):
             return None
         return words[row + _FREE_GPUS], words[row + _FREE_CPU], words[row + _FREE_MEMORY]
 
@@ -220,6 +224,10 @@ class Fleet:
         """Whether new work may go to a node: it is up and nobody bars it."""
         return self.phase[slot] == _UP and slot not in self.bars
 
+    def is_listed(self, slot: int) -> bool:
+        """Whether a node is in the index: it is open, and kept for no booking."""
+        return self.is_open(slot) and slot not in self.booked
+
     def missing(self, slot: int) -> Lack:
         """What of a node nobody may have even if it is free: what it lacks, and what is claimed."""
         lack, claimed = self.lacks.get(slot, NO_LACK), self.claimed.get(slot)
@@ -267,16 +275,16 @@ class Fleet:
 
     def set_phase(self, slot: int, phase: NodePhase) -> None:
         """Move a node into or out of the index."""
-        was_open = self.is_open(slot)
+        was_listed = self.is_listed(slot)
         self.phase[slot] = phase
-        self._reshelve(slot, was_open)
+        self._reshelve(slot, was_listed)
 
     def bar(self, slot: int, bar: Bar) -> None:
         """Set a bar; it replaces the one of the same kind and owner."""
         others = [other for other in self.bars.get(slot, ()) if (other.kind, other.owner) != (bar.kind, bar.owner)]
-        was_open = self.is_open(slot)
+        was_listed = self.is_listed(slot)
         self.bars[slot] = tuple(sorted([*others, bar], key=_bar_key))
-        self._reshelve(slot, was_open)
+        self._reshelve(slot, was_listed)
 
     def unbar(self, slot: int, kind: BarKind, owner: str) -> None:
         """Lift a bar; with the last one the node is back in the index."""
@@ -288,7 +296,15 @@ class Fleet:
             self.bars[slot] = left
         else:
             del self.bars[slot]
-            self._reshelve(slot, was_open=False)
+            self._reshelve(slot, was_listed=False)
+
+    def set_booked(self, slot: int, keeping: Keeping | None) -> None:
+        """Say for which booking a node is kept, if for any: only who asks for such nodes finds them."""
+        was_listed = self.is_listed(slot)
+        self.booked.pop(slot, None)
+        if keeping is not None:
+            self.booked[slot] = keeping
+        self._reshelve(slot, was_listed)
 
     def set_claimed(self, slot: int, claimed: Lack) -> None:
         """Say what of a node is claimed: as soon as it is free, nobody else has it."""
@@ -325,7 +341,7 @@ class Fleet:
         self.asked = Memory(ASKED_MAX)
 
     def has_room(self, slot: int, ask: Resources, tasks: int, devices: int) -> bool:
-        """Whether `occupy` would find what it takes, on a node that is open."""
+        """Whether `occupy` would find what it takes, on a node that is open and not booked."""
         free, rests = self.free(slot), self.devices(slot)
         share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE
         has_devices = all(device < len(rests) and rests[device] >= share for device in bits_of(devices))
@@ -335,7 +351,7 @@ class Fleet:
             and free.disk_bytes >= ask.disk_bytes * tasks
             and free.network_mbps >= ask.network_mbps * tasks
         )
-        return has_devices and has_rest and self.is_open(slot)
+        return has_devices and has_rest and self.is_listed(slot)
 
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
@@ -468,10 +484,10 @@ class Fleet:
         self.capacities.append(Resources())
         self.phase.append(NodePhase.GONE)
 
-    def _reshelve(self, slot: int, was_open: bool) -> None:
-        is_open = self.is_open(slot)
-        if is_open != was_open and not self._is_stale:
-            shelve(self._words, slot, 1 if is_open else -1)
+    def _reshelve(self, slot: int, was_listed: bool) -> None:
+        is_listed = self.is_listed(slot)
+        if is_listed != was_listed and not self._is_stale:
+            shelve(self._words, slot, 1 if is_listed else -1)
 
     def _lay_out(self) -> None:
         """Number everything anew; whoever sits somewhere stays there."""
@@ -483,7 +499,7 @@ class Fleet:
             if slot not in self.holders:
                 self._withheld[slot] = withhold(words_of(words), slot, self.missing(slot), NOTHING)
         for slot in range(len(self)):
-            words[words[at.AT_NODES] + at.NODE_ROW * slot + at.OPEN] = self.is_open(slot)
+            words[words[at.AT_NODES] + at.NODE_ROW * slot + at.OPEN] = self.is_listed(slot)
         self.pools, self.asked = layout.pools, Memory(ASKED_MAX)
         self._arena, self._words = words, words_of(words)
         self._is_stale = False
@@ -500,6 +516,7 @@ _COPIED: Final = (
     "lacks",
     "_withheld",
     "bars",
+    "booked",
     "claimed",
     "holders",
     "prices",

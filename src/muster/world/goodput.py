@@ -1,8 +1,8 @@
 """The goodput account: every moment of every accelerator in one bucket, in thousandths of a device times milliseconds.
 
 Of devices that nobody holds there is a *stock* per flavor. While nothing changes each of its parts (all, idle, barred,
-gone) grows as a straight line, so a change is one step of a slope and nothing has to tick. Idle time is split by who
-waits: see `want_of`. Of what is held, spans are booked when they end, by tenant and flavor, and those that have not
+gone, kept) grows as a straight line, so a change is one step of a slope and nothing has to tick. Idle time is split by
+who waits: see `want_of`. Of what is held, spans are booked when they end, by tenant and flavor, and those that have not
 ended follow from the jobs' own phases when somebody asks. So the two halves come about in different ways, and that they
 add up is a law. What is useful is decided by the rule of `docs/concepts/goodput.md`, and nothing here knows why a run
 ended.
@@ -23,16 +23,18 @@ from muster.world.arena import DEVICE
 from muster.world.fleet import Fleet
 from muster.world.tasks import HOLDING, Tasks, spans_of
 
-ALL, IDLE, BARRED, GONE = range(4)
-"""The parts of a stock: all devices there are, and of those that nobody holds, where they stand."""
+ALL, IDLE, BARRED, GONE, KEPT = range(5)
+"""The parts of a stock: all devices there are, and of those that nobody holds, where they stand. Those of nodes whose
+booking is open are kept for it."""
+PARTS: Final = 5
 USEFUL, LOST, STARTING, RESTARTING, STOPPING = range(5)
 """What is booked of devices that are held."""
 PROVISIONAL: Final = 5
 """What has not ended and may yet be of use or lost: never booked."""
 BOOKED: Final = (Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING, Bucket.STOPPING)
-Parts: TypeAlias = tuple[int, int, int, int]
+Parts: TypeAlias = tuple[int, int, int, int, int]
 Times: TypeAlias = dict[Bucket, int]
-_NOTHING: Final[Parts] = (0, 0, 0, 0)
+_NOTHING: Final[Parts] = (0, 0, 0, 0, 0)
 _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 
 
@@ -49,10 +51,13 @@ def parts_of(fleet: Fleet, slot: int) -> Parts:
         return _NOTHING
     unheld = whole - (0 if fleet.is_idle(slot) else fleet.held(slot)[0])
     if fleet.phase[slot] != NodePhase.UP:
-        return whole, 0, 0, unheld
+        return whole, 0, 0, unheld, 0
     lacking = fleet.lacking_milli(slot) if slot in fleet.lacks else 0
-    idle, barred = (0, unheld - lacking) if slot in fleet.bars else (unheld - lacking, 0)
-    return whole, idle, barred, lacking
+    free = unheld - lacking
+    if slot in fleet.bars:
+        return whole, 0, free, lacking, 0
+    keeping = fleet.booked.get(slot)
+    return (whole, free, 0, lacking, 0) if keeping is None or not keeping.is_open else (whole, 0, 0, lacking, free)
 
 
 class Stock:
@@ -63,8 +68,8 @@ class Stock:
 
     def __init__(self, flavor: str) -> None:
         self.flavor = flavor
-        self.levels = [0, 0, 0, 0]
-        self.offsets = [0, 0, 0, 0]
+        self.levels = [0] * PARTS
+        self.offsets = [0] * PARTS
         self.blocked = 0
         self.fragmented = 0
 
@@ -86,10 +91,10 @@ class Stock:
 
 
 class Goodput:
-    """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are those of runs.
-    Nothing before `since` counts, and idle time is split up to `at`."""
+    """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are those of runs;
+    `kept` are the slots whose booking is open. Nothing before `since` counts, and idle time is split up to `at`."""
 
-    __slots__ = ("at", "booked", "by_slot", "marks", "since", "stocks")
+    __slots__ = ("at", "booked", "by_slot", "kept", "marks", "since", "stocks")
 
     def __init__(self) -> None:
         self.since = 0
@@ -98,6 +103,7 @@ class Goodput:
         self.by_slot: list[Stock] = []
         self.booked: dict[tuple[str, str], list[int]] = {}
         self.marks: dict[int, Mark] = {}
+        self.kept: dict[int, None] = {}
 
     # -- what nobody holds ---------------------------------------------------------------------------------------
 
@@ -124,22 +130,25 @@ class Goodput:
         each = devices_of(ask)
         for lease in leases:
             amount, stock = each * lease.tasks, self.by_slot[lease.slot]
-            stock.levels[IDLE] -= amount
-            stock.offsets[IDLE] += amount * at
+            part = KEPT if self.kept and lease.slot in self.kept else IDLE
+            stock.levels[part] -= amount
+            stock.offsets[part] += amount * at
 
     def give_back(self, fleet: Fleet, slot: int, ask: Resources, tasks: int, at: int) -> None:
         """Tasks end on a node that lacks nothing."""
-        part = GONE if fleet.phase[slot] != _UP else BARRED if slot in fleet.bars else IDLE
+        idle = KEPT if slot in self.kept else IDLE
+        part = GONE if fleet.phase[slot] != _UP else BARRED if slot in fleet.bars else idle
         amount, stock = (DEVICE * ask.gpus + ask.gpu_milli) * tasks, self.by_slot[slot]
         stock.levels[part] += amount
         stock.offsets[part] -= amount * at
 
     def restore(self, fleet: Fleet, times: Mapping[str, Sequence[int]], at: int) -> None:
-        """So much was spent up to now in each part, and blocked and fragmented; levels are those of the nodes."""
+        """So much was spent up to now in each part but the last, blocked and fragmented, and in the last part if
+        anything was; levels are those of the nodes."""
         for flavor in (*self.stocks, *times):
             stock = self.stocks[flavor] = self.stocks.get(flavor) or Stock(flavor)
-            *offsets, stock.blocked, stock.fragmented = times.get(flavor, (0, 0, 0, 0, 0, 0))
-            stock.levels, stock.offsets = [0, 0, 0, 0], offsets
+            *offsets, stock.blocked, stock.fragmented, kept = (*times.get(flavor, (0,) * 6), 0)[:7]
+            stock.levels, stock.offsets = [0] * PARTS, [*offsets, kept]
         for slot in range(len(fleet)):
             self.count(fleet, slot, 1, at)
         self.at = at
@@ -149,7 +158,8 @@ class Goodput:
         found = {}
         for flavor in sorted(self.stocks):
             stock = self.stocks[flavor]
-            times = [*(stock.time(part, at) for part in range(4)), stock.blocked, stock.fragmented]
+            times = [*(stock.time(part, at) for part in range(KEPT)), stock.blocked, stock.fragmented]
+            times += [kept] if (kept := stock.time(KEPT, at)) else []
             if any(times):
                 found[flavor] = times
         return found
@@ -191,7 +201,7 @@ class Goodput:
     def fork(self) -> Goodput:
         """An independent copy."""
         twin = Goodput()
-        twin.since, twin.at, twin.marks = self.since, self.at, self.marks.copy()
+        twin.since, twin.at, twin.marks, twin.kept = self.since, self.at, self.marks.copy(), self.kept.copy()
         twins = {stock: stock.fork() for stock in self.stocks.values()}
         twin.stocks = {stock.flavor: stock for stock in twins.values()}
         twin.by_slot = list(map(twins.__getitem__, self.by_slot))  # a loop over all slots would be a fifth of a fork

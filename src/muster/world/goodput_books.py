@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
-from muster.world.goodput import LOST, RESTARTING, STARTING, STOPPING, USEFUL, Goodput, Parts
+from muster.world.goodput import LOST, PARTS, RESTARTING, STARTING, STOPPING, USEFUL, Goodput, Parts
 from muster.world.law import require
 
 Key: TypeAlias = tuple[str, str]
@@ -56,11 +56,11 @@ class GoodputBooks:
         self.at = at
 
     def set_node(self, slot: int, flavor: str, parts: Parts) -> None:
-        """A node has so much, and of what nobody holds so much is idle, barred and gone."""
-        old_flavor, old = self._parts.get(slot, (flavor, (0, 0, 0, 0)))
+        """A node has so much, and of what nobody holds so much is idle, barred, gone and kept."""
+        old_flavor, old = self._parts.get(slot, (flavor, (0, 0, 0, 0, 0)))
         for name, sign, amounts in ((old_flavor, -1, old), (flavor, 1, parts)):
-            levels = self._levels.setdefault(name, [0, 0, 0, 0])
-            self._times.setdefault(name, [0, 0, 0, 0])
+            levels = self._levels.setdefault(name, [0] * PARTS)
+            self._times.setdefault(name, [0] * PARTS)
             for part, amount in enumerate(amounts):
                 levels[part] += sign * amount
         self._parts[slot] = (flavor, parts)
@@ -105,7 +105,7 @@ class GoodputBooks:
         """Whether the world's account says the same."""
         for flavor, times in self._times.items():
             stock = goodput.stocks[flavor]
-            kept = (stock.levels, [stock.time(part, self.at) for part in range(4)])
+            kept = (stock.levels, [stock.time(part, self.at) for part in range(PARTS)])
             booked = (self._levels[flavor], times)
             require(kept == booked, _EXACT, f"{flavor}: kept {kept}, booked {booked}")
         for key in self._touched:

@@ -22,6 +22,7 @@ from muster.wire.codec import decode_entry
 from muster.world.accounting import capacity_time, read_account
 from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
+from muster.world.booking_law import check_bookings
 from muster.world.box_law import check_boxes
 from muster.world.claiming import claimed_on, slots_of
 from muster.world.company import name_of, names_in
@@ -573,6 +574,7 @@ LAWS: Final = (
     _check_places,
     check_boxes,
     check_floors,
+    check_bookings,
     _check_ledger,
     _check_sites,
     _check_budgets,

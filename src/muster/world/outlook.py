@@ -127,7 +127,7 @@ class Outlook:
     def _is_useful(self, slot: int) -> bool:
         """A node that is closed, or lacks something, gives nothing that could be counted on."""
         fleet = self._world.fleet
-        return fleet.is_open(slot) and slot not in fleet.lacks and fleet.read(at.POOL, slot) in self._pools
+        return fleet.is_listed(slot) and slot not in fleet.lacks and fleet.read(at.POOL, slot) in self._pools
 
 
 def whole(fleet: Fleet, slots: Iterable[int]) -> Shade:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from muster.model.advice import Advice
+from muster.model.booking import Booking
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError, StoreError
 from muster.model.goodput import Mark
@@ -27,6 +28,7 @@ from muster.model.tenant import Tenant
 from muster.model.tier import TIERS, Tier
 from muster.units import Resources
 from muster.wire.upcast import lift_quota
+from muster.world.booking import settle_bookings
 from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
 from muster.world.goodput import devices_of
@@ -124,6 +126,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     claims: list[tuple[int, Claim]] = []
     advice: dict[str, Advice] = {}
     meters: list[tuple[int, Meter]] = []
+    bookings: dict[str, Booking] = {}
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -177,6 +180,7 @@ def snapshot(world: World) -> bytes:
             claims=sorted(world.claims.items()),
             advice=world.advice,
             meters=sorted(world.meters.items()),
+            bookings=world.bookings,
             goodput=_goodput_columns(world),
         )
     )
@@ -225,6 +229,9 @@ def _rebuild(content: Snapshot) -> World:
     _restore_closings(world, content.nodes)
     for number, claim in content.claims:
         put_claim(world, number, claim)
+    if content.bookings:
+        world.bookings = content.bookings
+        settle_bookings(world)
     _restore_spending(world, content.spending)
     world.recount_mix()
     world.recount_company()

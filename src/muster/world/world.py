@@ -14,6 +14,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from muster.model.advice import Advice
+from muster.model.booking import Booking
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
@@ -52,6 +53,7 @@ class World:
         "accepted",
         "advice",
         "arrays",
+        "bookings",
         "budgets",
         "claims",
         "ends",
@@ -100,6 +102,7 @@ class World:
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
         self.claims: dict[int, Claim] = {}
+        self.bookings: dict[str, Booking] = {}
         self.runs: Runs | None = None
         self.varied = 0
         self.keys: dict[tuple[str, str], int] = {}
@@ -428,8 +431,11 @@ class World:
         return self.flavors.get(name) or Flavor(name)
 
     def standing_on(self, site: Site, line: Line) -> Standing:
-        """Where a line would stand with one more gang on a site: what may not be evicted may not borrow."""
+        """Where a line would stand with one more gang on a site: what may not be evicted may not borrow. A booking has
+        its room already."""
         shape = line.shape
+        if self.bookings and shape.needs.booking in self.bookings:
+            return _INSIDE
         standing = self.quotas.standing(line.tenant, site, shape.ask, shape.gang)
         return standing if standing is _INSIDE or shape.evictable else _OVER
 
@@ -472,6 +478,7 @@ class World:
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
         twin.profiles, twin.profile_used, twin.meters = self.profiles.copy(), self.profile_used, self.meters.copy()
+        twin.bookings = self.bookings.copy()
         twin.mix, twin.advice = None if self.mix is None else self.mix.fork(), self.advice.copy()
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
         twin.budgets = self.budgets.fork(twin.ledger)

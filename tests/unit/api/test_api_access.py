@@ -11,7 +11,8 @@ from api_kit import Reply, Scene
 
 from muster.api.gate import RIGHTS, Where
 from muster.model.access import HOME_OWNER, Grant, Role, SetUser, User
-from muster.model.event import SetProfile, SetTenant, Submit
+from muster.model.booking import Booking, Window
+from muster.model.event import Reserve, SetProfile, SetTenant, Submit
 from muster.model.profile import Profile
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
@@ -19,6 +20,7 @@ from muster.model.tenant import Tenant
 OWN, OTHER = "lab", "other"
 JOBS = {OWN: 1, OTHER: 2}
 NONE = "none"
+FAR = 4_000_000_000_000
 
 
 class Example(NamedTuple):
@@ -67,6 +69,12 @@ EXAMPLES = {
     "DELETE /v1/tenants/{name:path}": Example("/v1/tenants/TENANT-team"),
     "GET /v1/avail": Example("/v1/avail?tenant=TENANT"),
     "GET /v1/goodput": Example("/v1/goodput?tenant=TENANT"),
+    "GET /v1/bookings": Example("/v1/bookings", elsewhere=200),
+    "PUT /v1/bookings/{name:path}": Example(
+        "/v1/bookings/fresh",
+        {"tenant": "TENANT", "nodes": 1, "windows": [{"opens_at_ms": FAR, "closes_at_ms": FAR + 1}]},
+    ),
+    "DELETE /v1/bookings/{name:path}": Example("/v1/bookings/TENANT-booking"),
     "GET /v1/tiers": Example("/v1/tiers", elsewhere=200),
     "GET /v1/tiers/{name:path}": Example("/v1/tiers/standard", elsewhere=200),
     "PUT /v1/tiers/{name:path}": Example("/v1/tiers/gold", {"rank": 1, "longest_wait_ms": 1}),
@@ -92,7 +100,7 @@ EXAMPLES = {
     "PUT /v1/trials/tenants/{name:path}": Example("/v1/trials/tenants/TENANT-new", {"parent": "TENANT"}),
     "PUT /v1/trials/tiers/{name:path}": Example("/v1/trials/tiers/gold", {"rank": 1, "longest_wait_ms": 1}),
 }
-HEARD = ("M101", "M121", "M122", "M123")
+HEARD = ("M101", "M121", "M122", "M123", "M155")
 """Refusals by which one sees that the gate was passed: the watch would go on for ever if its example were right."""
 ADMINS_ONLY = {"GET /v1/users/{name:path}", "POST /v1/tokens", "DELETE /v1/tokens/{id}"}
 """Open to everybody about themselves; the examples are about somebody else, whom only an admin sees."""
@@ -108,7 +116,14 @@ def scene(tmp_path: Path) -> Scene:
         scene.follower.register(SetUser(f"{name}-visitor", User((Grant(Role.VIEWER, name),)), HOME_OWNER))
     for name in (OWN, OTHER):
         happen(Submit(Spec(("true",), tenant=name)))
+    _book(scene)
     return scene
+
+
+def _book(scene: Scene) -> None:
+    """Both have their booking, if it was given up meanwhile."""
+    for place, name in enumerate((OWN, OTHER), start=1):
+        scene.follower.happen(Reserve(Booking(f"{name}-booking", name, 1, (Window(FAR + place, FAR + place + 1),))))
 
 
 def _send(scene: Scene, key: str, tenant: str, header: str) -> Reply:
@@ -157,6 +172,7 @@ def test_the_matrix(scene: Scene, key: str) -> None:
     for role in (NONE, *(role.value for role in Role)):
         header = scene.admit(f"a-{role}", *([] if role == NONE else [Grant(Role(role), OWN)]))
         for tenant in (OTHER, OWN):
+            _book(scene)
             reply = _send(scene, key, tenant, header)
             got = 200 if reply.status < 400 or reply.json["code"] in HEARD else reply.status
             assert got == _expected(key, role, tenant), (key, role, tenant, reply)
@@ -206,6 +222,8 @@ AUDITED = {
 } | {
     "PUT /v1/tenants/{name:path}",
     "DELETE /v1/tenants/{name:path}",
+    "PUT /v1/bookings/{name:path}",
+    "DELETE /v1/bookings/{name:path}",
     "PUT /v1/users/{name:path}",
     "DELETE /v1/users/{name:path}",
     "POST /v1/tokens",

@@ -7,8 +7,14 @@ from collections.abc import Iterator
 from typing import Final
 from unittest import mock
 
-from muster.scheduler import shadows
+from muster.kernel import windows
+from muster.model.booking import Keeping
+from muster.model.job import Job
+from muster.model.spec import Spec
+from muster.scheduler import booked, reserving, shadows
 from muster.testing.planted.plant import Plant
+from muster.units import INSTANT_MAX
+from muster.world.fleet import Fleet
 
 
 @contextlib.contextmanager
@@ -25,4 +31,47 @@ def shadow_stays() -> Iterator[None]:
         yield
 
 
-PLANTS: Final[tuple[Plant, ...]] = (limit_not_looked_at, shadow_stays)
+@contextlib.contextmanager
+def guest_stays() -> Iterator[None]:
+    """Anybody may be on a booked node until its window opens, however long it stays."""
+
+    def may_be_guest(spec: Spec, keeping: Keeping, now: int) -> bool:
+        return not keeping.is_open and now + spec.grace_ms < keeping.until
+
+    with mock.patch.object(booked, "may_be_guest", may_be_guest):
+        yield
+
+
+@contextlib.contextmanager
+def window_open_to_all() -> Iterator[None]:
+    """A booked node is found by everybody, whatever its window says."""
+    with mock.patch.object(Fleet, "is_listed", Fleet.is_open):
+        yield
+
+
+@contextlib.contextmanager
+def nobody_told_to_leave() -> Iterator[None]:
+    """Whoever is on a booked node is left alone when its window opens."""
+    with mock.patch.object(windows, "stop_seats", return_value=None), mock.patch.object(windows, "leaves_at", _never):
+        yield
+
+
+@contextlib.contextmanager
+def booked_twice() -> Iterator[None]:
+    """A window does not look at who else has its nodes meanwhile."""
+    with mock.patch.object(reserving, "overlap", return_value=False):
+        yield
+
+
+def _never(job: Job, keeping: Keeping) -> int:  # noqa: ARG001 - not looking at them is the bug
+    return INSTANT_MAX
+
+
+PLANTS: Final[tuple[Plant, ...]] = (
+    limit_not_looked_at,
+    shadow_stays,
+    guest_stays,
+    window_open_to_all,
+    nobody_told_to_leave,
+    booked_twice,
+)

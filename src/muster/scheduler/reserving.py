@@ -1,0 +1,164 @@
+"""reserving: which nodes a booking gets, and when it opens if it is flexible.
+
+A window takes whole nodes that are up, unbarred and complete, that no other window has meanwhile, and that will be
+empty when it opens: whoever is there ends by its limit, or accepts eviction and can be told in time. Of those, as few
+as can be have somebody who would be stopped; then the smallest nodes that are large enough, then the lowest slots. All
+are in one domain, the one with the fewest that would do. A decision is a function of the world and `now`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import chain, islice
+from typing import Final
+
+from muster.model.booking import Booking, Window
+from muster.model.job import Job
+from muster.model.node import LEVELS, Level
+from muster.model.phase import Stopping
+from muster.model.reason import Code, Reason
+from muster.model.spec import Spec
+from muster.scheduler.booked import TIDY_MS
+from muster.scheduler.reasons import quota_reason
+from muster.units import Resources
+from muster.world.booking import windows_of
+from muster.world.fleet import Fleet
+from muster.world.world import World
+
+INSTANTS_MAX: Final = 64
+"""At how many instants a flexible window is tried."""
+
+
+def find_window(world: World, booking: Booking, window: Window, flexible_ms: int, now: int) -> Window | Reason:
+    """The window with its nodes, opening as early as it can; or why there is none."""
+    span_ms, most = window.closes_at - window.opens_at, 0
+    for opens_at in _instants(world, window.opens_at, flexible_ms):
+        tried = Window(opens_at, opens_at + span_ms)
+        slots = find_nodes(world, booking, tried, now)
+        if len(slots) == booking.nodes:
+            return Window(opens_at, tried.closes_at, tuple(slots))
+        most = max(most, len(slots))
+    return Reason(Code.NO_NODES_TO_BOOK, booking.name, booking.nodes, most)
+
+
+def find_nodes(world: World, booking: Booking, window: Window, now: int, kept: Collection[int] = ()) -> list[int]:
+    """Nodes for a window, as many as it wants or as there are at most in one domain; `kept` are those that it has."""
+    level = LEVELS[booking.within or "cluster"]
+    home = {domain_of(world.fleet, slot, level) for slot in kept}
+    groups: dict[object, list[tuple[int, int, int]]] = {}
+    for slot, stopped in _candidates(world, booking, window, now):
+        domain = domain_of(world.fleet, slot, level)
+        if slot not in kept and (not home or domain in home):
+            groups.setdefault(domain, []).append((stopped, world.fleet.capacities[slot].gpus, slot))
+    wanted = booking.nodes - len(kept)
+    choices = [(_rank(group, wanted), sorted(group)[:wanted]) for group in groups.values()]
+    best = min(choices, default=((), []))[1]
+    return sorted([*kept, *(slot for _, _, slot in best)])
+
+
+def is_fit(fleet: Fleet, slot: int) -> bool:
+    """Whether a window may have a node, or keep it: it is there, nobody bars it, and nothing of it is missing."""
+    return fleet.is_open(slot) and slot not in fleet.lacks
+
+
+def find_too_few(fleet: Fleet, booking: Booking) -> Reason | None:
+    """Whether the whole fleet has too few nodes for a booking, whatever their state."""
+    level, counts = LEVELS[booking.within or "cluster"], dict[object, int]()
+    for slot in range(len(fleet)):
+        if _is_wanted(fleet, slot, booking):
+            domain = domain_of(fleet, slot, level)
+            counts[domain] = counts.get(domain, 0) + 1
+    most = max(counts.values(), default=0)
+    return Reason(Code.TOO_FEW_NODES, level.name.lower(), booking.nodes, most) if most < booking.nodes else None
+
+
+def find_quota_fault(world: World, booking: Booking, window: Window) -> Reason | None:
+    """What the quota has against a window: with all that its tenant booked meanwhile, it must fit under the limits, and
+    inside what is guaranteed if anybody is guaranteed anything, since a booking is never evicted."""
+    others = [
+        other.nodes
+        for other, each in windows_of(world.bookings.values())
+        if other.tenant == booking.tenant and overlap(each, window)
+    ]
+    fleet = world.fleet
+    gpus = max(fleet.capacities[slot].gpus for slot in window.slots)
+    nodes = booking.nodes + sum(others)
+    spec = Spec(("booking",), tenant=booking.tenant, gang=nodes, ask=Resources(gpus), evictable=False)
+    for slot in window.slots if gpus else ():
+        bound = world.quotas.find_lasting_bound(spec, world.site_of(slot))
+        if bound is not None:
+            return quota_reason(bound.code, bound)
+    return None
+
+
+def overlap(one: Window, other: Window) -> bool:
+    """Whether two windows have a moment in common."""
+    return one.opens_at < other.closes_at and other.opens_at < one.closes_at
+
+
+def domain_of(fleet: Fleet, slot: int, level: Level) -> object:
+    """The domain of a node at a level."""
+    return slot if level == Level.NODE else fleet.traits[slot].place.path(level)
+
+
+def _rank(group: list[tuple[int, int, int]], wanted: int) -> tuple[int, int, int, int]:
+    """The better domain first: with enough nodes, or the most; the fewest to stop, the fewest nodes, the lowest."""
+    taken = sorted(group)[:wanted]
+    return -len(taken), sum(stopped for stopped, _, _ in taken), len(group), min(slot for _, _, slot in group)
+
+
+def _candidates(world: World, booking: Booking, window: Window, now: int) -> Iterator[tuple[int, int]]:
+    """Every node that a window could have, and how many jobs would be stopped there."""
+    fleet = world.fleet
+    busy = {
+        slot
+        for other, each in windows_of(world.bookings.values())
+        if overlap(each, window) and (other.name, each.opens_at) != (booking.name, window.opens_at)
+        for slot in each.slots
+    }
+    for slot in range(len(fleet)):
+        if slot not in busy and is_fit(fleet, slot) and _is_wanted(fleet, slot, booking):
+            stopped = _count_stopped(world, slot, window.opens_at, now)
+            if stopped is not None:
+                yield slot, stopped
+
+
+def _is_wanted(fleet: Fleet, slot: int, booking: Booking) -> bool:
+    """Whether a node is of the kind that a booking asks for; one with a taint is somebody's already."""
+    has_flavor = not booking.flavor or fleet.flavor(slot) == booking.flavor
+    return has_flavor and fleet.capacities[slot].gpus >= booking.gpus and not fleet.traits[slot].taints
+
+
+def _count_stopped(world: World, slot: int, opens_at: int, now: int) -> int | None:
+    """How many would have to be stopped so that a node is empty at an instant; None if somebody stays."""
+    keeping = world.fleet.booked.get(slot)
+    if keeping is not None and keeping.is_open and keeping.until <= opens_at:
+        return 0
+    stopped = 0
+    for number in world.fleet.holders.get(slot, ()):
+        job = world.jobs[number]
+        if not _ends_by(world, job, opens_at, now):
+            if not job.spec.evictable or now + job.spec.grace_ms + TIDY_MS > opens_at:
+                return None
+            stopped += 1
+    return stopped
+
+
+def _ends_by(world: World, job: Job, opens_at: int, now: int) -> bool:
+    """Whether a job is gone by an instant, by its limit or because it was told to stop."""
+    tail_ms = job.spec.grace_ms + TIDY_MS
+    if isinstance(job.phase, Stopping):
+        return max(job.phase.since, now - tail_ms) + tail_ms <= opens_at
+    end = world.ends.find(job.id)
+    return end is not None and max(end, now) + tail_ms <= opens_at
+
+
+def _instants(world: World, opens_at: int, flexible_ms: int) -> list[int]:
+    """When a window could open: as it says, or later when something ends."""
+    if not flexible_ms:
+        return [opens_at]
+    latest = opens_at + flexible_ms
+    ends = (end + world.jobs[number].spec.grace_ms + TIDY_MS for end, number in world.ends)
+    closings = (window.closes_at for _, window in windows_of(world.bookings.values()))
+    found = sorted({at for at in chain(ends, closings) if opens_at < at < latest})
+    return [opens_at, *islice(found, INSTANTS_MAX), latest]
