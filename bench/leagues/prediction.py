@@ -14,14 +14,13 @@ from typing import Final, NamedTuple
 from bench.league import LeagueOptions
 from bench.leagues.sight import SEEN
 from bench.report import Metric, Result
-from muster.learning.runtimes import HIGH, LOW, Range, RunTimes, Traits, hour_of
+from muster.learning.runtimes import QUANTILES, Range, RunTimes, Traits, hour_of
 from muster.simulator.traces.formats import SWF, find_traces, read_trace
 from muster.simulator.traces.record import Record
 from muster.units import SECOND_MS
 
 WARM: Final = 200
 """How many of the first jobs are not counted: there is nothing to learn from yet."""
-PARTS: Final = (LOW, 0.5, HIGH)
 
 
 class Said(NamedTuple):
@@ -82,7 +81,7 @@ def user_mean(records: Sequence[Record]) -> Iterator[Said]:
                 sums[key] = (total + ended.duration_ms, count + 1)
         total, count = sums.get((record.tenant, record.user)) or sums.get(everybody, (0, 1))
         mean = total / count
-        yield Said(Range(mean, mean, mean), record.duration_ms)
+        yield Said(Range(mean, mean, (mean, mean, mean)), record.duration_ms)
         heappush(ends, (record.submit_ms + record.duration_ms, number))
 
 
@@ -90,7 +89,7 @@ def limit(records: Sequence[Record]) -> Iterator[Said]:
     """The limit that was asked for."""
     for record in records:
         most = float(record.limit_ms or 0)
-        yield Said(Range(0.0, most, most), record.duration_ms)
+        yield Said(Range(0.0, most, (most, most, most)), record.duration_ms)
 
 
 def pinball(part: float, said: float, ran: float) -> float:
@@ -100,13 +99,15 @@ def pinball(part: float, said: float, ran: float) -> float:
 
 def _judge(said: Sequence[Said], policy: str) -> dict[str, Metric]:
     count = len(said)
-    loss = sum(pinball(part, value, ran) for each, ran in said for part, value in zip(PARTS, each, strict=True))
+    loss = sum(
+        pinball(part, value, ran) for each, ran in said for part, value in zip(QUANTILES, each.quantiles, strict=True)
+    )
     covered = sum(each.low <= ran <= each.high for each, ran in said) / count
     width = _median([each.high - each.low for each, _ in said])
     middle = _median([float(ran) for _, ran in said])
     found = {
-        "pinball_s": Metric(loss / count / len(PARTS) / SECOND_MS, "s"),
-        "pinball_median_s": Metric(sum(pinball(0.5, x.middle, ran) for x, ran in said) / count / SECOND_MS, "s"),
+        "pinball_s": Metric(loss / count / len(QUANTILES) / SECOND_MS, "s"),
+        "pinball_median_s": Metric(sum(pinball(0.5, x.quantiles[1], ran) for x, ran in said) / count / SECOND_MS, "s"),
         "covered": Metric(covered, "of jobs"),
         "width_over_median": Metric(width / max(1.0, middle), "median run times"),
     }

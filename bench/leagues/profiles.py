@@ -49,6 +49,6 @@ POLICIES: Final[dict[str, Policy]] = {
     "srsf": Policy(Sharing(SERVICE, 0, 1000, 1000), run_time, is_oracle=True),
     "tiresias": Policy(Sharing(ATTAINED, QUANTUM_MS, 1000, 1000, steps=(HOUR_MS,))),
     "blind": Policy(Sharing(ATTAINED, QUANTUM_MS, 500, 1000)),
-    "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 900, owed_after_ms=24 * HOUR_MS), _learn),
+    "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 900, (), 22 * HOUR_MS, 30, 150), _learn),
     "tuned": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 1000), _learn),
 }

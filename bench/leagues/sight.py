@@ -12,7 +12,7 @@ from muster.units import Resources
 SEEN: Final[dict[str, tuple[str, ...]]] = {
     "rigid": ("submit_ms", "gpus"),
     "philly": ("submit_ms", "gpus", "tenant"),
-    "deadline": ("submit_ms", "gpus", "user", "tier", "deadline_ms"),
+    "deadline": ("submit_ms", "gpus", "user"),
     "faults": ("submit_ms", "gpus"),
     "prediction": ("submit_ms", "gpus", "cpu_milli", "tenant", "user", "name", "limit_ms"),
 }
@@ -24,4 +24,4 @@ def spec_of(league: str, record: Record) -> Spec:
     seen = {name: getattr(record, name) for name in SEEN[league]}
     gang, gpus = gang_of(seen["gpus"])
     name = "-".join(filter(None, (seen.get("tenant", ""), seen.get("user", ""))))
-    return Spec(("train",), name=name, gang=gang, ask=Resources(gpus), grace_ms=0, due_at=seen.get("deadline_ms"))
+    return Spec(("train",), name=name, gang=gang, ask=Resources(gpus), grace_ms=0)

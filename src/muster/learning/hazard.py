@@ -197,8 +197,8 @@ class Hazards:
             while level < BINS - 1 and alive * (1.0 - hazards[level]) > 1.0 - part:
                 alive *= 1.0 - hazards[level]
                 level += 1
-            inside = (alive - (1.0 - part)) / max(alive * hazards[level], 1e-12)
-            found.append(EDGES_MS[level] + min(1.0, max(0.0, inside)) * float(WIDTHS[level]))
+            inside = float((alive - (1.0 - part)) / max(alive * hazards[level], 1e-12))
+            found.append(float(EDGES_MS[level] + min(1.0, max(0.0, inside)) * WIDTHS[level]))
         return found
 
     def explain(self, job: int) -> str:

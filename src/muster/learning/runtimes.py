@@ -1,24 +1,33 @@
-"""runtimes: how long a job will run, as a range that holds four times in five, from what its owner's jobs did before.
+"""runtimes: how long a job will run, as the shortest range that holds four times in five, from what jobs like it did.
 
 Quantiles come from hazards of classes from coarse to fine: all, the hour of the day, size, owner, owner and name, and
-those with size and limit. What is wrong with them as a whole is seen when jobs end: if too many end above the range,
-it goes up, and down if too few do (adaptive conformal levels). So it stays calibrated when the load drifts, and is
-wide when cold. A limit is the most that a job can run. It never sees an end before it happened.
+those with size and limit. How much of that has to be in the range for it to hold as often as it should is seen when
+jobs end: with every miss it grows, and with every hit it shrinks a little (adaptive conformal levels). So it stays
+calibrated when the load drifts, and is wide when cold. A limit is the most that a job can run. It never sees an end
+before it happened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
+from math import exp
 from typing import Final, NamedTuple
 
 from muster.learning.hazard import Hazards
 from muster.units import HOUR_MS, Limit
 
-LOW: Final = 0.1
-HIGH: Final = 0.9
-PACE: Final = 0.004
-"""How far one end moves a level."""
-LEVEL_MIN: Final = 0.001
+HOLDS: Final = 0.8
+"""How often a range should hold."""
+PACE: Final = 0.01
+"""How far one end moves the mass."""
+MASS_MIN: Final = 0.3
+MASS_MAX: Final = 0.995
+REACH_MAX: Final = 3.0
+STRETCH: Final = 4.0
+"""What is more than all of the mass makes the range wider by so many powers of e for each whole."""
+TRIES: Final = 5
+"""How many ranges of equal mass are compared."""
+QUANTILES: Final = (0.1, 0.5, 0.9)
 HOURS: Final = 6
 """How many hours of the day are one class."""
 
@@ -35,11 +44,12 @@ class Traits(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Run times in milliseconds: one in ten is shorter than `low`, half than `middle`, nine in ten than `high`."""
+    """Run times in milliseconds: four in five should be from `low` to `high`; of the quantiles, one in ten is shorter
+    than the first, half than the second and nine in ten than the third."""
 
     low: float
-    middle: float
     high: float
+    quantiles: tuple[float, ...]
 
 
 class RunTimes:
@@ -47,7 +57,7 @@ class RunTimes:
 
     def __init__(self) -> None:
         self.hazards = Hazards()
-        self._low, self._high = LOW, HIGH
+        self._mass = HOLDS
         self._said: dict[int, Range] = {}
 
     def accept(self, job: int, traits: Traits) -> None:
@@ -56,9 +66,14 @@ class RunTimes:
 
     def predict(self, job: int, limit_ms: Limit = None) -> Range:
         """How long a live job will have run when it ends."""
-        low, middle, high = self.hazards.quantiles_ms(job, (self._low, 0.5, self._high))
-        most = float("inf") if limit_ms is None else float(limit_ms)
-        found = self._said[job] = Range(min(low, most), min(middle, most), min(high, most))
+        most, mass = float("inf") if limit_ms is None else float(limit_ms), min(self._mass, MASS_MAX)
+        stretch = exp(STRETCH * (self._mass - mass))
+        lowest = [(1.0 - mass) * step / (TRIES - 1) for step in range(TRIES)]
+        lows = [each / stretch for each in self.hazards.quantiles_ms(job, lowest)]
+        highs = [each * stretch for each in self.hazards.quantiles_ms(job, [part + mass for part in lowest])]
+        low, high = min(zip(lows, highs, strict=True), key=lambda pair: min(pair[1], most) - min(pair[0], most))
+        quantiles = tuple(min(each, most) for each in self.hazards.quantiles_ms(job, QUANTILES))
+        found = self._said[job] = Range(min(low, most), min(high, most), quantiles)
         return found
 
     def begin(self, job: int, at: int) -> None:
@@ -69,10 +84,8 @@ class RunTimes:
         """It is over: what was said of it was right, or the levels move."""
         said = self._said.pop(job, None)
         if said is not None:
-            self._low += PACE * (LOW - (ran_ms < said.low))
-            self._high -= PACE * ((1.0 - HIGH) - (ran_ms > said.high))
-            self._low = min(0.45, max(LEVEL_MIN, self._low))
-            self._high = min(1.0 - LEVEL_MIN, max(0.55, self._high))
+            missed = not said.low <= ran_ms <= said.high
+            self._mass = min(REACH_MAX, max(MASS_MIN, self._mass + PACE * (missed - (1.0 - HOLDS))))
         self.hazards.end(job, at)
 
     def explain(self, job: int) -> str:

@@ -1,0 +1,76 @@
+"""The leagues: what they may see, what the bounds are, and that a trial is played by the kernel and keeps its laws.
+
+All jobs here are made up.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from bench.leagues.bounds import bounds_of
+from bench.leagues.completion import figures, mean_completion_s, play
+from bench.leagues.profiles import POLICIES
+from bench.leagues.sight import SEEN, spec_of
+from bench.leagues.trial import gang_of
+from muster.simulator.traces.record import Record
+from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS
+
+HIDDEN = ("duration_ms", "status")
+
+
+def jobs(count: int, seed: int = 3) -> list[Record]:
+    """Jobs of all sizes that are together too much for two nodes for a while."""
+    dice = random.Random(seed)
+    at, found = 0, list[Record]()
+    for number in range(count):
+        at += dice.randrange(2 * MINUTE_MS)
+        span = round(MINUTE_MS * 2 ** dice.uniform(0, 8))
+        found.append(Record(f"{number:04}", at, span, dice.choice((1, 1, 2, 4, 8, 16)), tenant=dice.choice("ab")))
+    return found
+
+
+@pytest.mark.parametrize("league", SEEN)
+def test_no_league_shows_how_long_a_job_runs(league: str) -> None:
+    assert not set(SEEN[league]) & set(HIDDEN)
+    short, long = (Record("1", 5, span, 4, status=status) for span, status in ((1, "ok"), (HOUR_MS, "bad")))
+    assert spec_of(league, short) == spec_of(league, long)
+
+
+@pytest.mark.parametrize(("gpus", "gang"), [(1, (1, 1)), (8, (1, 8)), (16, (2, 8)), (12, (2, 6)), (11, (11, 1))])
+def test_a_gang_is_on_as_few_nodes_as_can_be(gpus: int, gang: tuple[int, int]) -> None:
+    assert gang_of(gpus) == gang
+
+
+def test_bounds_of_two_jobs_that_must_follow_each_other() -> None:
+    records = [Record("1", 0, HOUR_MS, 8), Record("2", 0, 2 * HOUR_MS, 8)]
+    bound = bounds_of(records, 8)
+    assert bound.makespan_s == 3 * 3600
+    assert bound.completion_s == pytest.approx((1 + 3) / 2 * 3600)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_keeps_the_laws_and_stays_above_the_bound(policy: str) -> None:
+    records = jobs(60)
+    trial = play("philly", records, policy, 2, 30 * SECOND_MS)
+    found = figures(trial, bounds_of(records, 16))
+    assert found["over_bound"].value >= 0
+    assert found["makespan_over_bound"].value >= 0
+    if POLICIES[policy].sharing.quantum_ms is None:
+        assert found["preemptions_per_job"].value == 0
+
+
+def test_the_same_trial_gives_the_same_result() -> None:
+    records = jobs(50)
+    first, second = (play("rigid", records, "muster", 2, SECOND_MS) for _ in range(2))
+    assert [life.ended for life in first.lives.values()] == [life.ended for life in second.lives.values()]
+
+
+def test_knowing_is_worth_something() -> None:
+    records = jobs(120)
+    averages = {
+        policy: mean_completion_s(list(play("rigid", records, policy, 2, 0).lives.values()))
+        for policy in ("fifo", "srsf", "blind")
+    }
+    assert averages["srsf"] < averages["blind"] < averages["fifo"]
