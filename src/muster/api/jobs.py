@@ -22,17 +22,14 @@ from muster.api.pages import read_limit
 from muster.api.params import read_body, read_choice, read_job, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.follower import Follower
+from muster.control.listing import PHASES, STATES, Asked
 from muster.control.story import cut_story, find_tries, get_beginning, tell, view_from_story
 from muster.control.views import (
-    PHASES,
-    STATES,
-    Asked,
     complete_reason,
     find_reason,
     find_try,
     hide_others,
     is_over,
-    page_jobs,
     view_job,
     why_not_waiting,
 )
@@ -110,7 +107,7 @@ class Jobs:
         world = await read_world(request, self._follower)
         tenant = query.get("tenant", "")
         asked = Asked(state, tenant, phase, after, limit, sees_of(request))
-        return read_response(world, page_jobs(world, asked))
+        return read_response(world, self._follower.listing.page(asked))
 
     async def show(self, request: Request) -> Response:
         """One job; `wait_ms` waits for its end."""

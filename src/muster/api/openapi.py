@@ -33,7 +33,7 @@ from muster.api.tiers import TierBody
 from muster.api.tokens import TokenBody
 from muster.api.users import UserBody
 from muster.control.fleet import FILTERS
-from muster.control.views import PHASES, STATES
+from muster.control.listing import PHASES, STATES
 from muster.model.spec import Spec
 from muster.units import INSTANT_MAX
 from muster.wire import views

@@ -11,15 +11,12 @@ from muster.api.params import read_choice, read_job, read_number
 from muster.api.problems import JsonResponse, unknown_job
 from muster.control.fleet import walk_nodes
 from muster.control.follower import Follower
+from muster.control.listing import PHASES, STATES, Asked, Listing
 from muster.control.tenants import view_tenants
 from muster.control.views import (
-    PHASES,
-    STATES,
-    Asked,
     complete_reason,
     find_reason,
     hide_others,
-    page_jobs,
     phase_word,
     view_job,
     why_not_waiting,
@@ -55,7 +52,7 @@ class PastRoutes:
         asked = Asked(state, query.get("tenant", ""), phase, after, limit, sees_of(request))
 
         def look(world: World) -> JobPage:
-            return page_jobs(world, asked)
+            return Listing(world).page(asked)
 
         return JsonResponse(await self._follower.past.ask(_instant(request), look))
 

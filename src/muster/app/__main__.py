@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from muster.model.errors import MusterError
+from muster.model.errors import MusterError, RejectedError
+from muster.model.reason import Code, Reason
 from muster.sdk.home import Home
 from muster.wire.words import put_in_words
 
 LAB_WORDS: Final = ("sim", "replay", "bundle")
+KEEPING_WORDS: Final = ("backup", "restore")
 WARM: Final = "warm"
 """Compile what is compiled, ahead of the first start."""
 OPENAPI: Final = "openapi"
@@ -35,6 +37,10 @@ def main(argv: list[str]) -> int:
 
             warm_up()
             return 0
+        if argv and argv[0] in KEEPING_WORDS:
+            from muster.app import keeping  # neither a server nor the laboratory
+
+            return keeping.main(argv)
         if argv == [OPENAPI]:
             from muster.app.describing import print_description
 
@@ -51,11 +57,16 @@ def _serve(args: argparse.Namespace) -> int:
     from muster.app import serve  # a word that is wrong is refused before anything is loaded
 
     home = Home(args.home)
-    return serve.lead(home) if args.role == "leader" else serve.follow(home, args.host, args.port)
+    if args.role == "leader":
+        return serve.lead(home)
+    if (args.tls_cert is None) != (args.tls_key is None):
+        raise RejectedError(Reason(Code.BAD_SPEC, "--tls-cert", detail="give --tls-cert and --tls-key, or neither"))
+    tls = None if args.tls_cert is None else serve.Tls(args.tls_cert, args.tls_key)
+    return serve.follow(home, args.host, args.port, tls)
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    others = ", ".join((*LAB_WORDS, WARM, OPENAPI))
+    others = ", ".join((*LAB_WORDS, *KEEPING_WORDS, WARM, OPENAPI))
     parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {others}")
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     leader = roles.add_parser("leader", help="decide, journal, dispatch")
@@ -64,6 +75,8 @@ def _parse(argv: list[str]) -> argparse.Namespace:
         role.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
     follower.add_argument("--host", default="127.0.0.1", help="the address to listen on")
     follower.add_argument("--port", type=_port, default=0, help="the port; 0 keeps the last one if it is free")
+    follower.add_argument("--tls-cert", type=Path, help="a certificate (PEM); needed beyond this machine")
+    follower.add_argument("--tls-key", type=Path, help="its key (PEM)")
     return parser.parse_args(argv)
 
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import ipaddress
 import logging
 import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import uvicorn
 
 from muster.api.app import make_app
+from muster.api.guard import is_loopback
 from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.follower import Follower
@@ -85,25 +86,36 @@ def find_former(world: World, address: str) -> list[str]:
     ]
 
 
-def follow(home: Home, host: str, port: int) -> int:
+def follow(home: Home, host: str, port: int, tls: Tls | None = None) -> int:
     """Be a follower of a home, and serve its API, until told to end; the exit code."""
     start_log()
-    check_host(host)
+    check_host(host, tls)
     home.prepare()
     warm_up()
     with contextlib.closing(bind(host, port, home.find_address())) as listening:
-        return asyncio.run(_follow(home, host, listening))
+        return asyncio.run(_follow(home, host, listening, tls))
 
 
-def check_host(host: str) -> None:
-    """Raise unless `host` is this machine alone: without TLS the token would cross a network in the clear."""
+class Tls(NamedTuple):
+    """A certificate and its key, as files; both are PEM."""
+
+    cert: Path
+    key: Path
+
+
+def check_host(host: str, tls: Tls | None = None) -> None:
+    """Raise unless `host` is this machine alone, or there is TLS: else the token would cross a network in the clear."""
+    if tls is not None:
+        _check_tls(tls)
+    elif not is_loopback(host):
+        raise RejectedError(Reason(Code.TLS_NEEDED, "--host", detail=host))
+
+
+def _check_tls(tls: Tls) -> None:
     try:
-        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not is_loopback:
-        detail = f"{host!r} is not an address of this machine alone, and there is no TLS yet; use 127.0.0.1"
-        raise RejectedError(Reason(Code.BAD_SPEC, "--host", detail=detail))
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tls.cert, tls.key)
+    except (OSError, ssl.SSLError) as error:
+        raise RejectedError(Reason(Code.BAD_SPEC, "--tls-cert", detail=f"{tls.cert}: {error}")) from error
 
 
 def bind(host: str, port: int, last: Address | None) -> socket.socket:
@@ -136,7 +148,7 @@ async def _lead(leader: Leader) -> int:
     return await leader.run(stop_on_signals())
 
 
-async def _follow(home: Home, host: str, listening: socket.socket) -> int:
+async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | None) -> int:
     stop = stop_on_signals()
     journal = await _open_journal(home.journal_file, stop)
     if journal is None:
@@ -144,8 +156,10 @@ async def _follow(home: Home, host: str, listening: socket.socket) -> int:
     with contextlib.closing(journal):
         follower = Follower(load_world(journal), journal, WallClock(), home.leader_socket)
         settle_memory()
-        server = _Server(configure(make_app(follower, LocalLogs(home.engine_root), home.read_token())))
-        home.write_address(Address(host, listening.getsockname()[1]))
+        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), hosts=[host.lower()])
+        server = _Server(configure(app, tls))
+        cert = "" if tls is None else str(tls.cert.absolute())
+        home.write_address(Address(host, listening.getsockname()[1], cert))
         write_note(home.process_file("follower"))
         return await _serve_until(stop, server, follower, listening)
 
@@ -184,7 +198,7 @@ async def _serve_until(
     return STORE_FAILED if isinstance(failure, StoreError) else KERNEL_FAILED
 
 
-def configure(app: object) -> uvicorn.Config:
+def configure(app: object, tls: Tls | None = None) -> uvicorn.Config:
     """The HTTP server of a follower: ours alone decides what is heard, logged and timed."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # uvicorn names its own copy of the ASGI types
@@ -196,6 +210,8 @@ def configure(app: object) -> uvicorn.Config:
         log_config=None,
         server_header=False,
         timeout_graceful_shutdown=FAREWELL_S,
+        ssl_certfile=None if tls is None else tls.cert,
+        ssl_keyfile=None if tls is None else tls.key,
     )
 
 

@@ -32,13 +32,14 @@ class Asker(Protocol):
 
 class Item(NamedTuple):
     """An event, and who asked it under which number; an engine's report has no asker. A privileged one says by whom,
-    and may say the tag of what it is a change of."""
+    and may say the tag of what it is a change of. A suspect was in a batch that broke the kernel."""
 
     event: Event
     asker: Asker | None = None
     number: int = 0
     by: Principal | None = None
     match: str = ""
+    is_suspect: bool = False
 
 
 class Batch(NamedTuple):
@@ -62,12 +63,16 @@ class Inbox:
         """Join the line."""
         self._items.extend(items)
 
+    def put_back(self, items: Iterable[Item]) -> None:
+        """Stand at the head of the line again, as suspects."""
+        self._items.extendleft(item._replace(is_suspect=True) for item in reversed(list(items)))
+
     def take(self, most: int = BATCH_MAX) -> list[Item]:
         """The next batch: whatever is there, up to `most`. One with a tag is a batch alone, so that what the tag is of
-        can be looked at just before."""
+        can be looked at just before; and so is a suspect, so that it harms nobody else."""
         items: list[Item] = []
         while self._items and len(items) < most:
-            if self._items[0].match:
+            if self._items[0].match or self._items[0].is_suspect:
                 return items or [self._items.popleft()]
             items.append(self._items.popleft())
         return items

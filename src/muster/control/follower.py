@@ -17,6 +17,7 @@ from typing import Final, TypeVar
 from muster.access.audit import Chain, verify
 from muster.access.roster import Roster
 from muster.control.line import Line
+from muster.control.listing import Listing
 from muster.control.past import Past
 from muster.control.story import find_end, get_beginning
 from muster.lifecycle.gang import PHASE_OF
@@ -51,6 +52,7 @@ class Follower:
         self.world = world
         self._journal = journal
         self._clock = clock
+        self.listing = Listing(world)
         self.roster = Roster()
         self.roster.catch_up(journal)
         self._line = Line(socket_path, self._note)
@@ -217,6 +219,7 @@ class Follower:
 
     def _fold(self, entry: Entry) -> None:
         apply_entry(self.world, entry.seq, entry.at, entry.facts)
+        self.listing.fold(entry.facts)
         self._recent.append(entry)
         self._lags_ms.append(max(0, self._clock.now_ms() - entry.at))
         failpoint("follower.after_fold")

@@ -6,9 +6,10 @@
     4  release   answers, then how far the journal is, then instructions
 
 The next batch may be handled while one is being committed; nothing of it is released first, because everything leaves
-through the writer's line, also a batch that needs no commit. If the store refuses, or the kernel breaks a law, this
-world is not the truth any more: nothing that rests on it is released and the process ends. It names no store and no
-engine.
+through the writer's line, also a batch that needs no commit. If the store refuses, this world is not the truth any
+more: nothing that rests on it is released and the process ends. If an event breaks the kernel, the world is made again
+from the journal and the events of that batch are handled one by one: the one that breaks it again is set aside, with
+evidence, and everybody else's go on. It names no store and no engine.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from muster.control.batches import Asker, Batch, Inbox, Item, make_batch
+from muster.control.loading import load_world
 from muster.control.peers import Peer, Peers
 from muster.control.registrar import Errand, Registrar
 from muster.control.tags import find_mismatch
@@ -44,6 +46,8 @@ IN_FLIGHT_MAX: Final = 8
 """How many batches may be handled and not yet durable; beyond, what arrives gathers into larger batches."""
 SNAPSHOT_EVERY: Final = 10_000
 FIRST_NODE_PATIENCE_S: Final = 30.0
+SET_ASIDE_MAX: Final = 16
+"""How many events one leader sets aside: with more, it is not the events that are broken."""
 
 STOPPED: Final = 0
 STORE_FAILED: Final = 3
@@ -67,6 +71,9 @@ class Leader:
     ) -> None:
         self._world = world
         self._kernel = Kernel(world)
+        self._store = store
+        self._is_rebuilding = False
+        self._set_aside = 0
         self._engine = engine
         self._clock = clock
         self._evidence_root = evidence_root
@@ -76,7 +83,7 @@ class Leader:
         self._inbox = Inbox()
         self._in_flight: deque[Batch] = deque()
         self._asks = 0
-        self._registrar = Registrar(store, lambda name: world.tenant_of(name).parent)
+        self._registrar = Registrar(store, lambda name: self._world.tenant_of(name).parent)
         self._writer = Writer(store, self._on_durable, self._on_kept, self._on_refused)
         self._peers = Peers(socket_path, self._take_ask, self._greet)
         self._timer: asyncio.TimerHandle | None = None
@@ -138,7 +145,9 @@ class Leader:
 
     def _ring(self) -> None:
         """See to it that a turn comes, after all that has already arrived in this turn of the loop."""
-        if not self._is_turn_due and not self._failure and len(self._in_flight) < IN_FLIGHT_MAX:
+        if self._is_turn_due or self._is_rebuilding or self._failure:
+            return
+        if len(self._in_flight) < IN_FLIGHT_MAX:
             self._is_turn_due = True
             self._loop.call_soon(self._take_turn)
 
@@ -146,7 +155,7 @@ class Leader:
 
     def _take_turn(self) -> None:
         self._is_turn_due = self._is_time_up = False
-        if self._failure:
+        if self._failure or self._is_rebuilding:
             return
         items = self._check_tags(self._inbox.take())
         self._now = max(self._now, self._clock.now_ms())
@@ -154,7 +163,7 @@ class Leader:
             batch = make_batch(items, self._kernel.handle([item.event for item in items], self._now))
         except Exception as error:  # noqa: BLE001 - of whatever kind: the world may be half changed
             self._keep_evidence(items)
-            self._fail(KERNEL_FAILED, error, items)
+            self._recover(items, error)
             return
         failpoint("leader.after_handle")
         self._in_flight.append(batch)
@@ -165,14 +174,42 @@ class Leader:
         if self._inbox:
             self._ring()
 
+    def _recover(self, items: list[Item], error: Exception) -> None:
+        """The kernel broke over a batch. Without an event to blame, or with too many, that is the end."""
+        is_found = len(items) == 1 and items[0].is_suspect
+        self._set_aside += is_found
+        if not items or self._set_aside > SET_ASIDE_MAX:
+            self._fail(KERNEL_FAILED, error, items)
+            return
+        _log.critical("the kernel broke over %d events: %s", len(items), error, exc_info=error)
+        if is_found:
+            self._refuse(items, _broken(error))
+        else:
+            self._inbox.put_back(items)
+        self._is_rebuilding = True
+        if not self._in_flight:
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        """All that was decided is durable: the journal tells what the world was before it broke."""
+        self._world = load_world(self._store)
+        self._kernel = Kernel(self._world)
+        self._is_rebuilding = False
+        _log.warning("the world was made again from entry %d", self._world.seq)
+        self._ring()
+
+    def _refuse(self, items: list[Item], reason: Reason) -> None:
+        for item in items:
+            if item.asker is not None:
+                self._asks -= 1
+                item.asker.send(frame(Answer(item.number, self._durable_seq, Refused(reason))))
+
     def _check_tags(self, items: list[Item]) -> list[Item]:
         """Answer a change of what is not there any more; it goes no further."""
         mismatch = find_mismatch(self._world, items[0].event, items[0].match) if len(items) == 1 else None
         if mismatch is None:
             return items
-        if items[0].asker is not None:
-            self._asks -= 1
-            items[0].asker.send(frame(Answer(items[0].number, self._durable_seq, Refused(mismatch))))
+        self._refuse(items, mismatch)
         return []
 
     def _set_timer(self, wake_at: int | None) -> None:
@@ -213,7 +250,9 @@ class Leader:
         self._dispatch(batches)
         failpoint("leader.after_dispatch")
         self._news.set()
-        if self._inbox or self._is_time_up:
+        if self._is_rebuilding and not self._in_flight:
+            self._rebuild()
+        elif self._inbox or self._is_time_up:
             self._ring()
 
     def _release_errands(self, errands: list[Errand]) -> None:
@@ -295,13 +334,10 @@ class Leader:
             reason = Reason(Code.STORE_REFUSED, "journal", detail=str(error))
             items = [item for batch in self._in_flight for item in batch.items]
         else:
-            law = error.law if isinstance(error, InvariantError) else "the kernel takes every batch"
-            reason = Reason(Code.INVARIANT, law, detail="see the leader's log")
+            reason = _broken(error)
         while self._inbox:
             items = [*items, *self._inbox.take(len(self._inbox))]
-        for item in items:
-            if item.asker is not None:
-                item.asker.send(frame(Answer(item.number, self._durable_seq, Refused(reason))))
+        self._refuse(items, reason)
 
     def _keep_evidence(self, items: list[Item]) -> None:
         seq = self._world.seq + 1
@@ -312,3 +348,8 @@ class Leader:
             _log.critical("the batch that failed could not be kept: %s", error)
         else:
             _log.critical("the batch that failed is in %s", path)
+
+
+def _broken(error: Exception) -> Reason:
+    law = error.law if isinstance(error, InvariantError) else "the kernel takes every batch"
+    return Reason(Code.INVARIANT, law, detail="see the leader's log")

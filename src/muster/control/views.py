@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeGuard
+from typing import Final, TypeGuard
 
 import msgspec
 
@@ -26,7 +26,7 @@ from muster.model.phase import (
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.scheduler.reasons import explain, find_lateness
-from muster.wire.views import AdviceView, Ahead, JobPage, JobView, Place, ProfileView, TaskCounts, TierView, WhyView
+from muster.wire.views import AdviceView, Ahead, JobView, Place, ProfileView, TaskCounts, TierView, WhyView
 from muster.wire.words import put_in_words
 from muster.world.tasks import LIVE
 from muster.world.world import World
@@ -35,8 +35,6 @@ PLACES_SHOWN: Final = 1000
 PLACES_LISTED: Final = 4
 _UNMETERED: Final = Meter()
 """Of a job as a whole, and in a listing: a gang may have tens of thousands."""
-STATES: Final = ("live", "over", "all")
-PHASES: Final = tuple(phase.name.lower() for phase in TaskPhase)
 
 
 def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> JobView:
@@ -102,35 +100,6 @@ def find_try(world: World, job: Job, task: int) -> tuple[int, bool]:
         return tasks.epoch[task], tasks.phase[task] not in LIVE
     ranks = world.ranks.get(job.id)
     return job.epoch, is_over(job) or (ranks is not None and ranks[task] == TaskPhase.SUCCEEDED)
-
-
-class Asked(NamedTuple):
-    """Which jobs a listing is to show: of a state, a tenant and a phase, from one number on, as many as fit a page,
-    and of those only what its reader may see."""
-
-    state: str
-    tenant: str
-    phase: str
-    after: int
-    limit: int
-    sees: Callable[[str], bool]
-
-
-def page_jobs(world: World, asked: Asked) -> JobPage:
-    """Jobs in ascending order of id, which is the order they are kept in."""
-    rows: list[JobView] = []
-    state, tenant, phase = asked.state, asked.tenant, asked.phase
-    for job in world.jobs.values():
-        if job.id <= asked.after or (tenant and job.spec.tenant != tenant) or not asked.sees(job.spec.tenant):
-            continue
-        if state != "all" and is_over(job) != (state == "over"):
-            continue
-        if phase and phase_word(world, job) != phase:
-            continue
-        if len(rows) == asked.limit:
-            return JobPage(rows, next_after=rows[-1].id, seq=world.seq)
-        rows.append(view_job(world, job, whole=False))
-    return JobPage(rows, seq=world.seq)
 
 
 def view_why(world: World, job: Job) -> WhyView:

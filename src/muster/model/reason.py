@@ -97,6 +97,7 @@ class Code(enum.StrEnum):
     CHANGED_MEANWHILE = "M319"
     ENGINE_FAILED = "M320"
     RATE_LIMITED = "M322"
+    TLS_NEEDED = "M323"
     UNKNOWN_TOKEN = "M321"  # noqa: S105 - a code, not a secret
     NOT_HERE = "M346"
     TREE_TOO_LARGE = "M347"

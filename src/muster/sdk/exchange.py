@@ -28,12 +28,14 @@ class Answer(msgspec.Struct, frozen=True):
 class Connection:
     """A connection to one server. Every failure is an OSError, and the connection is then of no more use."""
 
-    def __init__(self, host: str, port: int, timeout_s: float) -> None:
+    def __init__(self, host: str, port: int, timeout_s: float, cert: str = "") -> None:
         self._host = f"{host}:{port}"
         # As bytes: for text, the tables of international names would be loaded, a fiftieth of a short command.
         name = host.encode("ascii" if host.isascii() else "idna")
         self._link = socket.create_connection((name, port), timeout_s)  # type: ignore[arg-type]  # the stubs forget bytes
         self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if cert:
+            self._link = _secure(self._link, host, cert)
 
     def exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send a request and wait for its answer."""
@@ -58,6 +60,12 @@ class Connection:
         if not data:
             raise ConnectionResetError("closed by the server")
         return data
+
+
+def _secure(link: socket.socket, host: str, cert: str) -> socket.socket:
+    import ssl  # most servers are on this machine, and loading it would be felt
+
+    return ssl.create_default_context(cafile=cert).wrap_socket(link, server_hostname=host)
 
 
 class _Reading:

@@ -17,10 +17,11 @@ ADDRESS_FILE: Final = "address.json"
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where the follower listens."""
+    """Where the follower listens; with `cert`, by TLS, and that file says whom to trust."""
 
     host: str
     port: int
+    cert: str = ""
 
 
 def default_root() -> str:

@@ -160,6 +160,7 @@ class Stage:
         self.stop = asyncio.Event()
         self.world: World = World()
         self.leading: asyncio.Task[int] | None = None
+        self.leader: Leader | None = None
 
     @property
     def socket(self) -> Path:
@@ -169,6 +170,7 @@ class Stage:
         """Start a leader and wait until it listens."""
         self.world = load_world(self.store)
         leader = Leader(self.world, self.store, self.engine, self.clock, self.socket, self.root, DEADLINE_S)
+        self.leader = leader
         self.stop.clear()
         ready = asyncio.Event()
         self.leading = asyncio.ensure_future(leader.run(self.stop, ready))

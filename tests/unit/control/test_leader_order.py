@@ -7,7 +7,7 @@ import stat
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from control_kit import RecordingEngine, Stage, eventually, led, spec
@@ -16,7 +16,8 @@ from muster.control import leader as leader_module
 from muster.control.batches import Batch
 from muster.control.loading import load_world
 from muster.control.writer import Picture, Writer
-from muster.model.event import Cancel, Exited, NodeSeen, SetTenant, Started, Submit
+from muster.kernel.kernel import Kernel
+from muster.model.event import Cancel, Exited, HoldJob, NodeSeen, SetTenant, Started, Submit
 from muster.model.instruction import Forget, Start, Stop
 from muster.model.reason import Code, Done, Refused
 from muster.model.tenant import Tenant, limits
@@ -141,28 +142,83 @@ def test_a_store_that_refuses_stops_the_leader(tmp_path: Path) -> None:
     play(tmp_path, scenes)
 
 
-def test_a_broken_law_stops_the_leader_and_leaves_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _break_over(monkeypatch: pytest.MonkeyPatch, kind: type) -> None:
+    """Let every event of a kind change the world by half and then break a law."""
     from muster.kernel.reactors import REACTORS
     from muster.model.errors import InvariantError
-    from muster.wire.codec import decode_inputs
 
-    def break_law(turn: object, event: object) -> Done:
+    def break_law(turn: Any, event: Any) -> Done:
+        turn.world.jobs.clear()
         raise InvariantError("two and two are four", "five")
 
+    monkeypatch.setitem(REACTORS, kind, break_law)
+
+
+def test_a_poisoned_event_is_set_aside_and_everybody_elses_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from muster.wire.codec import decode_inputs
+
     async def scenes(stage: Stage) -> None:
-        monkeypatch.setitem(REACTORS, Cancel, break_law)
+        _break_over(monkeypatch, Cancel)
+        async with led(stage) as caller:
+            caller.ask(Submit(spec("before")))
+            await caller.answered(1)
+            stage.store.shut()
+            caller.ask(Submit(spec("in flight")))
+            await eventually(stage.store.entered.is_set)
+            numbers = caller.ask(Submit(spec("one")), Cancel(1, "poison"), Submit(spec("two")), HoldJob(1))
+            stage.store.gate.set()
+            replies = {answer.number: answer.reply for answer in await caller.answered(6)}
+            refused = replies[numbers[1]]
+            assert isinstance(refused, Refused)
+            assert refused.reason.code == Code.INVARIANT
+            assert [isinstance(replies[number], Done) for number in numbers] == [True, False, True, True]
+            caller.ask(Submit(spec("after")))
+            await caller.answered(7)
+            kept = load_world(stage.store)
+            commands = [job.spec.command[0] for job in kept.jobs.values()]
+            assert commands == ["before", "in flight", "one", "two", "after"]
+            assert kept.jobs[1].held
+
+    play(tmp_path, scenes)
+    found = [decode_inputs(path.read_bytes()).events for path in sorted(tmp_path.glob("evidence-*.bin"))]
+    assert [Cancel(1, "poison")] in found
+
+
+def test_too_much_poison_stops_the_leader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader_module, "SET_ASIDE_MAX", 2)
+
+    async def scenes(stage: Stage) -> None:
+        _break_over(monkeypatch, Cancel)
         async with led(stage) as caller:
             caller.ask(Submit(spec()))
             await caller.answered(1)
-            caller.ask(Cancel(1, "test"))
+            for number in range(1, 4):
+                caller.ask(Cancel(number))
             assert await stage.exit_code() == 4
-            answer = (await caller.answered(2))[1]
-            assert isinstance(answer.reply, Refused)
-            assert answer.reply.reason.code == Code.INVARIANT
+            replies = [answer.reply for answer in (await caller.answered(4))[1:]]
+            assert all(isinstance(reply, Refused) and reply.reason.code == Code.INVARIANT for reply in replies)
+            assert len(load_world(stage.store).jobs) == 1
 
     play(tmp_path, scenes)
-    [evidence] = tmp_path.glob("evidence-*.bin")
-    assert decode_inputs(evidence.read_bytes()).events == [Cancel(1, "test")]
+
+
+def test_a_break_that_no_event_is_to_blame_for_stops_the_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenes(stage: Stage) -> None:
+        async with led(stage) as caller:
+            caller.ask(Submit(spec()))
+            await caller.answered(1)
+            monkeypatch.setattr(Kernel, "handle", lambda *_: 1 / 0)
+            stage.clock.at += 3_600_000
+            leader = stage.leader
+            assert leader is not None
+            leader._wake()
+            assert await stage.exit_code() == 4
+
+    play(tmp_path, scenes)
 
 
 def test_an_ask_too_many_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

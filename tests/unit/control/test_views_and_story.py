@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from muster.control.fleet import view_nodes
+from muster.control.listing import Asked, Listing
 from muster.control.story import find_tries, show_devices, tell, view_from_story
 from muster.control.tenants import view_tenants
-from muster.control.views import Asked, find_try, page_jobs, view_job, view_why
+from muster.control.views import find_try, view_job, view_why
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.after import After, When
@@ -216,7 +217,7 @@ def test_pages_continue_where_the_last_one_ended() -> None:
     seen: list[int] = []
     after: int | None = 0
     while after is not None:
-        page = page_jobs(tale.world, Asked("all", "", "", after, 2, bool))
+        page = Listing(tale.world).page(Asked(after=after, limit=2))
         seen += [row.id for row in page.jobs]
         assert all(row.spec is None for row in page.jobs)
         after = page.next_after
@@ -228,7 +229,7 @@ def test_pages_continue_where_the_last_one_ended() -> None:
 
 
 def _ids(tale: Tale, state: str = "all", tenant: str = "", phase: str = "") -> list[int]:
-    page = page_jobs(tale.world, Asked(state, tenant, phase, 0, 100, bool))
+    page = Listing(tale.world).page(Asked(state, tenant, phase))
     return [row.id for row in page.jobs]
 
 

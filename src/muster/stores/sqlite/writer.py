@@ -29,7 +29,7 @@ class SqliteStore(SqliteJournal):
 
     def __init__(self, path: Path) -> None:
         with ExitStack() as undo:
-            self._lock = undo.enter_context(_take_lock(path))
+            self._lock = undo.enter_context(take_lock(path))
             try:
                 if not path.exists():
                     create_file(path)
@@ -103,7 +103,8 @@ class SqliteStore(SqliteJournal):
                 db.rollback()  # nothing, after COMMIT
 
 
-def _take_lock(path: Path) -> IO[bytes]:
+def take_lock(path: Path) -> IO[bytes]:
+    """Be the one who may write a journal, until the file is closed."""
     lock_path = path.with_name(f"{path.name}.lock")
     try:
         lock = lock_path.open("ab")

@@ -1,0 +1,93 @@
+"""Backups: whole while the writer writes, refused when damaged, and never over something that exists."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from muster.app.keeping import main
+from muster.model.errors import ConflictError, StoreError
+from muster.model.reason import Code
+from muster.ports.store import Change, Kept
+from muster.stores.sqlite import SqliteJournal, SqliteStore
+from muster.stores.sqlite.backup import back_up, restore
+from muster.testing.store_conformance import check_holds, commits_of
+
+
+def _write(path: Path, last: int) -> None:
+    with closing(SqliteStore(path)) as store:
+        store.append(commits_of(range(store.last_seq() + 1, last + 1)))
+
+
+def test_a_backup_is_whole_while_the_writer_goes_on(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "journal.db")) as store:
+        store.append(commits_of(range(1, 51)))
+        store.keep([Change((Kept("user", "ann", b"1"),), b"line")])
+        assert back_up(tmp_path / "journal.db", tmp_path / "copy.db") == 50
+        store.append(commits_of(range(51, 61)))
+    with closing(SqliteJournal(tmp_path / "copy.db")) as copy:
+        check_holds(copy, 50)
+        assert len(copy.read_records(0)) == len(copy.read_audit(0)) == 1
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("copy")) == ["copy.db"]
+
+
+def test_what_exists_is_not_overwritten(tmp_path: Path) -> None:
+    _write(tmp_path / "journal.db", 3)
+    (tmp_path / "copy.db").write_bytes(b"precious")
+    with pytest.raises(ConflictError):
+        back_up(tmp_path / "journal.db", tmp_path / "copy.db")
+    assert (tmp_path / "copy.db").read_bytes() == b"precious"
+
+
+def test_a_restore_keeps_what_was_there(tmp_path: Path) -> None:
+    journal, copy = tmp_path / "journal.db", tmp_path / "copy.db"
+    _write(journal, 5)
+    back_up(journal, copy)
+    _write(journal, 9)
+    assert restore(copy, journal) == 5
+    with closing(SqliteStore(journal)) as store:
+        check_holds(store, 5)
+        store.append(commits_of([6]))
+    [before] = tmp_path.glob("journal.db.before-*")
+    with closing(SqliteJournal(before)) as old:
+        check_holds(old, 9)
+    with closing(SqliteJournal(copy)) as kept:
+        check_holds(kept, 5)
+
+
+def test_a_journal_in_use_is_not_replaced(tmp_path: Path) -> None:
+    journal, copy = tmp_path / "journal.db", tmp_path / "copy.db"
+    _write(journal, 2)
+    back_up(journal, copy)
+    with closing(SqliteStore(journal)), pytest.raises(ConflictError) as caught:
+        restore(copy, journal)
+    assert caught.value.reason.code is Code.ALREADY_SERVED
+
+
+@pytest.mark.parametrize("damage", ["absent", "empty", "text", "row"])
+def test_a_damaged_backup_is_refused_and_changes_nothing(tmp_path: Path, damage: str) -> None:
+    journal, copy = tmp_path / "journal.db", tmp_path / "copy.db"
+    _write(journal, 4)
+    if damage == "row":
+        back_up(journal, copy)
+        with closing(sqlite3.connect(copy)) as db:
+            db.execute("UPDATE entries SET data = x'00' WHERE seq = 2")
+            db.commit()
+    elif damage != "absent":
+        copy.write_bytes(b"" if damage == "empty" else b"no journal" * 100)
+    with pytest.raises(StoreError):
+        restore(copy, journal)
+    with closing(SqliteJournal(journal)) as kept:
+        check_holds(kept, 4)
+
+
+def test_the_two_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _write(tmp_path / "journal.db", 7)
+    assert main(["backup", str(tmp_path / "b.db"), "--home", str(tmp_path)]) == 0
+    assert main(["restore", str(tmp_path / "b.db"), "--home", str(tmp_path / "other")]) == 0
+    assert capsys.readouterr().out.count("up to entry 7") == 2
+    with closing(SqliteJournal(tmp_path / "other" / "journal.db")) as restored:
+        check_holds(restored, 7)
