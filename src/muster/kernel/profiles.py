@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
-from muster.model.profile import PROFILES_MAX, TERM_WEIGHT_MAX, TERMS
+from muster.model.profile import PROFILES_MAX, TERM_WEIGHT_MAX, TERMS, WORTH_TERMS, WORTH_WEIGHT_MAX
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import is_name
 
@@ -39,8 +39,9 @@ def _find_fault(turn: Turn, item: event.SetProfile) -> Refused | None:
         return refuse(Code.BAD_NAME, "profile", len(item.name), 128, item.name[:40])
     for term in TERMS:
         weight = getattr(item.profile, term)
-        if not 0 <= weight <= TERM_WEIGHT_MAX:
-            return refuse(Code.BAD_AMOUNT, term, weight, TERM_WEIGHT_MAX, f"between 0 and {TERM_WEIGHT_MAX}")
+        most = WORTH_WEIGHT_MAX if term in WORTH_TERMS else TERM_WEIGHT_MAX
+        if not 0 <= weight <= most:
+            return refuse(Code.BAD_AMOUNT, term, weight, most, f"between 0 and {most}")
     if item.name not in profiles and len(profiles) >= PROFILES_MAX:
         return refuse(Code.TOO_LARGE, "profiles", len(profiles) + 1, PROFILES_MAX)
     return None

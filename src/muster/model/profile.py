@@ -13,6 +13,8 @@ from muster.model.record import Record
 PROFILES_MAX: Final = 64
 TERM_WEIGHT_MAX: Final = 1_000_000
 """A score is a sum of weights, each times at most 1000: it stays far inside a word."""
+WORTH_WEIGHT_MAX: Final = 10_000
+"""The same for the terms that are weighed in tenths, and summed before they are compared."""
 DEFAULT_NAME: Final = "default"
 
 
@@ -29,6 +31,21 @@ class Profile(Record, frozen=True):
     cost: int = 50
     steadiness: int = 100
     fitting: int = 0
+    chance: int = 0
+    alignment: int = 0
+    clustering: int = 0
+    breaking: int = 0
+    snugness: int = 0
+    fragments: int = 0
+    pattern: int = 0
+    price: int = 0
+    displacement: int = 0
+    stranding: int = 0
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether a term is weighed that sees nodes one by one."""
+        return any(getattr(self, term) for term in EXACT_TERMS)
 
 
 class Edition(Record, frozen=True):
@@ -43,3 +60,7 @@ PROFILES: Final = {DEFAULT_NAME: Edition(DEFAULT, 1)}
 """The profiles of a world in which nobody stored any."""
 TERMS: Final = Profile.__struct_fields__
 """The names of the terms, in their order."""
+EXACT_TERMS: Final = TERMS[TERMS.index("chance") :]
+"""Those that see nodes one by one."""
+WORTH_TERMS: Final = TERMS[TERMS.index("pattern") :]
+"""Those that say what a node is worth."""

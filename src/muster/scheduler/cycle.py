@@ -84,13 +84,13 @@ def _start_all(
         shape = line.shape
         if shadows is not None:
             shadows.open_for(job)
-        leases = find_gang(fleet, shape.ask, shape.gang, shape.needs)
+        leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, EVERYWHERE, job)
         if leases is None:
             queue.sleep(shape) if shadows is None else shadows.refuse_room(line, job)
             continue
         pools = pools_within(world, line.tenant, shape, line.band[0])
         if pools is not EVERYWHERE:
-            leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) if pools else None
+            leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, pools, job) if pools else None
         if leases is None:
             queue.restand(line, line.band[0] + 1) if shadows is None else shadows.refuse_quota(line, job, pools)
         else:

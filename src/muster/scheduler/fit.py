@@ -18,12 +18,14 @@ from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler import gang as gangs
 from muster.scheduler import many
 from muster.scheduler import torus as boxes
+from muster.scheduler.exact import MEMO_ROW, find_exact_place
 from muster.scheduler.masks import find_rows, keys_of
-from muster.scheduler.query import NO_LEVEL, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
+from muster.scheduler.query import AT_MEMO, NO_LEVEL, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
 from muster.scheduler.screen import screened
 from muster.scheduler.single import find_single, lowest_devices, tightest_device
 from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
+from muster.world.arena import NOWHERE
 from muster.world.compiled import Words, words_of
 from muster.world.fleet import Fleet
 
@@ -37,20 +39,21 @@ _TORI: Final = "tori"
 
 
 def find_gang(
-    fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None
+    fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None, job: int = 0
 ) -> list[Lease] | None:
-    """Leases for all of a gang's tasks, or None if they do not all fit now."""
+    """Leases for all of a gang's tasks, or None if they do not all fit now. Whose they are to be matters to chance
+    alone."""
     if needs is not ANYWHERE and needs.has_company:
         with screened(fleet, needs):
-            return _find_gang(fleet, ask, gang, needs, pools)
-    return _find_gang(fleet, ask, gang, needs, pools)
+            return _find_gang(fleet, ask, gang, needs, pools, job)
+    return _find_gang(fleet, ask, gang, needs, pools, job)
 
 
-def _find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> list[Lease] | None:
+def _find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
     if needs.shape:
         return _find_box(fleet, ask, gang, needs, pools)
     if gang == 1:
-        return _find_one(fleet, ask, needs, pools)
+        return _find_one(fleet, ask, needs, pools, job)
     words, desk = fleet.words, desk_of(fleet)
     count = gangs.find_gang(words, query_of(fleet, ask, gang, needs, pools), desk)
     return _leases(words, desk, count) if count else None
@@ -109,8 +112,11 @@ def blank_of(fleet: Fleet, needs: Needs) -> Fleet:
     return cast("Fleet", found)
 
 
-def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools) -> list[Lease] | None:
+def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
     words = fleet.words
+    if fleet.is_exact:
+        found = find_exact_place(fleet, query_of(fleet, ask, 1, needs, pools), job)
+        return None if found is None else [_lease(words, found[0], ask, found[1])]
     slot = find_single(words, query_of(fleet, ask, 1, needs, pools))
     return None if slot < 0 else [_lease(words, slot, ask)]
 
@@ -173,6 +179,9 @@ def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Po
     for row in rows:
         flat[row + ROW_TABLE] = len(flat)
         flat.frombytes(bytes(8 * table_size(words, flat[row + ROW_POOL])))
+    if fleet.is_exact and gang == 1:
+        flat[AT_MEMO] = len(flat)
+        flat.frombytes(bytes(8 * MEMO_ROW * len(fleet)))
     query = words_of(flat)
     for row in rows:
         write_table(words, query, row)
@@ -187,7 +196,7 @@ def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: P
     slices = (LEVELS[needs.slice], needs.slice_tasks) if needs.slice else (NO_LEVEL, 0)
     words.extend((gang, LEVELS[needs.near or "node"], LEVELS[needs.within or "cluster"], *spread, *slices))
     words.extend(astuple(fleet.profile))
-    words.extend((len(fleet.mix), len(rows)))
+    words.extend((len(fleet.mix), len(rows), 0))
     words.extend(value for row in rows for value in (*row, 0))
     return words
 
@@ -209,9 +218,10 @@ def desk_of(fleet: Fleet) -> Words:
     return cast("Words", found)
 
 
-def _lease(words: Words, slot: int, ask: Resources) -> Lease:
+def _lease(words: Words, slot: int, ask: Resources, device: int = NOWHERE) -> Lease:
     if ask.gpu_milli:
-        return Lease(slot, 1, 1 << tightest_device(words, slot, ask.gpu_milli, 0))
+        chosen = tightest_device(words, slot, ask.gpu_milli, 0) if device == NOWHERE else device
+        return Lease(slot, 1, 1 << chosen)
     return Lease(slot, 1, lowest_devices(words, slot, ask.gpus) if ask.gpus else 0)
 
 

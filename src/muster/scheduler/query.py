@@ -12,13 +12,16 @@ GANG, NEAR, WITHIN, SPREAD, SPREAD_MOST, SLICE, SLICE_TASKS = range(6, 13)
 NO_LEVEL: Final = -1
 
 PACKING, FILLING, BALANCE, SPARING, MENDING, SCARCITY, COST, STEADINESS, FITTING = range(13, 22)
-"""The weights of the score terms, in the order of the Profile."""
+CHANCE, ALIGNMENT, CLUSTERING, BREAKING, SNUGNESS, FRAGMENTS, PATTERN, PRICE, DISPLACEMENT, STRANDING = range(22, 32)
+"""The weights of the score terms, in the order of the Profile: those that see a cell, and those that see a node."""
 
-MIX_COUNT: Final = 22
+MIX_COUNT: Final = 32
 """How many pairs of the mix, a size and its weight, stand behind the rows of pools."""
 
-POOL_COUNT: Final = 23
-POOL_ROWS: Final = 24
+POOL_COUNT: Final = 33
+AT_MEMO: Final = 34
+"""Where it is noted what each node scored, if a term sees nodes: see `muster.scheduler.exact`."""
+POOL_ROWS: Final = 35
 """From here on a row per pool that may be used, the preferred ones first."""
 ROW_POOL, ROW_RANK, ROW_GROUP, ROW_TABLE = range(4)
 ROW: Final = 4

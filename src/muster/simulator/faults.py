@@ -89,10 +89,25 @@ class Trials(Troubles):
         span = self._dice.randrange(MINUTE_MS, HOUR_MS)
         self._agenda.after(span, self._take, UseProfile(DEFAULT_NAME, cause="admin"))
         self.count += 1
-        columns = {PACKING: "value", THROUGHPUT: column_of("single", "gpu"), DISTANCE: column_of("corpus", "")}
-        for kind, name in columns.items():
-            advice = Advice(self.count, self._agenda.now + span // 2, {name: (span,)})
-            self._take(Advise(kind, advice, cause="adviser"))
+        until = self._agenda.now + span // 2
+        self._take(Advise(PACKING, Advice(self.count, until, self._learn()), cause="adviser"))
+        for kind, name in {THROUGHPUT: column_of("single", "gpu"), DISTANCE: column_of("corpus", "")}.items():
+            self._take(Advise(kind, Advice(self.count, until, {name: (span,)}), cause="adviser"))
+
+    def _learn(self) -> dict[str, tuple[int, ...]]:
+        """Advice on packing that could have been learned: shares of one size and whole devices come."""
+        size, often = self._dice.choice((250, 300, 500)), self._dice.randrange(1_000_000)
+        return {
+            "cpu_milli": (2000, 12_000),
+            "memory_bytes": (8 * 2**30, 120 * 2**30),
+            "gpus": (0, 2),
+            "gpu_milli": (size, 0),
+            "share": (often, 1_000_000 - often),
+            "places": (often, 3 * often),
+            "value": tuple(1000 * (left // size) // (1000 // size) for left in range(1001)),
+            "on:gpu": (1_000_000 - often, often),
+            "price:gpu": (often // 1000,),
+        }
 
 
 class Faults(Troubles):

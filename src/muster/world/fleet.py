@@ -9,12 +9,13 @@ and nothing of which node is the better choice.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from muster.model.advice import Advice
 from muster.model.booking import Keeping
 from muster.model.errors import InvariantError
-from muster.model.job import Bar, BarKind, NodePhase
+from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import NO_LACK, PLAIN, Lack, Traits, address_of, flavor_of
 from muster.model.phase import Lease
 from muster.model.profile import DEFAULT, Profile
@@ -23,6 +24,7 @@ from muster.units import Resources
 from muster.world import arena as at
 from muster.world.company import Company
 from muster.world.compiled import Words, find_differences, words_of
+from muster.world.crowd import Crowd, crowd_of
 from muster.world.index import shelve, shelve_all, take
 from muster.world.lacks import NOTHING, Withheld, bits_of, give_back, withhold
 from muster.world.losses import Losses
@@ -59,15 +61,18 @@ class Fleet:
         "_withheld",
         "_words",
         "addresses",
+        "advice",
         "asked",
         "bars",
         "booked",
         "capacities",
         "claimed",
         "company",
+        "crowd",
         "device_ids",
         "holders",
         "is_blank",
+        "is_exact",
         "lacks",
         "losses",
         "mentioned",
@@ -101,8 +106,11 @@ class Fleet:
         self.mentioned: frozenset[str] = frozenset()
         self.prices: dict[str, int] = {}
         self.profile = DEFAULT
+        self.is_exact = False
         self.mix: Steps = ()
         self.tables = NO_TABLES
+        self.advice: Advice | None = None
+        self.crowd: Crowd | None = None
         self.pools: list[Pool] = []
         self.asked = Memory(ASKED_MAX)
         self._arena = array("q")
@@ -330,15 +338,27 @@ class Fleet:
         if self.losses.by_slot and self.losses.settle(at):
             self._is_stale = True
 
-    def weigh(self, profile: Profile) -> None:
-        """Weigh places by this profile; scores that were written down by another are forgotten."""
-        self.profile = profile
+    def weigh(self, profile: Profile, jobs: Mapping[int, Job] | None = None) -> None:
+        """Weigh places by this profile; scores that were written down by another are forgotten. A crowd is kept only
+        while it is weighed: that of the jobs, or the one that there is."""
+        self.profile, self.is_exact = profile, profile.is_exact
+        if not profile.clustering:
+            self.crowd = None
+        elif jobs is not None or self.crowd is None:
+            self.crowd = crowd_of(jobs or {}, self.holders if jobs else {})
         self.asked = Memory(ASKED_MAX)
 
     def prefer(self, tables: Tables) -> None:
         """Prefer pools by these tables; ranks that were written down by others are forgotten."""
         self.tables = tables
         self.asked = Memory(ASKED_MAX)
+
+    def heed(self, advice: Advice | None) -> None:
+        """Go by this advice on packing; what was written down by another is forgotten."""
+        if advice != self.advice and self.is_exact:
+            kept = [pair for pair in self.asked.items() if isinstance(pair[0], tuple) and isinstance(pair[0][0], str)]
+            self.asked = Memory(ASKED_MAX, dict(kept))  # what the fleet could hold at best is the same question
+        self.advice = advice
 
     def has_room(self, slot: int, ask: Resources, tasks: int, devices: int) -> bool:
         """Whether `occupy` would find what it takes, on a node that is open and not booked."""
@@ -360,6 +380,8 @@ class Fleet:
             raise InvariantError("allocations fit their node", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
         here = self.holders.get(slot)
         self.holders[slot] = {job: tasks} if here is None else {**here, job: here.get(job, 0) + tasks}
+        if self.crowd is not None:
+            self.crowd.seat(slot, ask, tasks)
 
     def vacate(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Take them back. The inverse of `occupy`."""
@@ -374,6 +396,8 @@ class Fleet:
             del others[job]
         else:
             del self.holders[slot]
+        if self.crowd is not None:
+            self.crowd.seat(slot, ask, -tasks)
         if slot in self.lacks or slot in self.claimed:
             self._withhold(self._words, slot)
 
@@ -392,6 +416,8 @@ class Fleet:
         twin.phase = self.phase[:]
         twin.mentioned, twin.profile, twin.losses = self.mentioned, self.profile, self.losses.fork()
         twin.mix, twin.tables = self.mix, self.tables
+        twin.advice, twin.is_exact = self.advice, self.is_exact
+        twin.crowd = None if self.crowd is None else self.crowd.fork()
         twin.company, twin.is_blank = self.company.fork(), self.is_blank
         twin.pools, twin.asked = self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]

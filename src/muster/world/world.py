@@ -271,7 +271,7 @@ class World:
     def use_profile(self, name: str) -> None:
         """Score the fleet by this profile from now on."""
         self.profile_used = name
-        self.fleet.weigh(self.profiles[name].profile)
+        self.fleet.weigh(self.profiles[name].profile, self.jobs)
         self.recount_mix()
 
     def recount_mix(self) -> None:

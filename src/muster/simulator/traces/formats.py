@@ -8,6 +8,7 @@ from typing import Final
 
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
+from muster.simulator.traces import openb
 from muster.simulator.traces.faults import is_faults
 from muster.simulator.traces.jobs import FORMATS, read_jobs
 from muster.simulator.traces.record import Reading, trace_error
@@ -24,6 +25,9 @@ def find_format(path: Path) -> str | None:
     for form in FORMATS:
         if all(name in columns for name in form.columns):
             return form.name
+    for name, wanted in ((openb.PODS, openb.POD_COLUMNS), (openb.NODES, openb.NODE_COLUMNS)):
+        if all(column in columns for column in wanted):
+            return name
     if is_swf(path):
         return SWF
     return FAULTS if is_faults(path) else None
@@ -37,6 +41,8 @@ def read_trace(path: Path) -> Reading:
             return read_jobs(path, form)
     if name == SWF:
         return read_swf(path)
+    if name == openb.PODS:
+        return openb.read_pods(path)
     raise trace_error(path, 1, "is no trace of jobs in a format that is known")
 
 

@@ -68,6 +68,10 @@ class Row:
         """What stands there."""
         return self._cells[column].strip()
 
+    def has(self, column: str) -> bool:
+        """Whether something stands in a column that not every file has."""
+        return bool(self._cells.get(column, "").strip())
+
     def number(self, column: str) -> float:
         """A number; what is none is refused, and one that is not finite is left out."""
         try:

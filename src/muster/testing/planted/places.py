@@ -41,8 +41,8 @@ def capacity_overrun() -> Iterator[None]:
     """CPU is not looked at: neither where a task goes, nor by the node it goes to."""
     honest = fit._find_one
 
-    def careless(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools) -> list[Lease] | None:
-        return honest(fleet, _replace(ask, cpu_milli=0, memory_bytes=0), needs, pools)
+    def careless(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools, job: int) -> list[Lease] | None:
+        return honest(fleet, _replace(ask, cpu_milli=0, memory_bytes=0), needs, pools, job)
 
     with mock.patch.object(fit, "_find_one", careless), unguarded_nodes():
         yield
@@ -97,13 +97,13 @@ def index_with_history() -> Iterator[None]:
     """A task goes to the node that was used last, if it fits there, and not to the best."""
     honest = fit._find_one
 
-    def last_used(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools) -> list[Lease] | None:
+    def last_used(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools, job: int) -> list[Lease] | None:
         is_plain = not ask.gpu_milli and needs == ANYWHERE and pools is None
         for slot in reversed(fleet.holders) if is_plain else ():
             free = fleet.find_free(slot)
             if free is not None and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
                 return [fit._lease(fleet.words, slot, ask)]
-        return honest(fleet, ask, needs, pools)
+        return honest(fleet, ask, needs, pools, job)
 
     with mock.patch.object(fit, "_find_one", last_used):
         yield

@@ -1,0 +1,103 @@
+"""openb: a fleet of nodes with GPUs of several models, and lists of pods to pack on it.
+
+    nodes   sn, cpu_milli, memory_mib, gpu, model; a node without GPUs is left out, for the fleet is one of devices
+    pods    name, cpu_milli, memory_mib, num_gpu, gpu_milli; `gpu_milli` is of each GPU, and below 1000 only for
+            one GPU. Some lists have more: gpu_spec ("A|B" are the models it may run on; a model may be named twice),
+            creation_time and deletion_time in seconds
+
+A pod without a GPU stays: it takes the CPU that devices need. The lists are sets to pack, not loads: with their own
+lifetimes the fleet is nearly empty.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from muster.simulator.traces.record import Reading, Record, in_order, trace_error
+from muster.simulator.traces.table import DropRowError, Row, Seen, read_table
+from muster.units import SECOND_MS, Resources
+
+NODES: Final = "openb-nodes"
+PODS: Final = "openb-pods"
+NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+POD_COLUMNS: Final = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+MIB: Final = 2**20
+WHOLE: Final = 1000
+
+
+class NodeRow(Struct, frozen=True):
+    """A node of a published fleet."""
+
+    name: str
+    capacity: Resources
+    model: str
+
+
+class FleetReading(Struct, frozen=True):
+    """What a list of nodes gave: by name, and how many rows were left out for which reason."""
+
+    nodes: list[NodeRow]
+    dropped: dict[str, int]
+
+
+def read_nodes(path: Path) -> FleetReading:
+    """The nodes that have devices, by name."""
+    seen, nodes = Seen(), list[NodeRow]()
+    for row in read_table(path, NODE_COLUMNS):
+        try:
+            nodes.append(_node(row, seen))
+        except DropRowError as error:
+            seen.drop(error)
+    if not nodes:
+        raise trace_error(path, 1, f"no node that can be used; left out: {dict(seen.dropped)}")
+    return FleetReading(sorted(nodes, key=lambda node: node.name), dict(seen.dropped))
+
+
+def read_pods(path: Path) -> Reading:
+    """The pods, by creation and name."""
+    seen, pods = Seen(), list[Record]()
+    for row in read_table(path, POD_COLUMNS):
+        try:
+            pods.append(_pod(row, seen))
+        except DropRowError as error:
+            seen.drop(error)
+    if not pods:
+        raise trace_error(path, 1, f"no pod that can be used; left out: {dict(seen.dropped)}")
+    return in_order(pods, dict(seen.dropped))
+
+
+def _node(row: Row, seen: Seen) -> NodeRow:
+    gpus, model = row.count("gpu"), row.text("model")
+    if not gpus or not model:
+        raise DropRowError("no GPU of a model")
+    cpu, memory = row.count("cpu_milli"), row.count("memory_mib") * MIB
+    return NodeRow(seen.check_id(row.text("sn")), Resources(gpus, cpu, memory), model)
+
+
+def _pod(row: Row, seen: Seen) -> Record:
+    gpus, milli = row.count("num_gpu"), min(row.count("gpu_milli"), WHOLE)
+    cpu, memory = row.count("cpu_milli"), row.count("memory_mib") * MIB
+    if gpus and not milli:
+        raise DropRowError("nothing is asked of a GPU")
+    if gpus > 1 and milli < WHOLE:
+        raise DropRowError("a share of several GPUs")
+    if not gpus and not cpu and not memory:
+        raise DropRowError("nothing is asked for")
+    created, deleted = (row.span_ms(name, SECOND_MS) if row.has(name) else 0 for name in _TIMES)
+    models = tuple(sorted(set(filter(None, row.text("gpu_spec").split("|"))))) if row.has("gpu_spec") else ()
+    return Record(
+        id=seen.check_id(row.text("name")),
+        submit_ms=created,
+        duration_ms=max(0, deleted - created),
+        gpus=gpus if milli == WHOLE else 0,
+        gpu_milli=milli if gpus and milli < WHOLE else 0,
+        cpu_milli=cpu,
+        memory_bytes=memory,
+        models=models if gpus else (),
+    )
+
+
+_TIMES: Final = ("creation_time", "deletion_time")
