@@ -552,10 +552,9 @@ def _check_mix(world: World) -> None:
 
 def _check_crowd(world: World) -> None:
     """Tasks by node and kind, of all that hold something; nothing is kept while nobody weighs it."""
-    fleet = world.fleet
-    wanted = crowd_of(world.jobs, fleet.holders).counts if fleet.profile.clustering else None
-    kept = None if fleet.crowd is None else fleet.crowd.counts
-    require(kept == wanted, "the crowd is who is there", f"kept {kept}, found {wanted}")
+    crowd = world.fleet.crowd
+    wanted = crowd_of(world.jobs, world.fleet.holders).counts if world.fleet.profile.clustering else None
+    require((crowd and crowd.counts) == wanted, "the crowd is who is there", f"wanted {wanted}")
 
 
 def _check_company(world: World) -> None:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from muster.model import event, fact
-from muster.model.profile import DEFAULT, PROFILES, PROFILES_MAX, TERM_WEIGHT_MAX, TERMS, Edition, Profile
+from muster.model.profile import (
+    DEFAULT,
+    PROFILES,
+    PROFILES_MAX,
+    TERM_WEIGHT_MAX,
+    TERMS,
+    WORTH_TERMS,
+    WORTH_WEIGHT_MAX,
+    Edition,
+    Profile,
+)
 from muster.model.reason import DONE, Code, Refused
 from muster.scheduler.fit import find_gang
 from muster.testing.rig import Rig
@@ -75,10 +85,11 @@ def test_what_is_in_use_survives_a_restore_and_a_fork() -> None:
 @pytest.mark.parametrize("term", TERMS)
 @pytest.mark.parametrize("weight", [-1, TERM_WEIGHT_MAX + 1])
 def test_a_weight_out_of_range_is_refused_with_the_range(term: str, weight: int) -> None:
+    most = WORTH_WEIGHT_MAX if term in WORTH_TERMS else TERM_WEIGHT_MAX
     answer = Rig().answer(event.SetProfile("x", Profile(**{term: weight})))
     assert isinstance(answer, Refused)
     assert answer.reason.code == Code.BAD_AMOUNT
-    assert (answer.reason.subject, answer.reason.detail) == (term, "between 0 and 1000000")
+    assert (answer.reason.subject, answer.reason.detail) == (term, f"between 0 and {most}")
 
 
 def test_what_is_no_profile_is_refused() -> None:
