@@ -1,0 +1,226 @@
+"""`bench league packing`: how much of a fleet's devices stays unallocated when demand for all of them has arrived.
+
+The protocol is that of the published comparison (FGD, USENIX ATC 2023): all pods of a list, shuffled by a seed, then
+drawn again at random until demand is 130 % of the devices; strictly online, one pod after the other, none leaves, none
+that fits is turned away, and one that does not fit is dropped. Nodes are known by an order that is shuffled by the seed
+too, and ties go to the first of that order: the published runs rename nodes so, and policies with many ties depend on
+it. Every policy is a Profile of the production kernel, driven through its one door with one pod in each batch.
+
+`fgd` is given the mix of the whole list, as it was published; `muster` learns from pods that have arrived. `default` is
+the profile that every fleet begins with. Nothing here knows a file's name: lists and nodes are found by their columns.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from time import process_time
+from typing import Final, NamedTuple
+
+from bench.league import LeagueOptions
+from bench.leagues.packing_bound import find_bound
+from bench.report import Metric, Result
+from muster.kernel.kernel import Kernel
+from muster.learning.packing import Kind, PackingAdviser, class_columns, pick_typical
+from muster.model.advice import PACKING, Advice
+from muster.model.errors import RejectedError
+from muster.model.event import Advise, Cancel, Event, NodeSeen, SetProfile, Submit, UseProfile
+from muster.model.node import Traits
+from muster.model.phase import Queued
+from muster.model.profile import TERMS, Profile
+from muster.model.reason import Code, Done, Reason
+from muster.model.spec import ANYWHERE, Needs, Spec
+from muster.simulator.traces import openb
+from muster.simulator.traces.formats import find_traces
+from muster.simulator.traces.record import Record
+from muster.units import INSTANT_MAX, Resources
+from muster.world.world import World
+
+SEEDS: Final = 10
+FULL: Final = 1.0
+OVERFULL: Final = 1.3
+PROCESSES: Final = 2
+_OFF: Final = dict.fromkeys(TERMS, 0)
+POLICIES: Final[dict[str, Profile]] = {
+    "random": Profile(**_OFF | {"chance": 1}),
+    "dot_product": Profile(**_OFF | {"alignment": 1}),
+    "clustering": Profile(**_OFF | {"clustering": 1}),
+    "packing": Profile(**_OFF | {"breaking": 1}),
+    "best_fit": Profile(**_OFF | {"snugness": 1}),
+    "fgd": Profile(**_OFF | {"fragments": 1}),
+    "default": Profile(),
+    "muster": Profile(**_OFF | {"pattern": 60, "price": 60, "displacement": 4, "stranding": 3}),
+}
+
+
+class Score(NamedTuple):
+    """One run: unallocated devices in per cent when all of the demand, and 130 % of it, has arrived; and how fast."""
+
+    at_full: float
+    at_overfull: float
+    decisions_per_s: float
+
+
+def run(options: LeagueOptions) -> Result:
+    """All lists in the folder, each by every policy that is wanted."""
+    nodes, lists = read_folder(options.traces)
+    seeds = range(options.seed, options.seed + (options.seeds or SEEDS))
+    wanted = [name for name in POLICIES if options.is_wanted(name)]
+    metrics: dict[str, Metric] = {}
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        runs = {
+            (stem, name): [pool.submit(play, name, nodes, pods, seed) for seed in seeds]
+            for stem, pods in lists.items()
+            for name in wanted
+        }
+        bounds = {stem: pool.submit(find_bound, nodes, pods) for stem, pods in lists.items()}
+        for stem in lists:
+            bound = 100 * bounds[stem].result()
+            metrics[f"{stem}.bound.unallocated_pct"] = Metric(bound, "%")
+            scores = {name: [future.result() for future in runs[stem, name]] for name in wanted}
+            for name in wanted:
+                metrics |= {f"{stem}.{name}.{key}": each for key, each in _measures(scores, name, bound).items()}
+    return Result("league packing", metrics | _summary(metrics, lists), {})
+
+
+def _measures(scores: dict[str, list[Score]], name: str, bound: float) -> dict[str, Metric]:
+    mine = [score.at_full for score in scores[name]]
+    middle = statistics.median(mine)
+    found = {
+        "unallocated_pct": Metric(middle, "%"),
+        "sd": Metric(statistics.stdev(mine) if len(mine) > 1 else 0.0, "%"),
+        "at_130": Metric(statistics.median(score.at_overfull for score in scores[name]), "%"),
+        "above_bound": Metric((middle - bound) / bound if bound else 0.0, "of bound"),
+        "decisions_per_s": Metric(statistics.median(score.decisions_per_s for score in scores[name]), "/s CPU", 5000),
+    }
+    if "fgd" in scores and name != "fgd":
+        fgd = statistics.median(score.at_full for score in scores["fgd"])
+        found["closed_pct"] = Metric(100 * (fgd - middle) / (fgd - bound) if fgd > bound else 0.0, "% of FGD to bound")
+    return found
+
+
+def _summary(metrics: dict[str, Metric], lists: dict[str, list[Record]]) -> dict[str, Metric]:
+    names = [f"{stem}.muster.closed_pct" for stem in lists]
+    closed = [metrics[name].value for name in names if name in metrics]
+    return {"all.muster.closed_pct": Metric(statistics.mean(closed), "% of FGD to bound", 45)} if closed else {}
+
+
+def read_folder(folder: Path) -> tuple[list[openb.NodeRow], dict[str, list[Record]]]:
+    """The one list of nodes and all lists of pods below a folder, found by their columns."""
+    lists = {stem: openb.read_pods(path).records for stem, path in find_traces(folder, openb.PODS)}
+    fleets = [openb.read_nodes(path).nodes for _, path in find_traces(folder, openb.NODES)]
+    if not lists or len(fleets) != 1:
+        fault = f"{len(lists)} lists of pods and {len(fleets)} of nodes; wanted one of nodes, and pods"
+        raise RejectedError(Reason(Code.BAD_TRACE, str(folder), detail=fault))
+    return fleets[0], lists
+
+
+def devices_of(nodes: Sequence[openb.NodeRow]) -> int:
+    """Thousandths of devices in a fleet."""
+    return sum(1000 * node.capacity.gpus for node in nodes)
+
+
+def asked_by(pod: Record) -> int:
+    """Thousandths of devices that a pod asks for."""
+    return 1000 * pod.gpus + pod.gpu_milli
+
+
+def draw(pods: Sequence[Record], most: float, dice: random.Random) -> list[Record]:
+    """A stream: all pods in a random order, some left out or drawn again until their demand is just below `most`."""
+    ordered = sorted(pods, key=lambda pod: pod.id)
+    stream = ordered.copy()
+    dice.shuffle(stream)
+    total = sum(map(asked_by, stream))
+    while total > most:
+        total -= asked_by(stream.pop(dice.randrange(len(stream))))
+    while True:
+        pod = dice.choice(ordered)
+        if total + asked_by(pod) > most:
+            return stream
+        stream.append(pod)
+        total += asked_by(pod)
+
+
+def typical_advice(pods: Sequence[Record], flavors: Sequence[str]) -> Advice:
+    """What FGD is given: the classes that make up 95 % of the whole list, with CPU and devices and without memory."""
+    counts: Counter[Kind] = Counter(Kind(pod.cpu_milli, 0, pod.gpus, pod.gpu_milli, pod.models) for pod in pods)
+    kinds = pick_typical(counts, most=len(counts))
+    total = sum(counts[kind] for kind in kinds)
+    columns = class_columns(kinds, [counts[kind] / total for kind in kinds])
+    for name in flavors:
+        columns[f"on:{name}"] = tuple(0 if not kind.flavors or name in kind.flavors else -1 for kind in kinds)
+    return Advice(1, INSTANT_MAX, columns)
+
+
+class Stage:
+    """A kernel with a fleet, a profile, and an adviser if the policy learns; pods go through its door one by one."""
+
+    def __init__(
+        self, policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], dice: random.Random
+    ) -> None:
+        self.kernel, self._now = Kernel(World()), 1
+        self._adviser = PackingAdviser() if POLICIES[policy].pattern else None
+        order = sorted(nodes, key=lambda node: node.name)
+        dice.shuffle(order)
+        self._handle(*(NodeSeen(node.name, node.capacity, traits=Traits(node.model)) for node in order))
+        self._handle(SetProfile("league", POLICIES[policy]), UseProfile("league"))
+        if policy == "fgd":
+            self._handle(Advise(PACKING, typical_advice(pods, sorted({node.model for node in nodes}))))
+        self._unplaced: list[Event] = []
+        self._specs: dict[tuple[object, ...], Spec] = {}
+
+    def place(self, pod: Record) -> int | None:
+        """Submit a pod: the number of its job if it got a place. What got none is cancelled with the next one."""
+        events = [*self._unplaced, Submit(self._spec(pod))]
+        self._unplaced = []
+        answer = self._handle(*events)
+        if not isinstance(answer, Done):
+            return None
+        if isinstance(self.kernel.world.jobs[answer.job].phase, Queued):
+            self._unplaced = [Cancel(answer.job)]
+            return None
+        return answer.job
+
+    def _handle(self, *events: Event) -> object:
+        outcome = self.kernel.handle(events, self._now)
+        self._now += 1
+        if self._adviser is not None:
+            self._adviser.observe(self.kernel.world, outcome.facts)
+            for said in self._adviser.advise(self.kernel.world, self._now):
+                self.kernel.handle([said], self._now)
+        return outcome.answers[-1]
+
+    def _spec(self, pod: Record) -> Spec:
+        key = (pod.gpus, pod.gpu_milli, pod.cpu_milli, pod.memory_bytes, pod.models)
+        found = self._specs.get(key)
+        if found is None:
+            ask = Resources(pod.gpus, pod.cpu_milli, pod.memory_bytes, pod.gpu_milli)
+            needs = Needs(flavors=pod.models, any_flavor=True) if pod.models else ANYWHERE
+            found = self._specs[key] = Spec(command=("pod",), name="pod", ask=ask, needs=needs)
+        return found
+
+
+def play(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed: int) -> Score:
+    """One run of one policy."""
+    dice, total = random.Random(seed), devices_of(nodes)
+    stream = draw(pods, OVERFULL * total, dice)
+    stage = Stage(policy, nodes, pods, dice)
+    arrived = placed = 0
+    at_full: float | None = None
+    begin = process_time()
+    for pod in stream:
+        arrived += asked_by(pod)
+        placed += asked_by(pod) if stage.place(pod) is not None else 0
+        if at_full is None and arrived >= FULL * total:
+            at_full = _unallocated(placed, total)
+    spent = process_time() - begin
+    last = _unallocated(placed, total)
+    return Score(last if at_full is None else at_full, last, len(stream) / spent)
+
+
+def _unallocated(placed: int, total: int) -> float:
+    return 100 * (total - placed) / total
