@@ -13,7 +13,10 @@ define side_by_side
 	wait $$computing && test $$others -eq 0
 endef
 
-.PHONY: setup check lint types contracts fast test demo bench soak lock clean
+LEAGUES := packing rigid philly deadline faults prediction
+TRACES ?= ../shared/traces
+
+.PHONY: league setup check lint types contracts fast test demo bench soak lock clean
 
 setup: $(STAMP)
 
@@ -48,6 +51,14 @@ demo: setup
 
 bench: setup
 	$(BIN)/python -m bench all
+
+# Figures of the proving ground: every league on the traces in TRACES, and the page made of them.
+league: setup
+	mkdir -p build/league
+	for name in $(LEAGUES); do \
+	  $(BIN)/python -m bench league $$name --traces $(TRACES) --json > build/league/$$name.json || exit 1; \
+	done
+	$(BIN)/python -m bench.proving_ground build/league docs/proving-ground.md
 
 soak: setup
 	$(BIN)/pytest -q -m soak

@@ -12,6 +12,7 @@ the profile that every fleet begins with. Nothing here knows a file's name: list
 
 from __future__ import annotations
 
+import heapq
 import random
 import statistics
 from collections import Counter
@@ -28,7 +29,7 @@ from muster.kernel.kernel import Kernel
 from muster.learning.packing import Kind, PackingAdviser, class_columns, pick_typical
 from muster.model.advice import PACKING, Advice
 from muster.model.errors import RejectedError
-from muster.model.event import Advise, Cancel, Event, NodeSeen, SetProfile, Submit, UseProfile
+from muster.model.event import Advise, Cancel, Event, Exited, NodeSeen, SetProfile, Started, Submit, UseProfile
 from muster.model.node import Traits
 from muster.model.phase import Queued
 from muster.model.profile import TERMS, Profile
@@ -44,6 +45,8 @@ SEEDS: Final = 10
 FULL: Final = 1.0
 OVERFULL: Final = 1.3
 PROCESSES: Final = 2
+CHURNED: Final[tuple[str, ...]] = ("fgd", "muster")
+"""Who plays the stream with departures too, with one seed."""
 _OFF: Final = dict.fromkeys(TERMS, 0)
 POLICIES: Final[dict[str, Profile]] = {
     "random": Profile(**_OFF | {"chance": 1}),
@@ -78,12 +81,20 @@ def run(options: LeagueOptions) -> Result:
             for name in wanted
         }
         bounds = {stem: pool.submit(find_bound, nodes, pods) for stem, pods in lists.items()}
+        churns = {
+            (stem, name): pool.submit(play_churn, name, nodes, pods, options.seed)
+            for stem, pods in lists.items()
+            for name in CHURNED
+            if name in wanted
+        }
         for stem in lists:
             bound = 100 * bounds[stem].result()
             metrics[f"{stem}.bound.unallocated_pct"] = Metric(bound, "%")
             scores = {name: [future.result() for future in runs[stem, name]] for name in wanted}
             for name in wanted:
                 metrics |= {f"{stem}.{name}.{key}": each for key, each in _measures(scores, name, bound).items()}
+                if (stem, name) in churns:
+                    metrics[f"{stem}.{name}.churn_idle_pct"] = Metric(churns[stem, name].result(), "%")
     return Result("league packing", metrics | _summary(metrics, lists), {})
 
 
@@ -185,6 +196,10 @@ class Stage:
             return None
         return answer.job
 
+    def end(self, job: int) -> None:
+        """A pod leaves."""
+        self._handle(Started(job, 1), Exited(job, 1, 0))
+
     def _handle(self, *events: Event) -> object:
         outcome = self.kernel.handle(events, self._now)
         self._now += 1
@@ -220,6 +235,28 @@ def play(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], se
     spent = process_time() - begin
     last = _unallocated(placed, total)
     return Score(last if at_full is None else at_full, last, len(stream) / spent)
+
+
+def play_churn(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed: int) -> float:
+    """One run in which pods leave after a while: demand for 130 % of the devices is there at any time. Gives how much
+    of them is unallocated in the mean, in per cent, once as many pods came as are there at a time."""
+    dice, total = random.Random(seed), devices_of(nodes)
+    stage, ordered = Stage(policy, nodes, pods, dice), sorted(pods, key=lambda pod: pod.id)
+    stay = OVERFULL * total * len(ordered) / sum(map(asked_by, ordered))
+    leaving: list[tuple[int, int, int]] = []
+    placed, idle, steps = 0, 0.0, int(2 * stay)
+    for step in range(steps):
+        while leaving and leaving[0][0] <= step:
+            _, job, asked = heapq.heappop(leaving)
+            stage.end(job)
+            placed -= asked
+        pod, lasts = dice.choice(ordered), 1 + int(dice.expovariate(1 / stay))
+        number = stage.place(pod)
+        if number is not None:
+            heapq.heappush(leaving, (step + lasts, number, asked_by(pod)))
+            placed += asked_by(pod)
+        idle += _unallocated(placed, total) if 2 * step >= steps else 0.0
+    return idle / (steps - steps // 2)
 
 
 def _unallocated(placed: int, total: int) -> float:

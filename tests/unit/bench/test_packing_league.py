@@ -1,0 +1,64 @@
+"""The packing league on a tiny fleet of its own: the same seed gives the same run, and bounds are bounds."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from bench.leagues.packing import POLICIES, asked_by, devices_of, draw, play, play_churn, read_folder
+from bench.leagues.packing_bound import find_bound
+from bench.proving_ground import table_of, tables_of
+from muster.model.errors import RejectedError
+from muster.simulator.traces.openb import NodeRow
+from muster.simulator.traces.record import Record
+from muster.units import Resources
+
+NODES = [NodeRow(f"n{n}", Resources(2, 8000, 2**34), "A" if n % 3 else "B") for n in range(12)]
+SIZES = (0, 300, 810, 470)
+PODS = [
+    Record(f"p{n:03d}", 0, 0, int(n % 4 == 0), SIZES[n % 4], 500 * (1 + n % 5), 2**28, models=("B",) * (n % 9 == 0))
+    for n in range(60)
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_same_seed_gives_the_same_run(policy: str) -> None:
+    first, again = (play(policy, NODES, PODS, 5) for _ in range(2))
+    assert first[:2] == again[:2]
+    assert 100 > first.at_full >= first.at_overfull >= 0
+
+
+def test_a_stream_comes_just_below_what_is_wanted_and_does_not_depend_on_the_order_of_the_list() -> None:
+    most = 1.3 * devices_of(NODES)
+    stream = draw(PODS, most, random.Random(1))
+    assert most - 1000 <= sum(map(asked_by, stream)) <= most
+    assert stream == draw(PODS[::-1], most, random.Random(1))
+
+
+def test_the_bound_is_nothing_for_what_packs_well_and_the_waste_of_what_does_not() -> None:
+    halves = [Record(f"h{n}", 0, 0, 0, 500) for n in range(4)]
+    assert find_bound(NODES, halves) == pytest.approx(0)
+    large = [Record(f"l{n}", 0, 0, 0, 810) for n in range(4)]
+    assert find_bound(NODES, large) == pytest.approx(0.19)
+    only_b = [Record(f"b{n}", 0, 0, 1, models=("B",)) for n in range(4)]
+    assert find_bound(NODES, only_b) == pytest.approx(2 / 3)
+
+
+def test_with_departures_places_come_free_and_are_used_again() -> None:
+    first, again = (play_churn("muster", NODES, PODS, 2) for _ in range(2))
+    assert first == again
+    assert 0 <= first < 60
+
+
+def test_a_folder_without_nodes_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RejectedError, match="0 lists of pods and 0 of nodes"):
+        read_folder(tmp_path)
+
+
+def test_the_page_has_a_table_for_each_measure() -> None:
+    metrics = {f"list.{policy}.idle": {"value": value, "unit": "%"} for policy, value in (("a", 1.5), ("bound", 1))}
+    tables = tables_of(metrics)
+    assert table_of("idle (%)", tables["idle (%)"])[0] == "| idle (%) | a | bound |"
+    assert table_of("idle (%)", tables["idle (%)"])[2] == "| list | 1.5 | 1 |"
