@@ -26,7 +26,7 @@ from muster.world.booking_law import check_bookings
 from muster.world.box_law import check_boxes
 from muster.world.claiming import claimed_on, slots_of
 from muster.world.company import name_of, names_in
-from muster.world.crowd import crowd_of
+from muster.world.crowd_law import check_crowd
 from muster.world.floor_law import check_floors
 from muster.world.law import require
 from muster.world.ledger import Account
@@ -550,13 +550,6 @@ def _check_mix(world: World) -> None:
     require(world.mix.counts == wanted, "the mix is that of the live jobs", f"kept {world.mix.counts}, found {wanted}")
 
 
-def _check_crowd(world: World) -> None:
-    """Tasks by node and kind, of all that hold something; nothing is kept while nobody weighs it."""
-    crowd = world.fleet.crowd
-    wanted = crowd_of(world.jobs, world.fleet.holders).counts if world.fleet.profile.clustering else None
-    require((crowd and crowd.counts) == wanted, "the crowd is who is there", f"wanted {wanted}")
-
-
 def _check_company(world: World) -> None:
     """Whoever is mentioned is watched, and is where the leases are."""
     company = world.fleet.company.by_name
@@ -576,7 +569,7 @@ LAWS: Final = (
     _check_counts,
     _check_company,
     _check_mix,
-    _check_crowd,
+    check_crowd,
     _check_gangs,
     _check_arrays,
     _check_devices,
