@@ -23,7 +23,7 @@ from muster.engines.local.layout import KEEPERS, STARTS, Key, keeper_name, log_p
 from muster.engines.local.processes import find_family, find_process, read_boot_id, signal_process
 from muster.engines.local.starts import Recorded, find_start, list_starts, record_start
 from muster.engines.local.supervisor import Supervisor
-from muster.model.event import NodeSeen
+from muster.model.event import Exited, NodeSeen
 from muster.model.instruction import Start, Stop
 from muster.model.spec import Spec
 from muster.testing.engine_conformance import PATIENCE_S, Bench, find_exits
@@ -545,3 +545,68 @@ def test_endless_output_neither_fills_the_disk_nor_stops_the_task(scene: Scene) 
     assert bench.wait_exited().code == 0
     assert log.stat().st_size > 30_000_000
     assert log.read_bytes().startswith(b"begin\n")
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
+def test_keepers_killed_at_random_moments_start_nothing_twice(scene: Scene, seed: int) -> None:
+    """A keeper's death ends its tasks. Each is told as it ended or as killed, and none runs again in its epoch."""
+    dice = random.Random(seed)
+    bench = scene.bench()
+    bench.wait_seen()
+    tasks = 40
+    killed = 0
+    for first in range(0, tasks, 8):
+        spec = bench.shell("sleep 0.0$((MUSTER_TASK * 7 % 10)); " + COUNTED, array=tasks)
+        bench.engine.carry_out([Start(1, 1, spec, first, ["here"], [8], [0])])
+        time.sleep(dice.random() * 0.08)  # the moment is the dice's; nothing waits for it
+        keepers = scene.find_keepers()
+        if keepers:
+            os.kill(dice.choice(keepers), signal.SIGKILL)
+            killed += 1
+    codes = {task: {event.code for event in find_exits_of(bench, task)} for task in range(tasks)}
+    assert all(len(told) == 1 and told <= {task % 3, 137} for task, told in codes.items()), codes
+    traces = {path.name: path.read_text() for path in scene.scratch.glob("trace.*")}
+    assert set(traces.values()) <= {"run\n"}
+    clean = {f"trace.{task}.1" for task, told in codes.items() if told != {137}}
+    assert clean <= set(traces), "who ended by itself ran"
+    assert killed > 0
+
+
+def find_exits_of(bench: Bench, task: int) -> list[Exited]:
+    bench.wait_exited(task=task)
+    return find_exits(bench.recorder.events, 1, 1, task)
+
+
+PODMAN = """#!/bin/sh
+echo "$@" >> "$0.calls"
+[ "$1" = run ] || exit 0
+while [ "$1" != the/image:1 ]; do shift; done
+shift
+exec "$@"
+"""
+
+
+def test_a_task_with_an_image_runs_by_podman_and_its_container_is_removed(scene: Scene) -> None:
+    """With a program in podman's place that runs the command itself: what it is told is what counts here."""
+    podman = scene.scratch / "podman"
+    podman.write_text(PODMAN)
+    podman.chmod(0o755)
+    scene.supervise(PATH=f"{scene.scratch}:{os.environ['PATH']}")
+    bench = scene.bench()
+    bench.start(bench.shell("echo $WORD > out; exit 4", image="the/image:1", env={"WORD": "secret"}))
+    assert bench.wait_exited().code == 4
+    assert bench.lines("out") == ["secret"]
+    wait_until(lambda: any(line.startswith("rm ") for line in bench.lines("podman.calls")), "the removal")
+    ran, removed = (line.split() for line in bench.lines("podman.calls"))
+    assert {"--env=WORD", "--env=MUSTER_JOB", f"--volume={scene.scratch}:{scene.scratch}"} <= set(ran)
+    assert "secret" not in ran
+    assert "--env=HOME" not in ran
+    assert f"--name={removed[-1]}" in ran
+
+
+def test_without_podman_and_docker_a_job_with_an_image_is_refused_clearly(scene: Scene) -> None:
+    scene.supervise(PATH=str(scene.scratch))
+    bench = scene.bench()
+    bench.start(bench.shell("echo run >> trace", image="the/image:1"))
+    ended = bench.wait_exited()
+    assert (ended.code, "[M349]" in ended.note, bench.lines("trace")) == (126, True, [])

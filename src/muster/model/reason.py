@@ -102,6 +102,7 @@ class Code(enum.StrEnum):
     NOT_HERE = "M346"
     TREE_TOO_LARGE = "M347"
     CANNOT_COPY = "M348"
+    NO_CONTAINERS = "M349"
     INVARIANT = "M900"
 
 

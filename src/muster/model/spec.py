@@ -32,6 +32,7 @@ AXES: Final = 3
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}")
 _WISH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}(!?=[A-Za-z0-9._@/-]{0,128})?")
+_IMAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,255}")
 _NOTHING: Final = Resources()
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
@@ -109,6 +110,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     after: tuple[After, ...] = ()
     due_at: Limit = None
     origin: Origin | None = None
+    image: str = ""
 
     @property
     def tasks(self) -> int:
@@ -212,6 +214,8 @@ def _find_due_fault(due_at: int) -> Reason | None:
 def _find_name_fault(spec: Spec) -> Reason | None:
     if spec.name and not _NAME.fullmatch(spec.name):
         return Reason(Code.BAD_NAME, "name", needed=len(spec.name), available=128, detail=spec.name[:40])
+    if spec.image and not _IMAGE.fullmatch(spec.image):
+        return Reason(Code.BAD_NAME, "image", needed=len(spec.image), available=256, detail=spec.image[:40])
     if not _NAME.fullmatch(spec.tenant):
         return Reason(Code.BAD_NAME, "tenant", needed=len(spec.tenant), available=128, detail=spec.tenant[:40])
     for name in spec.env:

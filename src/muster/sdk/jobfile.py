@@ -97,6 +97,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     afternotok: Annotated[Jobs, _says("After these jobs failed or were cancelled.")] = []
     hold: Annotated[bool, _says("Do not start it before `muster release`.")] = False
     env: Annotated[dict[str, str | int], _says("Variables that it gets.")] = {}
+    image: Annotated[str, _says("In a container of this image, by podman or docker.")] = ""
     workdir: Annotated[str, _says("Where it runs: by default where it is submitted; else from the file's place.")] = ""
 
 
@@ -140,6 +141,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         command=_command(job),
         name=job.name,
         tenant=job.tenant,
+        image=job.image,
         gang=prod(sides) if job.gang is None else _count("gang", job.gang),
         array=_count("array", job.array),
         ask=Resources(

@@ -239,6 +239,9 @@ _TABLE: Final[dict[Code, Words]] = {
         "the tree is too large to copy: {needed} {subject}, at most {available}",
         "leave data out with .gitignore, or run without --snapshot",
     ),
+    Code.NO_CONTAINERS: Words(
+        "containers need podman or docker, and neither is on this machine", "install one, or run without --image"
+    ),
     Code.CANNOT_COPY: Words("the tree cannot be copied: {detail}", "run without --snapshot, or where the server is"),
     Code.INVARIANT: Words("a law of Muster was broken: {subject}: {detail}", "report it with the recorded bundle"),
 }

@@ -20,11 +20,13 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from muster.engines.local.book import Book
+from muster.engines.local.containers import NO_RUNTIME, find_runtime, plan_container, plan_removal
 from muster.engines.local.launch import PROGRESS_VARIABLE, Launch, marks_of, plan_launches
 from muster.engines.local.layout import LOGS, Key, keeper_name, log_path
 from muster.engines.local.logs import (
@@ -49,8 +51,9 @@ from muster.engines.local.processes import (
 from muster.engines.local.progress import Mark, Watch
 from muster.engines.local.ranges import End
 from muster.engines.local.spawning import CANNOT_RUN, CannotRunError, make_expendable, spawn
-from muster.engines.local.starts import find_start
+from muster.engines.local.starts import find_start, list_starts
 from muster.model.instruction import Forget, Stop
+from muster.model.spec import Spec
 
 LAUNCHES_PER_TURN_MAX: Final = 8
 LOOK_AGAIN_S: Final = 0.02
@@ -93,6 +96,9 @@ class Keeper:
         self._progress_at = 0.0
         self._trim_at = 0.0
         self._log_bytes_max = _read_log_bytes_max(own)
+        self._runtime = find_runtime(own.get("PATH", ""))
+        self._images: dict[Key, str] = {}
+        self._errands: set[int] = set()
         self._watched: dict[Key, Watch] = {}
         self.started: list[Key] = []
         self.ended: list[tuple[Key, End]] = []
@@ -105,7 +111,14 @@ class Keeper:
         if is_same_life and lost:
             _kill_marked(lost, self._root)
         note = "its keeper was killed" if is_same_life else "machine restarted"
+        self._images = {key: image for key, image in self._recorded_images() if key in lost}
         self._note_ends([(key, End(KILLED, note)) for key in lost])
+
+    def _recorded_images(self) -> Iterator[tuple[Key, str]]:
+        """Which of the recorded runs have an image."""
+        for recorded in map(partial(find_start, self._root), list_starts(self._root)):
+            if recorded is not None and recorded.start.spec.image:
+                yield from ((key, recorded.start.spec.image) for key in recorded.tasks_here())
 
     # What is known.
 
@@ -148,7 +161,18 @@ class Keeper:
         keys = [key for key in recorded.tasks_here() if key.task in within and key not in self._book.runs]
         self._queued.update(keys)
         if keys:
-            self._launches.append(plan_launches(recorded.start, recorded.node, self._own, self._root, within))
+            launches = plan_launches(recorded.start, recorded.node, self._own, self._root, within)
+            self._launches.append(self._in_containers(launches, recorded.start.spec))
+
+    def _in_containers(self, launches: Iterator[Launch], spec: Spec) -> Iterator[Launch]:
+        """The same, in containers if that is asked for and can be done; else they stay, and are refused one by one."""
+        for launch in launches:
+            if spec.image:
+                self._images[launch.key] = spec.image
+                if self._runtime is not None:
+                    yield plan_container(launch, spec.image, self._runtime, self._root, spec.env)
+                    continue
+            yield launch
 
     def stop(self, stop: Stop) -> None:
         """The polite signal, once, and a date for the other one. A later Stop may only bring the date forward."""
@@ -203,6 +227,9 @@ class Keeper:
             return
         failed = []
         for launch in slice_:
+            if launch.key in self._images and self._runtime is None:
+                failed.append((launch.key, End(CANNOT_RUN, NO_RUNTIME)))
+                continue
             log = open_log(self._log_of(launch.key))
             try:
                 pid = spawn(launch, log)
@@ -239,6 +266,7 @@ class Keeper:
             while (seen := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 run = self._by_pid.pop(seen.si_pid, None)
                 left = [] if run is None else self._end_group(run)
+                self._errands.discard(seen.si_pid)
                 _, status, usage = os.wait4(seen.si_pid, 0)  # from here on its number may be somebody else's
                 self._sweep_at = self._sweep_at or time.monotonic() + SWEEP_S
                 if run is None:
@@ -311,7 +339,7 @@ class Keeper:
     def _sweep(self) -> None:
         """End what runs that are over left to us. What a living run left to itself is its own affair."""
         for pid in list_children():
-            process = None if pid in self._by_pid else find_process(pid)
+            process = None if pid in self._by_pid or pid in self._errands else find_process(pid)
             if process is None or not process.is_alive or process.session in self._by_pid:
                 continue
             environment = read_environment(pid)
@@ -334,6 +362,16 @@ class Keeper:
     def _note_ends(self, ends: list[tuple[Key, End]]) -> None:
         self._try_book(lambda: self._book.end(ends))
         self.ended += ends
+        for key, _ in ends if self._images else ():
+            self._remove_container(key)
+
+    def _remove_container(self, key: Key) -> None:
+        """A container is not our descendant if a daemon runs it: end it by its name, whether or not it is there."""
+        if self._images.pop(key, None) is None or self._runtime is None:
+            return
+        nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+        words = plan_removal(self._root, key, self._runtime)
+        self._errands.add(os.posix_spawn(words[0], words, dict(self._own), file_actions=nowhere, setsid=True))
 
     def _try_book(self, write: Callable[[], None]) -> None:
         try:

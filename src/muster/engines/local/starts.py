@@ -65,9 +65,11 @@ def drop_start(root: Path, name: str) -> None:
 
 
 def list_starts(root: Path) -> Iterator[str]:
-    """The names of what is recorded, in order; halves that a crash left are cleared away."""
-    for path in sorted((root / STARTS).iterdir()):
-        if find_key(path.name) is not None:
-            yield path.name
-        elif path.suffix == ".new":
-            path.unlink(missing_ok=True)
+    """The names of what is recorded, in order."""
+    return (path.name for path in sorted((root / STARTS).iterdir()) if find_key(path.name) is not None)
+
+
+def clear_halves(root: Path) -> None:
+    """Clear away what a crash left half written. Only for who writes records: a half may be somebody's next whole."""
+    for path in (root / STARTS).glob("*.new"):
+        path.unlink(missing_ok=True)

@@ -21,7 +21,7 @@ from muster.engines.local.layout import FENCES, KEEPERS, LOGS, PROGRESS, STARTS,
 from muster.engines.local.processes import read_boot_id
 from muster.engines.local.progress import Mark
 from muster.engines.local.ranges import CAUSE, End, merge_exited, merge_held, merge_started
-from muster.engines.local.starts import Recorded, drop_start, find_start, list_starts, record_start
+from muster.engines.local.starts import Recorded, clear_halves, drop_start, find_start, list_starts, record_start
 from muster.model.event import Held, Progressed
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.ports.failpoint import failpoint
@@ -69,6 +69,7 @@ class Supervisor:
 
     def adopt_all(self) -> None:
         """Take over what an earlier supervisor recorded; the keepers will say what became of it."""
+        clear_halves(self._root)
         for name in list_starts(self._root):
             recorded = find_start(self._root, name)
             if recorded is None:
