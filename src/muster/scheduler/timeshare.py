@@ -180,12 +180,12 @@ def _is_steady(floor: Floor) -> bool:
 
 
 def _find_fixed(world: World, floor: Floor, scope: Scope, now: int) -> dict[int, None]:
-    """Who runs and may not be stopped for others: because it must not, because its quantum is not over, or because it
-    is protected as its tier says."""
+    """Who runs and may not be stopped for others: because it must not, was told to stop already and does not, because
+    its quantum is not over, or because it is protected as its tier says."""
     sharing, tier = floor.sharing, world.tiers[scope[0]]
     if sharing.quantum_ms is None:
         return dict.fromkeys(floor.holders)
-    fixed = floor.fixed | dict.fromkeys(number for _, number in floor.since(now - sharing.quantum_ms))
+    fixed = floor.fixed | floor.leaving | dict.fromkeys(number for _, number in floor.since(now - sharing.quantum_ms))
     if tier.min_run_ms or tier.evictions_max is not None:
         for number, holder in floor.holders.items():
             if is_protected(tier, holder.since, world.jobs[number].evicted, now):

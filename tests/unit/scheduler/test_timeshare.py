@@ -158,6 +158,21 @@ def test_who_waited_too_long_for_what_it_got_is_owed_a_turn() -> None:
     assert stops(rig.feed(after_ms=6 * HOUR_MS).facts) == {last: Why.PREEMPT}
 
 
+def test_who_was_told_to_stop_and_does_not_is_not_counted_on() -> None:
+    rig = shared(nodes=2, index=ADVISED)
+    stuck, other = (run(rig, rig.submit(8)) for _ in range(2))
+    new = rig.submit(8)
+    facts = advise(rig, **{f"j{stuck}": 900, f"j{other}": 500, f"j{new}": 1})
+    facts = facts + rig.feed(after_ms=QUANTUM_MS).facts
+    assert stops(facts) == {stuck: Why.PREEMPT}
+    for _ in range(3):
+        facts = rig.feed(after_ms=HOUR_MS).facts
+        if facts:
+            break
+    assert stops(facts) == {other: Why.PREEMPT}, "its places are never free, so somebody else gives way"
+    check_world(rig.world)
+
+
 def test_a_restored_world_takes_the_same_turns() -> None:
     rig = shared()
     run(rig, rig.submit(8))
