@@ -110,6 +110,7 @@ FOUND_BY = {
     "meter_forgets": {"what a job used adds up"},
     "advice_never_ends": {"no advice stands past its time", "every wake-up brings something about"},
     "advice_forgotten_by_restore": {RESTORE},
+    "broken_gang_keeps_nothing": {"a broken gang keeps what is left"},
     "the_weaker_takes": {"whoever takes is the stronger one"},
 }
 

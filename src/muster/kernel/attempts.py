@@ -14,6 +14,7 @@ from muster.model.goodput import Mark
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, TAKEN, TERMINAL, Running, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
+from muster.scheduler.repair import plan_repair
 from muster.units import AMOUNT_MAX
 from muster.world.tasks import HOLDING, Tasks, spans_of
 
@@ -142,7 +143,10 @@ def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
     elif why == Why.CANCEL:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, code, cause))
     elif why in _SENT_BACK or (why == _EXIT and job.failures < job.spec.retries):
+        left = plan_repair(turn.world, job, turn.now) if why == Why.LOST else None
         turn.emit(fact.Requeued(job.id, why, code, cause))
+        if left is not None:
+            turn.emit(left)
     else:
         turn.emit(fact.Ended(job.id, TaskPhase.FAILED, why, code, cause))
 

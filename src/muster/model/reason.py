@@ -76,6 +76,7 @@ class Code(enum.StrEnum):
     WINDOW_TO_OPEN = "M220"
     BOOKING_FULL = "M221"
     NODES_BOOKED = "M222"
+    REPAIRED = "M223"
     JOURNAL_NEWER = "M301"
     JOURNAL_DAMAGED = "M302"
     ALREADY_SERVED = "M303"

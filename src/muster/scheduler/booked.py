@@ -162,4 +162,4 @@ def find_booking_reason(world: World, job: Job) -> Reason | None:
     if not kept:
         return None
     keeping = fleet.booked[kept[0][1]]
-    return Reason(Code.NODES_BOOKED, keeping.booking, keeping.until, now, "now" if keeping.is_open else "")
+    return Reason(Code.NODES_BOOKED, keeping.booking, keeping.until, now, "until" if keeping.is_open else "from")

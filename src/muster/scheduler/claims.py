@@ -2,7 +2,8 @@
 
 A claim is served when all its places are free: the job is placed there and nowhere else. One that cannot be served any
 more (its node is gone or barred, the quota has no room, nobody leaves who is in the way) is given up, and the job waits
-like everybody. It decides nothing about whose places they were.
+like everybody. It decides nothing about whose places they were. A claim on what is left of a broken gang's places is
+served when the whole gang fits: see `muster.scheduler.repair`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from typing import Final
 
 from muster.model import fact
 from muster.model.claim import Claim
+from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.phase import Lease
+from muster.scheduler.repair import find_repair, is_partial
 from muster.scheduler.stage import is_leaving, leaving
 from muster.units import Resources
 from muster.world.apply import apply
@@ -66,6 +69,8 @@ def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
     """How a claim stands."""
     if not all(world.fleet.is_listed(slot) for slot in slots_of(claim)):
         return Outlook.NODE_CLOSED
+    if is_partial(job, claim):
+        return Outlook.WAITS if find_repair(world, job) is None else Outlook.READY
     if not all(_has_place(world, job, lease) for lease in claim.leases):
         return Outlook.WAITS if any(_leavers(world, claim, now)) else Outlook.BLOCKED
     charge_claim(world, job.id, -1)  # it need not stand beside itself
@@ -126,7 +131,10 @@ def _place(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> No
     if job.spec.array:
         _place_tasks(world, draft, job, list(claim.leases), cause)
     else:
-        draft.place(job, list(claim.leases))
+        leases = find_repair(world, job) if is_partial(job, claim) else list(claim.leases)
+        if leases is None:
+            raise InvariantError("what is ready to be served fits", f"job {job.id}")
+        draft.place(job, leases)
 
 
 def _place_tasks(world: World, draft: Draft, job: Job, leases: list[Lease], cause: str) -> None:

@@ -21,6 +21,7 @@ from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
 from muster.scheduler.masks import keys_of
 from muster.scheduler.position import find_position
+from muster.scheduler.repair import is_partial
 from muster.scheduler.screen import count_shut
 from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
@@ -54,6 +55,9 @@ def explain(world: World, job: Job) -> Waiting | None:
     if claim is not None:
         leavers = count_leavers(world, claim, world.now)
         reason = Reason(Code.CLAIMED, "jobs", needed=leavers, available=claim.until)
+        if is_partial(job, claim):
+            missing = job.spec.gang - sum(lease.tasks for lease in claim.leases)
+            reason = Reason(Code.REPAIRED, "tasks", needed=missing, available=claim.until)
         return Waiting(reason, 0, [], Resources())
     if job.waits:
         return Waiting(_others_reason(job), 0, [], Resources())

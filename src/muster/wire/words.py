@@ -188,8 +188,12 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait for the other jobs of the booking, or run it without --booking",
     ),
     Code.NODES_BOOKED: Words(
-        "waiting for room: there is some on nodes that booking {subject} has from {amount}{more}",
+        "waiting for room: there is some on nodes that booking {subject} has {detail} {amount}",
         "give it a --limit that ends before then, or wait",
+    ),
+    Code.REPAIRED: Words(
+        "waiting for a node instead of one that it lost, for {needed} of its tasks; it keeps its others until {limit}",
+        "wait: it is the first to get what comes free",
     ),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
@@ -289,6 +293,7 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.BAD_WINDOW: _show_due,
     Code.WINDOW_TO_OPEN: _show_due,
     Code.NODES_BOOKED: _show_due,
+    Code.REPAIRED: _show_due,
 }
 """Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it, or instants."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}

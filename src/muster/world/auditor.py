@@ -253,7 +253,15 @@ class Auditor:
 
     def _requeued(self, item: fact.Requeued) -> None:
         book = self._move(item.job, TaskPhase.QUEUED)
+        if item.why == Why.LOST and book.spec.gang > 1 and not book.held:
+            self._claims.owe(item.job, any(self._is_left(slot, devices) for slot, _, devices in book.leases))
         self._unseat_gang(item.job, book)
+
+    def _is_left(self, slot: int, devices: int) -> bool:
+        """Whether a place is still there and is no booking's."""
+        node = self._nodes[slot]
+        is_open = node.phase == NodePhase.UP and not node.bars and not devices & node.lack.devices
+        return is_open and not self._bookings.has(slot)
 
     def _job_held(self, item: fact.JobHeld) -> None:
         self._book_of(item.job).held = True

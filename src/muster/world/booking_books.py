@@ -70,6 +70,10 @@ class BookingBooks:
             stays = any(phase != TaskPhase.STOPPING for phase in there)
             require(not stays, "nobody is in the way of a window", f"job {number} in {name}")
 
+    def has(self, slot: int) -> bool:
+        """Whether a node is in any window."""
+        return next(self._windows_on(slot), None) is not None
+
     def is_kept(self, slot: int) -> bool:
         """Whether a node is a booking's now."""
         return any(window.is_open for _, window in self._windows_on(slot))

@@ -27,13 +27,20 @@ class ClaimBooks:
         self._quota = quota
         self._specs: dict[int, Spec] = {}
         self._plots: dict[int, Plots] = {}
+        self._owed: dict[int, None] = {}
 
     def claim(self, job: int, spec: Spec, claim: Claim, plots: Plots) -> None:
         """A job claims places; they count as held."""
         if job in self.claims:
             self.drop(job)
+        self._owed.pop(job, None)
         self.claims[job], self._specs[job], self._plots[job] = claim, spec, plots
         self._quota.claim(spec, plots, 1)
+
+    def owe(self, job: int, has_places: bool) -> None:
+        """A gang is broken: it keeps what is left of its places, if anything is."""
+        if has_places:
+            self._owed[job] = None
 
     def drop(self, job: int) -> list[int]:
         """It claims nothing any more: the slots that it did."""
@@ -63,7 +70,8 @@ class ClaimBooks:
         return Lack(devices, amount)
 
     def check_claimants(self, jobs: Mapping[int, JobBook]) -> None:
-        """Whoever has a claim waits for it, and is not held."""
+        """Whoever has a claim waits for it, and is not held; a broken gang has one on what is left."""
+        require(not self._owed, "a broken gang keeps what is left", f"jobs {list(self._owed)}")
         for number in self.claims:
             book = jobs.get(number)
             waits = book is not None and TaskPhase.QUEUED in (book.phase, *book.phases) and not book.held

@@ -482,7 +482,7 @@ def _check_walk(world: World, twin: World) -> None:
 
 
 def _check_claims(world: World) -> None:
-    """Whoever has a claim waits for all of a gang's places, and what it claims is kept from everybody else."""
+    """Whoever has a claim waits for its places, and what it claims is kept from everybody else."""
     claimed: dict[int, Lack] = {}
     for number, claim in world.claims.items():
         job = world.jobs.get(number)
@@ -490,8 +490,7 @@ def _check_claims(world: World) -> None:
         require(waits, "whoever has a claim waits", f"job {number}")
         width = sum(lease.tasks for lease in claim.leases)
         most = 0 if job is None else job.spec.tasks
-        is_whole = width == most or (job is not None and 0 < width < job.spec.array)
-        require(is_whole, "a claim is for all of a gang, or some tasks of an array", f"job {number}: {width} of {most}")
+        require(0 < width <= most, "a claim is for a job's tasks", f"job {number}: {width} of {most}")
         claimed |= {slot: claimed_on(world, slot) for slot in slots_of(claim)}
     require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))
     overdue = [number for number, claim in world.claims.items() if claim.until <= world.now]

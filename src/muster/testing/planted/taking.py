@@ -84,10 +84,18 @@ def the_weaker_takes() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def broken_gang_keeps_nothing() -> Iterator[None]:
+    """What is left of a gang that lost a node is anybody's."""
+    with mock.patch.object(attempts, "plan_repair", return_value=None):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     claim_not_kept,
     quota_kept_after_eviction,
     claim_forgotten_by_restore,
     evicted_for_good,
     the_weaker_takes,
+    broken_gang_keeps_nothing,
 )

@@ -1,0 +1,73 @@
+"""repair: a gang that lost a node keeps the places that are left to it, and is the first to get others instead.
+
+What is left is a claim on fewer places than the gang has tasks. As long as it stands, the gang is asked before
+everybody else, and starts as soon as all of it fits: on its own places and whatever else is free. A claim ends by
+itself after a while, so that two broken gangs never wait for each other for ever; the lower number is served first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+
+from muster.model import fact
+from muster.model.claim import Claim
+from muster.model.job import Job
+from muster.model.phase import ACTIVE, Lease
+from muster.scheduler.fit import find_gang
+from muster.scheduler.within import NOWHERE, pools_for
+from muster.units import MINUTE_MS
+from muster.world.claiming import charge_claim, claimed_on, slots_of
+from muster.world.fleet import Fleet
+from muster.world.world import World
+
+REPAIR_MS: Final = 10 * MINUTE_MS
+"""How long a broken gang keeps what is left of its places."""
+
+
+def plan_repair(world: World, job: Job, now: int) -> fact.Claimed | None:
+    """What a gang keeps whose run is over since something of it was lost; asked as long as it holds its leases."""
+    leases = job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
+    left = [lease for lease in leases if is_left(world.fleet, lease)]
+    if not left or job.held or job.spec.gang == 1:
+        return None
+    columns = ([x.slot for x in left], [x.tasks for x in left], [x.devices for x in left])
+    return fact.Claimed(job.id, *columns, now + REPAIR_MS, "what is left of it")
+
+
+def is_left(fleet: Fleet, lease: Lease) -> bool:
+    """Whether a place is still there, and nobody's who comes first."""
+    missing = fleet.lacks.get(lease.slot)
+    return fleet.is_listed(lease.slot) and (missing is None or not missing.devices & lease.devices)
+
+
+def is_partial(job: Job, claim: Claim) -> bool:
+    """Whether a claim is for less than the whole gang."""
+    return not job.spec.array and sum(lease.tasks for lease in claim.leases) < job.spec.gang
+
+
+def find_repair(world: World, job: Job) -> list[Lease] | None:
+    """Places for all of a broken gang: its own and whatever is free."""
+    spec = job.spec
+    with _without_claim(world, job):
+        pools = pools_for(world, spec)
+        return None if pools == NOWHERE else find_gang(world.fleet, spec.ask, spec.gang, spec.needs, pools)
+
+
+@contextlib.contextmanager
+def _without_claim(world: World, job: Job) -> Iterator[None]:
+    """As if a job claimed nothing."""
+    claim, fleet = world.claims.get(job.id), world.fleet
+    kept = {slot: fleet.claimed[slot] for slot in slots_of(claim)} if claim is not None else {}
+    for slot in kept:
+        fleet.set_claimed(slot, claimed_on(world, slot, but=job.id))
+    if claim is not None:
+        charge_claim(world, job.id, -1)
+    try:
+        yield
+    finally:
+        if claim is not None:
+            charge_claim(world, job.id, 1)
+        for slot, claimed in kept.items():
+            fleet.set_claimed(slot, claimed)
