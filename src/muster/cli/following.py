@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -107,6 +108,18 @@ def _follow_try(client: Client, view: JobView, epoch: int) -> JobView:
             for tail in tails:
                 tail.finish()
             return view
+
+
+def follow_tasks(client: Client, job: int, tasks: Sequence[int], epoch: int, *, follow: bool) -> None:
+    """Print the output of some tasks side by side, each line with its number in front."""
+    client.be_patient(LONG_PATIENCE_S)
+    tails = [Tail(client, job, task, epoch, f"[{task}] ".encode()) for task in tasks]
+    while follow:
+        printed = [tail.print_more() for tail in tails]
+        if not any(printed) and client.show(job, wait_ms=POLL_MS).is_over:
+            break
+    for tail in tails:
+        tail.finish()
 
 
 def follow_progress(client: Client, job: int) -> JobView:

@@ -153,14 +153,17 @@ def _show_place(node: str, tasks: int, devices: list[int]) -> str:
 
 
 @click.command()
-@click.argument("job", type=int)
-def wait(job: int) -> int:
-    """Wait until a job is over; its exit code becomes yours."""
+@click.argument("jobs", type=int, nargs=-1, required=True)
+def wait(jobs: tuple[int, ...]) -> int:
+    """Wait until jobs are over; the exit code of the first that failed becomes yours."""
+    codes = []
     with Client() as client:
         client.be_patient(LONG_PATIENCE_S)
-        view = client.wait(job)
-    click.echo(f"job {job} {show_end(view)}", err=True)
-    return exit_code_of(view)
+        for job in jobs:
+            view = client.wait(job)
+            click.echo(f"job {job} {show_end(view)}", err=True)
+            codes.append(exit_code_of(view))
+    return next((code for code in codes if code), 0)
 
 
 def exit_code_of(view: JobView) -> int:

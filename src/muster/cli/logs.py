@@ -6,26 +6,48 @@ import sys
 
 import click
 
-from muster.cli.following import follow_output
+from muster.cli.following import follow_output, follow_tasks
 from muster.sdk.client import Client
+from muster.units import parse_count
+
+TASKS_MAX = 64
 
 
 @click.command()
 @click.argument("job", type=int)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job is over.")
-@click.option("--task", type=click.IntRange(min=0), help="The task or rank (default: 0; with -f, all ranks).")
+@click.option(
+    "--task", "--rank", "tasks", metavar="N[-M][,...]", help="These tasks or ranks (default: 0; with -f, all ranks)."
+)
 @click.option("--epoch", type=click.IntRange(min=1), help="The try (default: the latest).")
-def logs(job: int, follow: bool, task: int | None, epoch: int | None) -> None:
-    """Print a job's output."""
+def logs(job: int, follow: bool, tasks: str | None, epoch: int | None) -> None:
+    """Print a job's output: muster logs 7 -f --task 0-3,7"""
+    wanted = [0] if tasks is None else parse_tasks(tasks)
     with Client() as client:
-        if follow and task is None and epoch is None:
+        if len(wanted) > 1:
+            follow_tasks(client, job, wanted, epoch or 0, follow=follow)
+            return
+        if follow and tasks is None and epoch is None:
             view = client.show(job)
             if view.counts is None:
                 follow_output(client, job, max(1, view.epoch))
                 return
-        for part in client.logs(job, task or 0, epoch=epoch or 0, follow=follow):
+        for part in client.logs(job, wanted[0], epoch=epoch or 0, follow=follow):
             sys.stdout.buffer.write(part)
             sys.stdout.buffer.flush()
+
+
+def parse_tasks(text: str) -> list[int]:
+    """`0-3,7` -> [0, 1, 2, 3, 7]."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        start = parse_count(first, "task")
+        end = parse_count(last, "task") if dash else start
+        if end - start >= TASKS_MAX or len(found) >= TASKS_MAX:
+            raise click.UsageError(f"--task {text}: at most {TASKS_MAX} at once")
+        found += range(start, end + 1)
+    return list(dict.fromkeys(found))
 
 
 COMMANDS = {"logs": logs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -91,13 +92,25 @@ def run(detach: bool, key: str, dry_run: bool, snapshot: bool, **options: Any) -
 
 def describe(command: tuple[str, ...], env: tuple[str, ...], workdir: Path | None, **options: Any) -> JobFile:
     """The options as a job file has them: what may be repeated is a list, and numbers of jobs may have commas."""
+    words = (*_spell_program(command[0], workdir or Path.cwd()), *command[1:])
     fields: dict[str, Any] = {
         name: list(value) if isinstance(value, tuple) else value for name, value in options.items()
     }
     for when in ("after", "afterok", "afterany", "afternotok"):
         fields[when] = [number for text in fields[when] for number in text.split(",")]
     variables: dict[str, str | int] = dict(_parse_variable(text) for text in env)
-    return JobFile(list(command), env=variables, workdir=str(workdir or ""), **fields)
+    return JobFile(list(words), env=variables, workdir=str(workdir or ""), **fields)
+
+
+def _spell_program(word: str, folder: Path) -> tuple[str, ...]:
+    """A program that stands in the job's directory is run from there, and one in Python by Python; whatever is found by
+    its name alone is left as it is."""
+    path = folder / word
+    if "/" in word or shutil.which(word) is not None or not path.is_file():
+        return (word,)
+    if os.access(path, os.X_OK):
+        return (f"./{word}",)
+    return ("python3", word) if word.endswith(".py") else ("sh", word) if word.endswith(".sh") else (word,)
 
 
 def _parse_variable(text: str) -> tuple[str, str]:

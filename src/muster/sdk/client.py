@@ -30,20 +30,29 @@ from muster.sdk.transport import Reply, Request, Transport
 from muster.sdk.whereabouts import Address, default_root, find_address, read_token
 from muster.wire.views import (
     AdviceView,
+    AuditPage,
+    AuditVerdict,
     AvailView,
     BookingView,
     FlavorView,
+    FreshTokenView,
     GoodputView,
+    GrantView,
     Health,
     JobPage,
     JobView,
+    Me,
     NodeView,
     ProfileView,
     Story,
     Submitted,
     TenantView,
     TierView,
+    TokenPage,
+    TokenView,
     TrialView,
+    UserPage,
+    UserView,
     WhyView,
 )
 
@@ -214,6 +223,60 @@ class Client:
     def settle(self) -> None:
         """Wait until reads show what this client wrote, also to another client that asks next."""
         self.list(limit=1)
+
+    # Users, tokens and the audit log.
+
+    def me(self) -> Me:
+        """As whom this client speaks."""
+        return self._get(Me, "/v1/me")
+
+    def users(self) -> tuple[UserView, ...]:
+        """Every user whom one may see."""
+        page = self._get(UserPage, "/v1/users")
+        rows = page.users
+        while page.next_after is not None:
+            page = self._get(UserPage, "/v1/users", {"after": page.next_after})
+            rows += page.users
+        return tuple(rows)
+
+    def set_user(
+        self, name: str, roles: Sequence[GrantView], *, is_service: bool = False, is_disabled: bool = False
+    ) -> None:
+        """Add a user, or say what it is from now on."""
+        body = {"roles": roles, "is_service": is_service, "is_disabled": is_disabled}
+        self._send(Request("PUT", f"/v1/users/{quote(name)}", body=msgspec.json.encode(body)))
+
+    def drop_user(self, name: str) -> None:
+        """Let a user go, with all its tokens."""
+        self._send(Request("DELETE", f"/v1/users/{quote(name)}"))
+
+    def tokens(self) -> tuple[TokenView, ...]:
+        """Every token that one may see, without its secret."""
+        page = self._get(TokenPage, "/v1/tokens")
+        rows = page.tokens
+        while page.next_after is not None:
+            page = self._get(TokenPage, "/v1/tokens", {"after": page.next_after})
+            rows += page.tokens
+        return tuple(rows)
+
+    def make_token(
+        self, user: str, life_ms: int, *, most: str = "admin", tenant: str = "", note: str = ""
+    ) -> FreshTokenView:
+        """A new token; its text is in this answer and nowhere else."""
+        body = {"user": user, "life_ms": life_ms, "most": most, "tenant": tenant, "note": note}
+        return self._ask(FreshTokenView, Request("POST", "/v1/tokens", body=msgspec.json.encode(body)))
+
+    def drop_token(self, number: str) -> None:
+        """Have a token valid no more."""
+        self._send(Request("DELETE", f"/v1/tokens/{quote(number)}"))
+
+    def audit(self, after: int = 0, limit: int = 100) -> AuditPage:
+        """Lines of the audit log, oldest first."""
+        return self._get(AuditPage, "/v1/audit", {"after": str(after), "limit": str(limit)})
+
+    def verify_audit(self) -> AuditVerdict:
+        """Whether no line of the audit log was changed."""
+        return self._get(AuditVerdict, "/v1/audit/verify")
 
     # Reads.
 

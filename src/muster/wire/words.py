@@ -124,7 +124,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "the key {detail!r} already made job {needed}, from another spec", "use a new key for a different job"
     ),
     Code.NO_ROOM: Words(
-        "waiting for room: {needed} tasks must start together, {available} would fit now{more}",
+        "waiting for room: {tasks}, {available} would fit now{more}",
         "wait, or ask for fewer tasks or less per task",
     ),
     Code.OVER_QUOTA: Words(
@@ -311,6 +311,7 @@ def put_in_words(reason: Reason) -> Words:
         "available": reason.available,
         "detail": reason.detail,
         "more": f" ({reason.detail})" if reason.detail else "",
+        "tasks": "1 task must start" if reason.needed == 1 else f"{reason.needed} tasks must start together",
         "amount": show(reason.needed),
         "limit": show(reason.available),
     }

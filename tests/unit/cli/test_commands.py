@@ -373,3 +373,17 @@ def test_goodput_is_a_small_chart(serve: Serve, capsys: pytest.CaptureFixture[st
     serve({"GET /v1/goodput": GoodputView(1, [])})
     assert run_command(["goodput"]) == 0
     assert capsys.readouterr() == ("", "no GPU time yet\n")
+
+
+def test_wait_waits_for_all_and_leaves_with_the_first_failure(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"GET /v1/jobs/1": DONE, "GET /v1/jobs/7": [RUNNING, FAILED], "GET /v1/jobs/8": DONE})
+    assert run_command(["wait", "1", "7", "8"]) == 3
+    assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == ["1", "7", "8"]
+
+
+def test_logs_of_several_tasks_stand_side_by_side(serve: Serve, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    seen = serve({"GET /v1/jobs/7/logs": [b"a\nb", b"", b"c\n", b""]})
+    assert run_command(["logs", "7", "--task", "0-1"]) == 0
+    assert capfdbinary.readouterr().out == b"[0] a\n[0] b\n[1] c\n"
+    assert "task=1" in seen[-1].path
+    assert run_command(["logs", "7", "--rank", "0-999"]) == 2

@@ -1,0 +1,188 @@
+"""`muster doctor`: is everything in order here? Each check says what it found, and what to do if it is not well.
+
+It looks at the home, the processes, the server's answers and this machine; it changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+import click
+
+from muster import __version__
+from muster.cli.failing import JOB_FAILED, OK
+from muster.cli.printing import Listing, listing_options, show_listing
+from muster.model.errors import MusterError
+from muster.sdk.client import Client
+from muster.sdk.home import Home
+from muster.sdk.processes import find_server_process
+from muster.units import show_bytes, show_duration, show_resources
+
+FREE_LEAST: Final = 1024**3
+LAG_MOST_MS: Final = 1000
+CLOCK_SLACK_S: Final = 5.0
+
+
+class Finding(NamedTuple):
+    """What one check found: ok, warning or wrong."""
+
+    check: str
+    state: str
+    words: str
+    fix: str = ""
+
+
+@click.command()
+@listing_options
+def doctor(output: str, watch: bool) -> int:
+    """Check the home, the server, this machine and its clock; each trouble comes with its fix."""
+    state = OK
+
+    def look() -> Listing:
+        nonlocal state
+        found = list(examine(Home()))
+        state = JOB_FAILED if any(one.state == "wrong" for one in found) else OK
+        return _list(found)
+
+    show_listing(look, output, watch)
+    return state
+
+
+def _list(found: list[Finding]) -> Listing:
+    return Listing(
+        heads=("CHECK", "STATE", "FOUND", "FIX"),
+        rows=found,
+        value=[one._asdict() for one in found],
+        names=[one.check for one in found if one.state != "ok"],
+        spare=frozenset({"FIX"}),
+    )
+
+
+def examine(home: Home) -> Iterator[Finding]:
+    """Every check, in the order in which troubles follow from each other."""
+    for check in (_python, _home, _token, _disk, _clock, _leader, _follower, _gpus):
+        yield check(home)
+    yield from _server(home)
+
+
+def _python(_: Home) -> Finding:
+    words = f"Python {sys.version.split()[0]}, Muster {__version__}"
+    return Finding("versions", "ok", words)
+
+
+def _home(home: Home) -> Finding:
+    root = home.root
+    if not root.exists():
+        return Finding("home", "warning", f"{root} is not there yet", "`muster up` makes it")
+    mode = stat.S_IMODE(root.stat().st_mode)
+    if not os.access(root, os.W_OK):
+        return Finding("home", "wrong", f"{root} cannot be written", "chown it to you, or choose another with --home")
+    if mode & 0o077:
+        return Finding("home", "wrong", f"{root} is open to others ({mode:o})", f"chmod 700 {root}")
+    return Finding("home", "ok", str(root))
+
+
+def _token(home: Home) -> Finding:
+    if not home.token_file.exists():
+        return Finding("token", "warning", "there is none yet", "`muster up` makes one")
+    mode = stat.S_IMODE(home.token_file.stat().st_mode)
+    if mode & 0o077:
+        return Finding("token", "wrong", f"others may read it ({mode:o})", f"chmod 600 {home.token_file}")
+    return Finding("token", "ok", "only you can read it")
+
+
+def _disk(home: Home) -> Finding:
+    place = home.root if home.root.exists() else home.root.parent
+    free = shutil.disk_usage(place if place.exists() else "/").free
+    if free < FREE_LEAST:
+        return Finding("disk", "wrong", f"{show_bytes(free)} free", "make room: the journal must be able to grow")
+    return Finding("disk", "ok", f"{show_bytes(free)} free")
+
+
+def _clock(home: Home) -> Finding:
+    """The journal cannot have been written later than now."""
+    if not home.journal_file.exists():
+        return Finding("clock", "ok", "there is nothing to compare it with yet")
+    ahead_s = home.journal_file.stat().st_mtime - time.time()
+    if ahead_s > CLOCK_SLACK_S:
+        words = f"the journal was written {show_duration(int(ahead_s * 1000))} from now: the clock went back"
+        return Finding("clock", "wrong", words, "set the clock (`timedatectl`), or wait: time stands still until then")
+    return Finding("clock", "ok", "not behind the journal")
+
+
+def _process(home: Home, role: str) -> Finding:
+    process = find_server_process(home, role)
+    if process is None:
+        return Finding(role, "wrong", "not running", f"`muster up` starts it; why it ended is in {home.log_file(role)}")
+    with process:
+        return Finding(role, "ok", f"process {process.pid}")
+
+
+def _leader(home: Home) -> Finding:
+    return _process(home, "leader")
+
+
+def _follower(home: Home) -> Finding:
+    return _process(home, "follower")
+
+
+def _gpus(_: Home) -> Finding:
+    if os.environ.get("MUSTER_CAPACITY"):
+        return Finding("gpus", "warning", "declared with MUSTER_CAPACITY: counted, not looked at", "unset it to look")
+    if shutil.which("nvidia-smi") is None:
+        return Finding("gpus", "ok", "no nvidia-smi here: this machine counts as one without GPUs")
+    return Finding("gpus", "ok", "nvidia-smi is here")
+
+
+def _server(home: Home) -> Iterator[Finding]:
+    """What the server says of itself; if nobody answers, that is the one finding."""
+    address = home.find_address()
+    where = "nobody said where it listens" if address is None else f"http://{address.host}:{address.port}"
+    try:
+        with Client(home, patience_s=1) as client:
+            checks: list[Callable[[Client], Finding]] = [_answer(where), _lag, _engine]
+            for check in checks:
+                yield check(client)
+    except MusterError as error:
+        yield Finding("server", "wrong", f"{where}: {error}", "`muster up`; if the port is taken: `muster up --port N`")
+
+
+def _answer(where: str) -> Callable[[Client], Finding]:
+    def check(client: Client) -> Finding:
+        health = client.health()
+        if health.version != __version__:
+            words = f"{where} is version {health.version}, this is {__version__}"
+            return Finding("server", "warning", words, "`muster down` and `muster up` start the new one")
+        if not health.leader:
+            return Finding("server", "wrong", f"{where} answers, but changes do not get through", "`muster up`")
+        return Finding("server", "ok", f"{where} answers, entry {health.seq}")
+
+    return check
+
+
+def _lag(client: Client) -> Finding:
+    lag_ms = client.health().lag_ms
+    words = f"the follower is {show_duration(lag_ms)} behind"
+    if lag_ms > LAG_MOST_MS:
+        return Finding("lag", "warning", words, "the machine is busy: give the server a core of its own")
+    return Finding("lag", "ok", words)
+
+
+def _engine(client: Client) -> Finding:
+    nodes = client.nodes()
+    up = [node for node in nodes if node.phase == "up"]
+    if not up:
+        return Finding("engine", "wrong", "no node is up", "see `muster nodes` and the leader's log")
+    whole = ", ".join(show_resources(node.capacity) for node in up[:3])
+    if any(node.lacks is not None for node in up):
+        return Finding("engine", "warning", "a node lacks what it joined with", "`muster nodes` says which and what")
+    return Finding("engine", "ok", f"{len(up)} node{'s' if len(up) != 1 else ''} up: {whole}")
+
+
+COMMANDS = {"doctor": doctor}
