@@ -8,8 +8,6 @@ from typing import Final
 
 import click
 
-from muster.cli.naming import suggest
-
 PACKED: Final = Path(__file__).with_name("codes.md")
 """Where the reference is in an installed package; in a tree of sources it is among the documents."""
 SOURCE: Final = Path(__file__).parents[3] / "docs" / "reference" / "codes.md"
@@ -29,8 +27,7 @@ def explain(codes: tuple[str, ...]) -> None:
     for code in codes:
         known = code.upper()
         if known not in pages:
-            near = suggest(known, pages)
-            raise click.UsageError(f"there is no code {code!r}{near or '; `muster explain` lists them'}")
+            raise click.UsageError(f"there is no code {code!r}; `muster explain` lists them")
         name, text = pages[known]
         click.echo(f"{known} {name.replace('_', ' ')}\n\n{text}")
 

@@ -15,10 +15,11 @@ One client serves one thread.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
@@ -62,6 +63,7 @@ if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
     from muster.model.spec import Spec
     from muster.model.tenant import Tenant
     from muster.sdk.home import Home
+    from muster.sdk.jobfile import JobFile
 
 PATIENCE_S: Final = 15.0
 LONG_PATIENCE_S: Final = 300.0
@@ -116,12 +118,34 @@ class Client:
 
     # Writes.
 
-    def submit(self, spec: Spec, key: str = "") -> Submitted:
+    def submit(self, job: Spec | JobFile, key: str = "") -> Submitted:
         """Hand in a job. The same key never makes two jobs; without one, this call makes its own."""
+        spec = _read_spec(job)
         if not (key.isascii() and key.isprintable()):  # it travels as a header
             raise RejectedError(Reason(Code.BAD_NAME, "key", needed=len(key), available=128, detail=key[:40]))
         headers = {"Idempotency-Key": key or os.urandom(16).hex()}
         return self._ask(Submitted, Request("POST", "/v1/jobs", headers, msgspec.json.encode(spec)))
+
+    def map(self, command: list[str] | str, items: Iterable[Any], key: str = "", **fields: Any) -> int:
+        """Run a command once for each item, as an array; its number. A task calls `muster.item()` for its own, and
+        `outputs` gives what each printed. `fields` are those of `muster.Job`."""
+        from muster.sdk.mapping import make_map
+
+        return self.submit(make_map(command, items, fields), key).job
+
+    def outputs(self, job: int) -> Iterator[bytes]:
+        """What each task of a job printed, in their order; waits for its end first."""
+        for task in range(self.wait(job).tasks):
+            yield b"".join(self.logs(job, task))
+
+    def watch(self, job: int, every_s: float = 0.5) -> Iterator[JobView]:
+        """A job whenever it has changed, until it is over."""
+        seen: JobView | None = None
+        while seen is None or not seen.is_over:
+            view = self.show(job, wait_ms=int(every_s * 1000))
+            if view != seen:
+                yield view
+            seen = view
 
     def cancel(self, job: int) -> Submitted:
         """Ask for a job's end."""
@@ -426,6 +450,16 @@ class Client:
         reply = self._transport.send(request)
         self._seq = max(self._seq, reply.number("Muster-Seq") or 0)
         return reply
+
+
+def _read_spec(job: Spec | JobFile) -> Spec:
+    """A job as people write it becomes one as the server reads it, here and now."""
+    from muster.model.spec import Spec
+    from muster.sdk.jobfile import make_spec
+
+    if isinstance(job, Spec):
+        return job
+    return make_spec(job, here=os.getcwd(), now_ms=int(time.time() * 1000))  # noqa: PTH109 - see `whereabouts`
 
 
 def _when(at_ms: int | None, path: str) -> str:
