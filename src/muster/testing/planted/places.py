@@ -113,7 +113,7 @@ def index_with_history() -> Iterator[None]:
 def scores_remembered() -> Iterator[None]:
     """Scores that another profile gave are still believed."""
 
-    def weigh(fleet: Fleet, profile: Profile) -> None:
+    def weigh(fleet: Fleet, profile: Profile, jobs: object = None) -> None:  # noqa: ARG001 - as the honest one
         fleet.profile = profile
 
     with mock.patch.object(Fleet, "weigh", weigh):
