@@ -27,6 +27,7 @@ from muster.model.phase import ACTIVE
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import Tenant, limits
 from muster.scheduler.cycle import run_cycle
+from muster.scheduler.timeshare import Shares
 from muster.units import Resources
 from muster.world.snapshot import restore, snapshot
 from muster.world.world import World
@@ -81,10 +82,10 @@ class _Clock:
         self.ms = 0.0
         self.starts = 0
 
-    def watch(self, world: World, now: int, cause: str) -> list[Fact]:
+    def watch(self, world: World, now: int, cause: str, shares: Shares | None = None) -> list[Fact]:
         """Run a cycle, and time it."""
         begin = process_time()
-        facts = run_cycle(world, now, cause)
+        facts = run_cycle(world, now, cause, shares=shares)
         self.ms += 1000 * (process_time() - begin)
         self.starts += sum(len(item.jobs) for item in facts if isinstance(item, Placed))
         return facts

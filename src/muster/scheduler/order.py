@@ -12,11 +12,12 @@ decided here; but who certainly does not is not asked.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from heapq import heapify, heappop, heapreplace
 from typing import Final
 
 from muster.world.fleet import Fleet, FreeVector
-from muster.world.queue import OVER, Band, LeafKey, Line, Shape, job_of
+from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, Shape, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
 
@@ -26,6 +27,10 @@ PARTS_MAX: Final = 4
 """Of how many shapes it is looked up one by one whether a tenant waits with them: of more, they are joined first."""
 HOPELESS_MAX: Final = 8
 """How many shapes are looked at after each start: with more, it is cheaper to let those fail whose turn comes."""
+
+
+_NO_BAND: Final[BandKey] = (OVER, -1, "")
+"""Behind every band in which somebody may start, and before all others: no rank is below 0."""
 
 
 class Round:
@@ -75,17 +80,20 @@ class Round:
 
     def _set_out(self) -> Tour | None:
         """A tour of the first band that somebody stands in who is worth a try: none before where we are has any."""
-        world, first = self._world, None
+        world, first = self._world, _NO_BAND
+        met: list[Collection[str]] = []
         for shape in world.queue.awake:
             for key, band in shape.bands.items():
-                if (first is None or key < first) and key[0] != OVER and (not self._places or self._is_met(band)):
-                    first = key
-        if first is None:
+                if key <= first and (not self._places or self._is_met(band)):
+                    if key != first:
+                        first = key
+                        met.clear()
+                    met.append(band.met())
+        if not met:
             return None
         self._band = first
         self._since = self._now - world.tiers[first[2]].longest_wait_ms
         self._lines = {}
-        met = [shape.bands[first].met() for shape in world.queue.awake if first in shape.bands]
         world.walk.settle(self._now)
         self._tour = Tour(world.walk, met if len(met) <= PARTS_MAX else [frozenset().union(*met)])
         return self._tour

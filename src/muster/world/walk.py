@@ -201,7 +201,7 @@ class Walk:
                 top.stand(tenant, None)
             else:
                 account = accounts.get(tenant)
-                top.stand(tenant, (0 if account is None else account.charge(bucket) // path[0][1], tenant))
+                top.stand(tenant, (account.charge(bucket) // path[0][1] if account is not None else 0, tenant))
         self.touched.clear()
 
     def _climb(self, tenant: str, path: Path) -> None:

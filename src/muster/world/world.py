@@ -128,7 +128,8 @@ class World:
             fleet.occupy(lease.slot, job.id, ask, lease.tasks, lease.devices)
         if ask.gpus or ask.gpu_milli:
             self.goodput.take(ask, leases, at)
-        self.charge(spec, leases, at, end := run.find_end(spec.limit_ms))
+        end = None if spec.limit_ms is None else run.find_end(spec.limit_ms)
+        self.charge(spec, leases, at, end)
         if end is not None:
             self.ends.add(job.id, end)
         if self.budgets.accounts:
