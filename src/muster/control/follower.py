@@ -37,6 +37,7 @@ from muster.world.apply import apply_entry
 from muster.world.world import World
 
 ENTRIES_AT_ONCE: Final = 256
+FOLD_AT_ONCE: Final = 4
 LAGS_KEPT: Final = 1000
 RECENT_KEPT: Final = 256
 WAITERS_MAX: Final = 10_000
@@ -212,10 +213,11 @@ class Follower:
             entries = self._journal.read_entries(self.world.seq, ENTRIES_AT_ONCE)
             if not entries:
                 raise InvariantError("what is committed can be read", f"entry {self.world.seq + 1} is not there")
-            for data in entries:
+            for place, data in enumerate(entries, 1):
                 self._fold(decode_entry(data))
-            self._wake_waiters()
-            await asyncio.sleep(0)
+                if place % FOLD_AT_ONCE == 0 or place == len(entries):
+                    self._wake_waiters()
+                    await asyncio.sleep(0)  # whoever asks waits for a few entries, however many there are to fold
 
     def _fold(self, entry: Entry) -> None:
         apply_entry(self.world, entry.seq, entry.at, entry.facts)
