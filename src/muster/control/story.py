@@ -170,7 +170,7 @@ class _Teller:
 
     def claimed(self, item: fact.Claimed) -> str:
         leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
-        return f"is to have {self._places(leases)} once that is free"
+        return f"has a claim on {self._places(leases)}"
 
     def claim_dropped(self, item: fact.ClaimDropped) -> str:
         return f"claim over: {item.cause}"

@@ -92,21 +92,22 @@ def mend_windows(turn: Turn) -> None:
 
 
 def fire_windows(turn: Turn) -> None:
-    """Do what is due at this turn's time: who has to leave booked nodes is told, windows close and open."""
+    """Do what is due at this turn's time: windows close, who has to leave booked nodes is told, windows open. Whoever is
+    in the way is told before, since a late turn may have to do all of it at once."""
     world, now = turn.world, turn.now
     for name in sorted(world.bookings):
         if world.bookings[name].windows[0].closes_at <= now:
             turn.emit(fact.WindowClosed(name, cause="its time"))
-    for name in sorted(world.bookings):
-        window = world.bookings[name].windows[0]
-        if window.opens_at <= now and not window.is_open:
-            short = world.bookings[name].nodes - len(window.slots)
-            turn.emit(fact.WindowOpened(name, cause=f"its time, {short} nodes short" if short else "its time"))
     for slot in sorted(world.fleet.booked):
         keeping = world.fleet.booked[slot]
         for seat in seats_on(world, slot) if slot in world.fleet.holders else ():
             if seat.phase != TaskPhase.STOPPING and leaves_at(world.jobs[seat.job], keeping) <= now:
                 stop_seats(turn, [seat], Why.BOOKING, f"booking {keeping.booking}")
+    for name in sorted(world.bookings):
+        window = world.bookings[name].windows[0]
+        if window.opens_at <= now and not window.is_open:
+            short = world.bookings[name].nodes - len(window.slots)
+            turn.emit(fact.WindowOpened(name, cause=f"its time, {short} nodes short" if short else "its time"))
 
 
 def find_window_wake(world: World) -> int | None:

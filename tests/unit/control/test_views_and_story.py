@@ -117,6 +117,8 @@ def test_a_gang_that_loses_a_node_and_fails() -> None:
         "rank 1 over",
         "told to stop: lost",
         "requeued: lost, exit 143",
+        "has a claim on node-1, devices 0-1",
+        "claim over: served",
         "placed on node-1, 1 task, devices 0-1; node-2, 1 task, devices 0-1",
         "began",
         "rank 1 over",

@@ -118,6 +118,19 @@ def test_a_guest_that_accepts_eviction_is_told_in_time_and_waits_again() -> None
     assert rig.phase(guest) == "Starting"
 
 
+def test_a_turn_that_comes_late_tells_the_guest_before_the_window_opens() -> None:
+    rig = booked(3)
+    guest = rig.submit(8)
+    rig.start(guest)
+    told = rig.feed(after_ms=OPENS + 1 - rig.now).facts
+    assert [type(item) for item in told if isinstance(item, fact.StopAsked | fact.WindowOpened)] == [
+        fact.StopAsked,
+        fact.WindowOpened,
+    ]
+    assert rig.phase(guest) == "Stopping"
+    check_world(rig.world)
+
+
 def test_a_guest_comes_only_where_nothing_else_is_free_and_not_in_the_last_hour() -> None:
     rig = booked(1, of=2)
     assert rig.world.bookings["b"].windows[0].slots == (0,)

@@ -29,7 +29,7 @@ _replace = msgspec.structs.replace
 def device_given_twice() -> Iterator[None]:
     """Placement takes the node's first devices, whether they are free or not, and the node does not look."""
 
-    def lease(words: Words, slot: int, ask: Resources) -> Lease:  # noqa: ARG001 - not looking at what is free is the bug
+    def lease(words: Words, slot: int, ask: Resources, device: int = 0) -> Lease:  # noqa: ARG001 - not looking is the bug
         return Lease(slot, 1, (1 << ask.gpus) - 1)
 
     with mock.patch.object(fit, "_lease", lease), unguarded_nodes():
@@ -70,11 +70,13 @@ def partial_gang() -> Iterator[None]:
     """A gang that does not fit starts with as much of it as does."""
     honest = fit.find_gang
 
-    def find(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: fit.Pools = None) -> list[Lease] | None:
-        found = honest(fleet, ask, gang, needs, pools)
+    def find(
+        fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: fit.Pools = None, job: int = 0
+    ) -> list[Lease] | None:
+        found = honest(fleet, ask, gang, needs, pools, job)
         while found is None and gang > 1:
             gang -= 1
-            found = honest(fleet, ask, gang, needs, pools)
+            found = honest(fleet, ask, gang, needs, pools, job)
         return found
 
     with mock.patch.object(cycle, "find_gang", find):
