@@ -92,8 +92,8 @@ def mend_windows(turn: Turn) -> None:
 
 
 def fire_windows(turn: Turn) -> None:
-    """Do what is due at this turn's time: windows close, who has to leave booked nodes is told, windows open. Whoever is
-    in the way is told before, since a late turn may have to do all of it at once."""
+    """Do what is due at this turn's time: windows close, who has to leave booked nodes is told, windows open. They are
+    told before, since a late turn may have to do all of it at once."""
     world, now = turn.world, turn.now
     for name in sorted(world.bookings):
         if world.bookings[name].windows[0].closes_at <= now:
