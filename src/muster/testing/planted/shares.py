@@ -30,29 +30,29 @@ _replace = msgspec.structs.replace
 @contextlib.contextmanager
 def ledger_leak() -> Iterator[None]:
     """One refund in a few is forgotten: that of tasks whose array goes on."""
-    honest = Ledger.refund
+    honest = Ledger.charge
 
-    def refund(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
-        if tasks != 2:
+    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
+        if tasks != -2:
             honest(ledger, tenant, site, ask, tasks)
 
-    with mock.patch.object(Ledger, "refund", refund):
+    with mock.patch.object(Ledger, "charge", charge):
         yield
 
 
 @contextlib.contextmanager
 def quota_leak() -> Iterator[None]:
     """A refund forgets an ancestor: what a team gives back, its lab goes on holding."""
-    honest = Ledger.refund
+    honest = Ledger.charge
 
-    def refund(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
+    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
         honest(ledger, tenant, site, ask, tasks)
         parent = ledger.chain(tenant)[1]
-        if parent != ROOT:
+        if tasks < 0 and parent != ROOT:
             kind, cells = ledger.cells(parent, CPU, FLEET)
-            cells[0][kind] += ask.cpu_milli * tasks
+            cells[0][kind] -= ask.cpu_milli * tasks
 
-    with mock.patch.object(Ledger, "refund", refund):
+    with mock.patch.object(Ledger, "charge", charge):
         yield
 
 
@@ -61,9 +61,10 @@ def charged_twice() -> Iterator[None]:
     """A gang that lies on several nodes is charged once too often."""
     honest = World.charge
 
-    def charge(world: World, asked: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
-        honest(world, asked, leases, at, end)
-        honest(world, asked, leases[1:], at, end)
+    def charge(world: World, asked: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
+        honest(world, asked, leases, at, end, sign)
+        if sign > 0:
+            honest(world, asked, leases[1:], at, end)
 
     with mock.patch.object(World, "charge", charge):
         yield

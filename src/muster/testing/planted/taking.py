@@ -47,7 +47,7 @@ def quota_kept_after_eviction() -> Iterator[None]:
         if item.why not in TAKEN:
             honest(world, item, at)
             return
-        with mock.patch.object(Ledger, "refund", return_value=None):
+        with mock.patch.object(Ledger, "charge", return_value=None):
             honest(world, item, at)
 
     with mock.patch.dict(apply.APPLY, {fact.Requeued: requeue}):
