@@ -133,6 +133,9 @@ def leases_of(world: World) -> Iterator[tuple[Job, int, int]]:
         elif isinstance(job.phase, ACTIVE):
             for lease in job.phase.run.leases:
                 yield job, lease.slot, lease.tasks
+    for number, claim in world.claims.items():  # what is kept for somebody counts as held
+        for lease in claim.leases:
+            yield world.jobs[number], lease.slot, lease.tasks
 
 
 def above(world: World, name: str) -> list[str]:

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.model import event, fact
+from muster.model.advice import Advice
 from muster.model.after import After, When
+from muster.model.booking import Booking, Window
 from muster.model.budget import Budget
 from muster.model.event import Held
 from muster.model.job import Bar, BarKind, NodePhase
@@ -52,6 +54,9 @@ TRAITS = st.builds(Traits, st.text(), PLACES, LABELS, st.lists(st.text()).map(tu
 LINES = st.builds(Line, st.text(), st.text(), INTS, LIMITS, LIMITS)
 BUDGETS = st.builds(Budget, st.text(), INTS, st.booleans(), INTS, INTS)
 TENANTS = st.builds(Tenant, st.text(), INTS, st.lists(LINES).map(tuple), st.lists(BUDGETS).map(tuple))
+ADVICE = st.builds(Advice, INTS, INTS, st.dictionaries(st.text(), st.lists(INTS).map(tuple)))
+WINDOWS = st.builds(Window, INTS, INTS, st.lists(INTS).map(tuple), st.booleans())
+BOOKINGS = st.builds(Booking, st.text(), st.text(), INTS, st.lists(WINDOWS).map(tuple), INTS)
 BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     int: INTS,
     str: st.text(),
@@ -64,6 +69,8 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     Spec: SPECS,
     Resources: RESOURCES,
     Tenant: TENANTS,
+    Advice: ADVICE,
+    Booking: BOOKINGS,
     Flavor: st.builds(Flavor, st.text(), INTS, INTS),
     Tier: st.builds(Tier, INTS, INTS),
     Profile: st.builds(Profile, *[INTS] * len(Profile.__struct_fields__)),
