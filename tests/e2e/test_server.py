@@ -207,7 +207,7 @@ def test_a_port_that_is_taken_is_refused(shared: Server) -> None:
 def test_a_network_address_is_refused(shared: Server) -> None:
     refused = run(shared, "follower", "--host", "0.0.0.0")  # noqa: S104 - refused is the point
     assert refused.returncode == 2
-    assert "TLS" in refused.stderr
+    assert "--tls-cert" in refused.stderr
 
 
 def test_a_home_that_cannot_be_used_is_told(tmp_path: Path) -> None:
