@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TypeAlias
-
 import msgspec
 import pytest
+from served import Serve
 
 from muster.cli.main import run_command
-from muster.sdk.transport import Reply, Request, Transport
 from muster.wire.views import (
     AuditEntry,
     AuditPage,
@@ -25,29 +21,8 @@ from muster.wire.views import (
     UserView,
 )
 
-Serve: TypeAlias = Callable[[Mapping[str, object]], list[Request]]
 ANN = UserView("ann", [GrantView("admin"), GrantView("user", "vision")])
 BOT = UserView("bot", [], is_service=True, is_disabled=True)
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
-    """Answer requests by `METHOD path`, with its query if it matters."""
-    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
-
-    def start(answers: Mapping[str, object]) -> list[Request]:
-        seen: list[Request] = []
-
-        def answer(_: Transport, request: Request) -> Reply:
-            seen.append(request)
-            key = f"{request.method} {request.path}"
-            value = answers.get(key, answers.get(key.partition("?")[0]))
-            return Reply(200, {}, msgspec.json.encode(value))
-
-        monkeypatch.setattr(Transport, "_try", answer)
-        return seen
-
-    return start
 
 
 def test_users_are_listed_page_after_page(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

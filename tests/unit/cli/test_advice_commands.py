@@ -6,25 +6,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from served import Serve
 
 from muster.cli.main import run_command
-from muster.sdk.transport import Reply, Request, Transport
-from muster.wire.views import AdviceView
+from muster.sdk.transport import Request
+from muster.wire.views import AdviceView, Changed
 
 KNOWN = (AdviceView("throughput", 3, 1_800_000_000_000, columns=2, numbers=2),)
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Request]:
-    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
-    asked: list[Request] = []
-
-    def answer(_: Transport, request: Request) -> Reply:
-        asked.append(request)
-        return Reply(200, {"muster-seq": "5"}, msgspec.json.encode(KNOWN))
-
-    monkeypatch.setattr(Transport, "_try", answer)
-    return asked
+def seen(serve: Serve) -> list[Request]:
+    """What a server with one table is asked."""
+    return serve({"GET": KNOWN, "PUT": Changed(5)})
 
 
 def test_a_table_is_sent_as_columns(seen: list[Request], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

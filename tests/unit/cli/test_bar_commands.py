@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 import pytest
+from served import Serve, Told
 
 from muster.cli import bars
-from muster.cli.main import run_command
-from muster.sdk.transport import Reply, Request, Transport
+from muster.sdk.transport import Request
 from muster.units import HOUR_MS, Resources
 from muster.wire.views import BarView, Changed, NodeView
 
@@ -19,43 +18,24 @@ NOW_MS = 1_000_000_000
 OPEN = NodeView("n1", "up", Resources(8), Resources(6), 2)
 CORDON = "/v1/nodes/n1/bars/cordon"
 DRAIN = "/v1/nodes/n1/bars/drain"
-
-Serve: TypeAlias = Callable[[NodeView], list[Request]]
+Served: TypeAlias = Callable[[NodeView], list[Request]]
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
+def served(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> Served:
     """A server with one node, which takes every change."""
-    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
     monkeypatch.setattr(bars, "_now_ms", lambda: NOW_MS)
-
-    def start(node: NodeView) -> list[Request]:
-        seen: list[Request] = []
-
-        def answer(_: Transport, request: Request) -> Reply:
-            seen.append(request)
-            listing = request.path == "/v1/nodes"
-            value: object = Changed(5) if request.method != "GET" else (node,) if listing else node
-            return Reply(200, {"muster-seq": "5"}, msgspec.json.encode(value))
-
-        monkeypatch.setattr(Transport, "_try", answer)
-        return seen
-
-    return start
-
-
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert run_command(list(arguments)) == 0
-    return capsys.readouterr().out
+    changes = {"PUT": Changed(5), "DELETE": Changed(5)}
+    return lambda node: serve({"GET /v1/nodes": (node,), "GET": node, **changes})
 
 
 def sent(request: Request) -> tuple[str, str, Mapping[str, object]]:
     return request.method, request.path, msgspec.json.decode(request.body)
 
 
-def test_cordon_says_what_goes_on(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    seen = serve(OPEN)
-    assert told(capsys, "cordon", "n1", "--reason", "fan", "--for", "2h") == "n1 is cordoned; 2 jobs go on there\n"
+def test_cordon_says_what_goes_on(served: Served, told: Told) -> None:
+    seen = served(OPEN)
+    assert told("cordon", "n1", "--reason", "fan", "--for", "2h") == "n1 is cordoned; 2 jobs go on there\n"
     body = {"reason": "fan", "until_ms": NOW_MS + 2 * HOUR_MS, "lets_finish": True}
     assert sent(seen[0]) == ("PUT", CORDON, body)
     assert seen[1].headers["Muster-At-Least"] == "5"
@@ -72,35 +52,30 @@ def test_cordon_says_what_goes_on(serve: Serve, capsys: pytest.CaptureFixture[st
     ],
 )
 def test_drain_says_what_becomes_of_the_jobs(
-    serve: Serve, capsys: pytest.CaptureFixture[str], jobs: int, flags: tuple[str, ...], words: str
+    served: Served, told: Told, jobs: int, flags: tuple[str, ...], words: str
 ) -> None:
-    seen = serve(msgspec.structs.replace(OPEN, jobs=jobs))
-    assert told(capsys, "drain", "n1", *flags) == f"n1 is {words}\n"
+    seen = served(msgspec.structs.replace(OPEN, jobs=jobs))
+    assert told("drain", "n1", *flags) == f"n1 is {words}\n"
     assert sent(seen[0]) == ("PUT", DRAIN, {"reason": "", "until_ms": None, "lets_finish": not flags})
 
 
-def test_uncordon_lifts_both_kinds_and_tells_what_is_left(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    seen = serve(OPEN)
-    assert told(capsys, "uncordon", "n1") == "n1 is open for new work\n"
+def test_uncordon_lifts_both_kinds_and_tells_what_is_left(served: Served, told: Told) -> None:
+    seen = served(OPEN)
+    assert told("uncordon", "n1") == "n1 is open for new work\n"
     assert [(item.method, item.path) for item in seen[:2]] == [("DELETE", CORDON), ("DELETE", DRAIN)]
-    serve(msgspec.structs.replace(OPEN, bars=[BarView("drain", "them", 1, "fan")]))
-    assert told(capsys, "uncordon", "n1") == "n1 is still barred: drain by them: fan\n"
+    served(msgspec.structs.replace(OPEN, bars=[BarView("drain", "them", 1, "fan")]))
+    assert told("uncordon", "n1") == "n1 is still barred: drain by them: fan\n"
 
 
-def test_nodes_shows_bars_and_a_reason_cannot_steer_the_terminal(
-    serve: Serve, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nodes_shows_bars_and_a_reason_cannot_steer_the_terminal(served: Served, told: Told) -> None:
     bar = BarView("drain", "operator", 1, "disk\x1b[2J swap", NOW_MS + HOUR_MS + 90_500)
-    serve(msgspec.structs.replace(OPEN, bars=[BarView("cordon", "operator", 1), bar]))
-    heads, row = told(capsys, "nodes").splitlines()
+    served(msgspec.structs.replace(OPEN, bars=[BarView("cordon", "operator", 1), bar]))
+    heads, row = told("nodes").splitlines()
     assert heads.split()[-2:] == ["JOBS", "BARS"]
     assert row.endswith(r"2     cordon by operator; drain by operator, 1h 1m left: disk\x1b[2J swap")
 
 
-def test_a_duration_that_is_none_is_refused_before_anything_is_sent(
-    serve: Serve, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen = serve(OPEN)
-    assert run_command(["cordon", "n1", "--for", "soon"]) == 2
-    assert capsys.readouterr().err.startswith("error[M102]: duration 'soon'")
+def test_a_duration_that_is_none_is_refused_before_anything_is_sent(served: Served, told: Told) -> None:
+    seen = served(OPEN)
+    assert told("cordon", "n1", "--for", "soon", code=2).startswith("error[M102]: duration 'soon'")
     assert not seen

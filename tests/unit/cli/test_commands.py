@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 import pytest
+from served import Serve
 
 from muster.cli.main import run_command
 from muster.model.after import After, When
 from muster.model.spec import Spec
-from muster.sdk.transport import Reply, Request, Transport
 from muster.units import Resources
 from muster.wire.views import (
     Ahead,
@@ -37,31 +35,6 @@ RUNNING = JobView(7, "train", "vision", "running", 4, ASK, 1, 1, 1, places=[Plac
 QUEUED = JobView(9, "", "default", "queued", 1, ASK, 1, 1)
 FAILED = JobView(7, "", "a", "failed", 1, ASK, 1, 1, 1, 1, "exit", 3, is_over=True)
 DONE = JobView(7, "", "a", "succeeded", 1, ASK, 1, 1, 1, exit_code=0, is_over=True)
-
-Answers: TypeAlias = Mapping[str, object]
-Serve: TypeAlias = Callable[[Answers], list[Request]]
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
-    """Answer requests by `METHOD path` (without its query): a value, or a list of values to be used up."""
-    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
-
-    def start(answers: Answers) -> list[Request]:
-        seen: list[Request] = []
-
-        def answer(_: Transport, request: Request) -> Reply:
-            seen.append(request)
-            value = answers[f"{request.method} {request.path.partition('?')[0]}"]
-            if isinstance(value, list):
-                value = value.pop(0) if len(value) > 1 else value[0]
-            body = value if isinstance(value, bytes) else msgspec.json.encode(value)
-            return Reply(200, {}, body)
-
-        monkeypatch.setattr(Transport, "_try", answer)
-        return seen
-
-    return start
 
 
 def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:

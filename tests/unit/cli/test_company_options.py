@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
+from served import Serve
 
 from muster.cli.main import run_command
-from muster.sdk.transport import Reply, Request, Transport
+from muster.sdk.transport import Request
 from muster.wire.views import JobPage, Submitted
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Request]:
+def seen(serve: Serve) -> list[Request]:
     """What a server is asked that takes every job."""
-    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
-    asked: list[Request] = []
-
-    def answer(_: Transport, request: Request) -> Reply:
-        asked.append(request)
-        value: object = Submitted(1, 5) if request.method == "POST" else JobPage([], seq=5)
-        return Reply(201, {"muster-seq": "5"}, msgspec.json.encode(value))
-
-    monkeypatch.setattr(Transport, "_try", answer)
-    return asked
+    return serve({"GET": JobPage([], seq=5), "POST": Submitted(1, 5)})
 
 
 def test_the_tenant_is_filled_in_where_it_is_left_out(seen: list[Request]) -> None:

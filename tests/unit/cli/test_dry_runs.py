@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
-import msgspec
 import pytest
+from served import Serve
 
 from muster.cli.main import run_command
-from muster.sdk.transport import Reply, Request, Transport
 from muster.units import Resources
 from muster.wire.views import JobPage, JobView, LineView, Place, TenantView, TrialJob, TrialView, WhyView
 
-Serve: TypeAlias = Callable[[Mapping[str, object]], list[str]]
 STARTS = JobView(7, "", "lab", "starting", 1, Resources(8), 1, 1, 1, places=[Place("n1", 1)])
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
-    """Answer requests by `METHOD path`; whatever else is asked fails."""
-    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
-
-    def start(answers: Mapping[str, object]) -> list[str]:
-        seen: list[str] = []
-
-        def answer(_: Transport, request: Request) -> Reply:
-            seen.append(f"{request.method} {request.path.partition('?')[0]}")
-            return Reply(200, {}, msgspec.json.encode(answers[seen[-1]]))
-
-        monkeypatch.setattr(Transport, "_try", answer)
-        return seen
-
-    return start
 
 
 def test_a_job_that_would_start(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,7 +26,8 @@ def test_a_job_that_would_start(serve: Serve, capsys: pytest.CaptureFixture[str]
         "  job 3 big of vision",
         "  … and 1 more",
     ]
-    assert (told.err, seen) == ("nothing was submitted\n", ["POST /v1/trials/jobs"])
+    assert told.err == "nothing was submitted\n"
+    assert [(request.method, request.path) for request in seen] == [("POST", "/v1/trials/jobs")]
 
 
 def test_a_job_that_would_wait(serve: Serve, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -67,7 +46,7 @@ def test_a_quota_says_what_is_and_what_would_be(serve: Serve, capsys: pytest.Cap
     known = TenantView("lab", lines=[LineView("gpu", limit=2_000_000)])
     waits = [TrialJob(5, "lab", "", "waiting for room: y (before: waiting for quota: z)")]
     view = TrialView(1, starts=[TrialJob(4, "lab")], started=1, waits=waits, waiting=1)
-    seen = serve({"GET /v1/tenants": [known], "PUT /v1/trials/tenants/lab": view})
+    seen = serve({"GET /v1/tenants": (known,), "PUT /v1/trials/tenants/lab": view})
     assert run_command(["quota", "set", "lab", "gpus=4", "--weight", "3", "--dry-run"]) == 0
     told = capsys.readouterr()
     assert told.out.splitlines() == [
@@ -79,7 +58,7 @@ def test_a_quota_says_what_is_and_what_would_be(serve: Serve, capsys: pytest.Cap
         "  job 5 of lab: waiting for room: y (before: waiting for quota: z)",
     ]
     assert told.err.startswith("nothing was changed")
-    assert seen[-1] == "PUT /v1/trials/tenants/lab"
+    assert (seen[-1].method, seen[-1].path) == ("PUT", "/v1/trials/tenants/lab")
 
 
 def test_a_tier_that_would_move_nobody(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +72,7 @@ def test_a_tier_that_would_move_nobody(serve: Serve, capsys: pytest.CaptureFixtu
     [(["ls"], "/jobs"), (["show", "7"], "/jobs/7"), (["nodes"], "/nodes"), (["tenants"], "/tenants")],
 )
 def test_the_past_is_read_where_it_is(serve: Serve, words: list[str], path: str) -> None:
-    view = {"/jobs": JobPage([]), "/jobs/7": STARTS, "/nodes": [], "/tenants": []}[path]
+    view = {"/jobs": JobPage([]), "/jobs/7": STARTS, "/nodes": (), "/tenants": ()}[path]
     seen = serve({f"GET /v1/past/1792677900000{path}": view})
     assert run_command([*words, "--at", "2026-10-22 14:05"]) == 0
     assert len(seen) == 1

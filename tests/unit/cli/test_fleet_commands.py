@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeAlias
-
 import msgspec
 import pytest
+from served import Serve, Told
 
 from muster.cli.main import run_command
-from muster.sdk.transport import Reply, Request, Transport
 from muster.units import Resources
-from muster.wire.views import BarView, Changed, DeviceView, FlavorView, JobPage, NodeView
+from muster.wire.views import BarView, Changed, DeviceView, FlavorView, NodeView
 
 PLAIN = NodeView("n1", "up", Resources(8, 8000, 2**34), Resources(6, 8000, 2**34), 2, address="n1", flavor="gpu")
 PLACED = NodeView(
@@ -23,87 +19,65 @@ PLACED = NodeView(
 )  # fmt: skip
 H100 = FlavorView("h100", "gpu", 1000, 2_500_000, 3, 24, 5)
 
-Serve: TypeAlias = Callable[[dict[str, object]], list[Request]]
 
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
-    """Answers by path, without the query; every change is taken."""
-    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
-
-    def start(answers: dict[str, object]) -> list[Request]:
-        seen: list[Request] = []
-
-        def answer(_: Transport, request: Request) -> Reply:
-            seen.append(request)
-            path = request.path.partition("?")[0]
-            value = Changed(5) if request.method == "PUT" else answers.get(path, JobPage([]))
-            return Reply(200, {"muster-seq": "5"}, msgspec.json.encode(value))
-
-        monkeypatch.setattr(Transport, "_try", answer)
-        return seen
-
-    return start
-
-
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert run_command(list(arguments)) == 0
-    return capsys.readouterr().out
-
-
-def test_nodes_leaves_out_columns_that_nobody_fills(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    serve({"/v1/nodes": [PLAIN]})
-    heads = told(capsys, "nodes").splitlines()[0]
+def test_nodes_leaves_out_columns_that_nobody_fills(serve: Serve, told: Told) -> None:
+    serve({"GET /v1/nodes": (PLAIN,), "PUT": Changed(5)})
+    heads = told("nodes").splitlines()[0]
     assert heads.split("  ") == [
         part for part in heads.split("  ") if part not in ("PLACE", "LABELS", "TAINTS", "LACKS")
     ]
-    serve({"/v1/nodes": [PLAIN, PLACED]})
-    table = told(capsys, "nodes")
+    serve(
+        {
+            "GET /v1/nodes": (
+                PLAIN,
+                PLACED,
+            ),
+            "PUT": Changed(5),
+        }
+    )
+    table = told("nodes")
     for word in ("PLACE", "LABELS", "TAINTS", "LACKS", "eu/alpha/r1", "zone=a", "spot", "1 GPU", "M127: device x"):
         assert word in table
 
 
-def test_nodes_are_narrowed_by_the_server(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    seen = serve({"/v1/nodes": [PLACED]})
-    assert told(capsys, "nodes", "--flavor", "h100", "--rack", "r1", "-o", "name") == "n2\n"
+def test_nodes_are_narrowed_by_the_server(serve: Serve, told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    seen = serve({"GET /v1/nodes": (PLACED,), "PUT": Changed(5)})
+    assert told("nodes", "--flavor", "h100", "--rack", "r1", "-o", "name") == "n2\n"
     assert seen[0].path in ("/v1/nodes?flavor=h100&rack=r1", "/v1/nodes?rack=r1&flavor=h100")
-    serve({"/v1/nodes": []})
+    serve({"GET /v1/nodes": ()})
     assert run_command(["nodes", "--rack", "r9"]) == 0
     assert capsys.readouterr().err == "no node is like that\n"
 
 
-def test_show_tells_a_node_from_a_job(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    seen = serve({"/v1/nodes/alpha%2Fn2": PLACED})
-    text = told(capsys, "show", "alpha/n2")
+def test_show_tells_a_node_from_a_job(serve: Serve, told: Told) -> None:
+    seen = serve({"GET /v1/nodes/alpha%2Fn2": PLACED})
+    text = told("show", "alpha/n2")
     assert seen[0].path == "/v1/nodes/alpha%2Fn2"
     for words in ("eu/alpha/n2", "1 GPU of what it joined with", "4, 9", "GPU-2  missing"):
         assert words in text
 
 
-def test_flavors_are_listed(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    serve({"/v1/flavors": [H100]})
-    heads, row = told(capsys, "flavors").splitlines()
+def test_flavors_are_listed(serve: Serve, told: Told) -> None:
+    serve({"GET /v1/flavors": (H100,), "PUT": Changed(5)})
+    heads, row = told("flavors").splitlines()
     assert heads.split() == ["FLAVOR", "FAMILY", "UNITS", "PRICE", "NODES", "DEVICES", "FREE"]
     assert row.split() == ["h100", "gpu", "1000", "2.50", "3", "24", "5"]
-    assert told(capsys, "flavors", "-o", "name") == "h100\n"
+    assert told("flavors", "-o", "name") == "h100\n"
 
 
-def test_what_is_not_named_of_a_flavor_stays_as_it_is(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    seen = serve({"/v1/flavors": [H100]})
-    assert told(capsys, "flavors", "set", "h100", "--units", "900") == (
-        "h100 is gpu: one device counts 900, 2.50 an hour\n"
-    )
+def test_what_is_not_named_of_a_flavor_stays_as_it_is(serve: Serve, told: Told) -> None:
+    seen = serve({"GET /v1/flavors": (H100,), "PUT": Changed(5)})
+    assert told("flavors", "set", "h100", "--units", "900") == ("h100 is gpu: one device counts 900, 2.50 an hour\n")
     put = next(request for request in seen if request.method == "PUT")
     assert put.path == "/v1/flavors/h100"
     assert msgspec.json.decode(put.body) == {"family": "gpu", "units": 900, "price_micros": 2_500_000}
-    assert told(capsys, "flavors", "set", "tpu", "--price", "0.000001").startswith("tpu is tpu: one device counts 1000")
+    assert told("flavors", "set", "tpu", "--price", "0.000001").startswith("tpu is tpu: one device counts 1000")
 
 
 @pytest.mark.parametrize("arguments", [["set", "x"], ["set", "x", "--price", "cheap"], ["set", "x", "--units", "many"]])
 def test_a_flavor_that_cannot_be_read_is_refused_before_anybody_is_asked(
-    serve: Serve, capsys: pytest.CaptureFixture[str], arguments: list[str]
+    serve: Serve, told: Told, arguments: list[str]
 ) -> None:
     seen = serve({})
-    assert run_command(["flavors", *arguments]) == 2
-    assert capsys.readouterr().err.startswith("error")
+    assert told("flavors", *arguments, code=2).startswith("error")
     assert seen == []
