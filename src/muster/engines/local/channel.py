@@ -52,6 +52,12 @@ class Channel(Generic[Frame]):
             raise ConnectionResetError("closed by the other side")
         return list(self._inbox.feed(data))
 
+    def take_turn(self, mask: int) -> list[Frame]:
+        """Do what the selector says is possible; the frames that came."""
+        if mask & selectors.EVENT_WRITE:
+            self.send()
+        return (self.read() or []) if mask & selectors.EVENT_READ else []
+
     @property
     def interest(self) -> int:
         """What to wait for."""

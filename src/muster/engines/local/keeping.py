@@ -135,11 +135,8 @@ class _Loop:
         if channel not in self._supervisors:  # heard out in this very turn
             return
         try:
-            if mask & selectors.EVENT_WRITE:
-                channel.send()
-            if mask & selectors.EVENT_READ:
-                for frame in channel.read() or ():
-                    self._take(channel, frame)
+            for frame in channel.take_turn(mask):
+                self._take(channel, frame)
             self._selector.modify(channel.link, channel.interest, channel)
         except (OSError, EngineError) as error:
             _log.info("a supervisor's connection ended: %s", error)

@@ -168,13 +168,11 @@ class _Loop:
             self._drop(engine)
 
     def _serve_engine(self, engine: _Engine, mask: int) -> None:
-        if mask & selectors.EVENT_WRITE:
-            engine.send()
-        if mask & selectors.EVENT_READ:
-            for frame in engine.read() or ():
-                self._take(engine, frame)
-            if engine.ack:
-                engine.tell(Ack(engine.ack))
+        frames = engine.take_turn(mask)
+        for frame in frames:
+            self._take(engine, frame)
+        if frames and engine.ack:
+            engine.tell(Ack(engine.ack))
 
     def _take(self, engine: _Engine, frame: Asked) -> None:
         if isinstance(frame, Hello):
@@ -235,11 +233,8 @@ class _Loop:
         if channel is None:
             return
         try:
-            if mask & selectors.EVENT_WRITE:
-                channel.send()
-            if mask & selectors.EVENT_READ:
-                for frame in channel.read() or ():
-                    self._hear(keeper, frame)
+            for frame in channel.take_turn(mask):
+                self._hear(keeper, frame)
             self._selector.modify(channel.link, channel.interest, keeper)
         except (OSError, EngineError) as error:
             self._lose(keeper, error)
