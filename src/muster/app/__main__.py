@@ -16,6 +16,7 @@ from muster.sdk.home import Home
 from muster.wire.words import put_in_words
 
 LAB_WORDS: Final = ("sim", "replay", "bundle")
+TRACE: Final = "trace"
 KEEPING_WORDS: Final = ("backup", "restore")
 WARM: Final = "warm"
 """Compile what is compiled, ahead of the first start."""
@@ -32,6 +33,10 @@ def main(argv: list[str]) -> int:
             from muster.app import lab  # a server need not load the laboratory
 
             return lab.main(argv)
+        if argv and argv[0] == TRACE:
+            from muster.app import tracing  # neither a server nor the laboratory
+
+            return tracing.main(argv[1:])
         if argv == [WARM]:
             from muster.scheduler.warm import warm_up  # the compiler is only for servers
 
@@ -66,7 +71,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    others = ", ".join((*LAB_WORDS, *KEEPING_WORDS, WARM, OPENAPI))
+    others = ", ".join((*LAB_WORDS, TRACE, *KEEPING_WORDS, WARM, OPENAPI))
     parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {others}")
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     leader = roles.add_parser("leader", help="decide, journal, dispatch")

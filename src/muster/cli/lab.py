@@ -1,4 +1,4 @@
-"""`muster sim`, `bundle` and `replay`: handed over as they are to a process that may import the kernel.
+"""`muster sim`, `bundle`, `replay` and `trace`: handed over as they are to a process that may import the kernel.
 
 The command line itself stays light, so it becomes that other program instead of importing it.
 """
@@ -18,8 +18,9 @@ _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_opti
 
 def _become(word: str, arguments: tuple[str, ...]) -> NoReturn:
     sys.stdout.flush()
-    home = ("--home", str(Home().root)) if word == "bundle" and "--home" not in arguments else ()
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "muster.app", word, *home, *arguments])  # noqa: S606 - no shell
+    reads_home = word == "bundle" or (word, *arguments[:1]) == ("trace", "export")
+    home = ("--home", str(Home().root)) if reads_home and "--home" not in arguments else ()
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "muster.app", word, *arguments, *home])  # noqa: S606 - no shell
 
 
 @click.command(context_settings=_PASS_ON)
@@ -43,4 +44,11 @@ def replay(arguments: tuple[str, ...]) -> None:
     _become("replay", arguments)
 
 
-COMMANDS = {"sim": sim, "bundle": bundle, "replay": replay}
+@click.command(context_settings=_PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def trace(arguments: tuple[str, ...]) -> None:
+    """Look at a trace of jobs, convert one, or export this server's history as one."""
+    _become("trace", arguments)
+
+
+COMMANDS = {"sim": sim, "bundle": bundle, "replay": replay, "trace": trace}

@@ -104,6 +104,8 @@ class Code(enum.StrEnum):
     TREE_TOO_LARGE = "M347"
     CANNOT_COPY = "M348"
     NO_CONTAINERS = "M349"
+    NO_PARQUET = "M353"
+    CANNOT_WRITE = "M354"
     INVARIANT = "M900"
 
 

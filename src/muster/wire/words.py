@@ -216,6 +216,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.BAD_BUNDLE: Words("cannot read the bundle: {detail}", "record it anew"),
     Code.FORBIDDEN: Words("{subject}: {detail}", "use the command line or the SDK, on the server's own machine"),
     Code.BAD_TRACE: Words("{subject}: {detail}", "mend or remove that line, or name another file"),
+    Code.NO_PARQUET: Words(
+        "writing Parquet needs {subject}, and it is not installed", "`pip install 'muster[parquet]'`, or choose swf"
+    ),
+    Code.CANNOT_WRITE: Words("{subject} cannot be written: {detail}", "name another file, or make room for this one"),
     Code.BEHIND: Words("this server has entry {available}, entry {needed} was asked for", "try again in a moment"),
     Code.NOT_ALLOWED: Words(
         "this needs the role {subject} in {detail}", "ask an admin there for the role, or use another token"

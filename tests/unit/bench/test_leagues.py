@@ -17,7 +17,7 @@ from bench.leagues.trial import gang_of
 from muster.simulator.traces.record import Record
 from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS
 
-HIDDEN = ("duration_ms", "status")
+HIDDEN = ("duration_ms", "status", "wait_ms")
 
 
 def jobs(count: int, seed: int = 3) -> list[Record]:

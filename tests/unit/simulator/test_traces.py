@@ -84,6 +84,8 @@ def test_swf_knows_remarks_unknowns_and_fields_behind_the_last(tmp_path: Path) -
     assert (record.submit_ms, record.duration_ms, record.gpus, record.limit_ms) == (0, 60_000, 4, 120_000)
     assert (record.user, record.name, record.tenant) == ("7", "3", "1")
     assert reading.dropped == {"run time is not known": 1, "asks for no processor": 1}
+    assert reading.lines == {"run time is not known": [3], "asks for no processor": [4]}
+    assert record.wait_ms == 0
 
 
 def test_outages_in_days_that_overlap_are_one(tmp_path: Path) -> None:

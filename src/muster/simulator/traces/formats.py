@@ -8,15 +8,22 @@ from typing import Final
 
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
-from muster.simulator.traces import openb
+from muster.simulator.traces import canonical, catalog, openb
 from muster.simulator.traces.faults import is_faults
-from muster.simulator.traces.jobs import FORMATS, read_jobs
+from muster.simulator.traces.jobs import FORMATS as TABLES
+from muster.simulator.traces.jobs import read_jobs
 from muster.simulator.traces.record import Reading, trace_error
 from muster.simulator.traces.swf import is_swf, read_swf
 from muster.simulator.traces.table import read_columns
 
 SWF: Final = "swf"
 FAULTS: Final = "infinitehbd"
+FORMATS: Final = (canonical.FORMAT, *TABLES)
+_OTHERS: Final = {
+    openb.PODS: openb.POD_COLUMNS,
+    openb.NODES: openb.NODE_COLUMNS,
+    catalog.CATALOG: catalog.COLUMNS,
+}
 
 
 def find_format(path: Path) -> str | None:
@@ -25,7 +32,7 @@ def find_format(path: Path) -> str | None:
     for form in FORMATS:
         if all(name in columns for name in form.columns):
             return form.name
-    for name, wanted in ((openb.PODS, openb.POD_COLUMNS), (openb.NODES, openb.NODE_COLUMNS)):
+    for name, wanted in _OTHERS.items():
         if all(column in columns for column in wanted):
             return name
     if is_swf(path):

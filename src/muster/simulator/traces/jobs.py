@@ -22,7 +22,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from muster.simulator.traces.record import Reading, Record, in_order, trace_error
+from muster.simulator.traces.record import Reading, Record, trace_error
 from muster.simulator.traces.table import DropRowError, Row, Seen, read_table, to_ms
 from muster.units import MINUTE_MS, SECOND_MS
 
@@ -48,10 +48,10 @@ def read_jobs(path: Path, form: Format) -> Reading:
             record = form.convert(row, seen)
             records.append(replace(record, submit_ms=clock) if form.interval else record)
         except DropRowError as error:
-            seen.drop(error)
+            seen.drop(error, row.line)
     if not records:
         raise trace_error(path, 1, f"no job that can be used; left out: {dict(seen.dropped)}")
-    return in_order(from_zero(records), dict(seen.dropped))
+    return seen.read(from_zero(records))
 
 
 def from_zero(records: list[Record]) -> list[Record]:
@@ -80,24 +80,24 @@ def _philly(row: Row, seen: Seen) -> Record:
     name = seen.check_id(f"{row.line:08}")
     submit_ms = to_ms(instant.timestamp(), SECOND_MS, "timestamp")
     gpus, duration_ms = _gpus(row, "num_gpus"), row.span_ms("duration", SECOND_MS)
-    return Record(name, submit_ms, duration_ms, gpus, tenant=row.text("cluster"))
+    return Record(name, submit_ms, duration_ms, gpus, tenant=row.word("cluster"))
 
 
 def _muri(row: Row, seen: Seen) -> Record:
     name = seen.check_id(row.text("job_id"))
     duration_ms = to_ms(row.number("iterations") * row.number("iteration_time"), 1, "iterations x iteration_time")
     submit_ms, gpus = row.span_ms("submit_time", 1), _gpus(row, "num_gpu")
-    return Record(f"{name:0>8}", submit_ms, duration_ms, gpus, name=row.text("model_name"))
+    return Record(f"{name:0>8}", submit_ms, duration_ms, gpus, name=row.word("model_name"))
 
 
 def _chronus(row: Row, seen: Seen) -> Record:
     name = seen.check_id(row.text("job_id"))
     submit_ms, duration_ms = row.span_ms("submit_time", MINUTE_MS), row.span_ms("duration", MINUTE_MS)
-    gpus, kind = _gpus(row, "num_gpu"), row.text("job_type")
+    gpus, kind = _gpus(row, "num_gpu"), row.word("job_type")
     deadline = None if kind.startswith("best") else submit_ms + _last_ms(row)
-    user = row.text("user")
+    user = row.word("user")
     return Record(
-        f"{name:0>8}", submit_ms, duration_ms, gpus, user=user, name=row.text("model_name"), tier=kind,
+        f"{name:0>8}", submit_ms, duration_ms, gpus, user=user, name=row.word("model_name"), tier=kind,
         deadline_ms=deadline,
     )  # fmt: skip
 
@@ -123,8 +123,8 @@ def _gen_parallel(row: Row, seen: Seen) -> Record:
     limit_ms = row.span_ms("wall_time", SECOND_MS)
     return Record(
         f"{name:0>8}", 0, row.span_ms("run_time", SECOND_MS), row.count("gpu_num"),
-        cpu_milli=1000 * row.count("cpu_num"), user=row.text("user"), limit_ms=limit_ms or None,
-        status=row.text("new_status"),
+        cpu_milli=1000 * row.count("cpu_num"), user=row.word("user"), limit_ms=limit_ms or None,
+        status=row.word("new_status"),
     )  # fmt: skip
 
 

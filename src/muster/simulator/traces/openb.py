@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from muster.simulator.traces.record import Reading, Record, in_order, trace_error
+from muster.simulator.traces.record import Reading, Record, trace_error
 from muster.simulator.traces.table import DropRowError, Row, Seen, read_table
 from muster.units import SECOND_MS, Resources
 
@@ -37,10 +37,12 @@ class NodeRow(Struct, frozen=True):
 
 
 class FleetReading(Struct, frozen=True):
-    """What a list of nodes gave: by name, and how many rows were left out for which reason."""
+    """What a list of nodes gave: by name, how many rows were left out for which reason, and the first of their
+    lines."""
 
     nodes: list[NodeRow]
     dropped: dict[str, int]
+    lines: dict[str, list[int]] = {}
 
 
 def read_nodes(path: Path) -> FleetReading:
@@ -50,10 +52,10 @@ def read_nodes(path: Path) -> FleetReading:
         try:
             nodes.append(_node(row, seen))
         except DropRowError as error:
-            seen.drop(error)
+            seen.drop(error, row.line)
     if not nodes:
         raise trace_error(path, 1, f"no node that can be used; left out: {dict(seen.dropped)}")
-    return FleetReading(sorted(nodes, key=lambda node: node.name), dict(seen.dropped))
+    return FleetReading(sorted(nodes, key=lambda node: node.name), dict(seen.dropped), seen.lines)
 
 
 def read_pods(path: Path) -> Reading:
@@ -63,10 +65,10 @@ def read_pods(path: Path) -> Reading:
         try:
             pods.append(_pod(row, seen))
         except DropRowError as error:
-            seen.drop(error)
+            seen.drop(error, row.line)
     if not pods:
         raise trace_error(path, 1, f"no pod that can be used; left out: {dict(seen.dropped)}")
-    return in_order(pods, dict(seen.dropped))
+    return seen.read(pods)
 
 
 def _node(row: Row, seen: Seen) -> NodeRow:

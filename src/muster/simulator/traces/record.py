@@ -23,7 +23,8 @@ def trace_error(path: Path, line: int, fault: str) -> RejectedError:
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One job of a trace. A share of one device is `gpu_milli` with no `gpus`; `models` are those it may run on."""
+    """One job of a trace. A share of one device is `gpu_milli` with no `gpus`; `models` are those it may run on.
+    `wait_ms` is how long it waited where it was recorded, if that is known: a fact about that place, not the job."""
 
     id: str
     submit_ms: int
@@ -41,15 +42,18 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     limit_ms: int | None = None
     models: tuple[str, ...] = ()
     status: str = ""
+    wait_ms: int | None = None
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What a file gave: its records in order, and how many rows were left out for which reason."""
+    """What a file gave: its records in order, how many rows were left out for which reason, and the first of their
+    lines."""
 
     records: list[Record]
     dropped: dict[str, int]
+    lines: dict[str, list[int]] = {}
 
 
-def in_order(records: Iterable[Record], dropped: dict[str, int]) -> Reading:
+def in_order(records: Iterable[Record], dropped: dict[str, int], lines: dict[str, list[int]]) -> Reading:
     """A reading in the one order of traces: by submit, then by id."""
-    return Reading(sorted(records, key=lambda record: (record.submit_ms, record.id)), dropped)
+    return Reading(sorted(records, key=lambda record: (record.submit_ms, record.id)), dropped, lines)

@@ -9,18 +9,25 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO
 
-from muster.simulator.traces.record import trace_error
-from muster.units import SECOND_MS
+from muster.simulator.traces.record import Reading, Record, in_order, trace_error
+from muster.units import AMOUNT_MAX, SECOND_MS
 
 SPAN_MAX_MS: Final = 100 * 366 * 86400 * SECOND_MS
 """A hundred years: whatever is longer is no time of a job."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
+ROWS_MAX: Final = 5_000_000
+"""Rows of one file: about two gigabytes of records."""
+LINE_MAX: Final = 1 << 26
+"""Characters of one line: what is longer is no table, and need not be held to see it."""
+LINES_KEPT: Final = 5
+"""Of those left out for one reason, the lines that are told."""
 
 
 class DropRowError(Exception):
@@ -37,13 +44,15 @@ def open_text(path: Path) -> TextIO:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Every line with its number; a file that ends in the middle is refused there."""
+    """Every line with its number, one at a time; a file that ends in the middle, or never ends, is refused there."""
     number = 0
     try:
         with open_text(path) as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(iter(lambda: file.readline(LINE_MAX), ""), start=1):
+                if len(line) == LINE_MAX or number > ROWS_MAX:
+                    raise trace_error(path, number, f"more than {ROWS_MAX:,} lines, or of {LINE_MAX:,} characters")
                 yield number, line
-    except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
+    except (EOFError, zlib.error, OSError, UnicodeDecodeError) as error:
         raise trace_error(path, number + 1, f"cannot be read any further: {error}") from error
 
 
@@ -68,6 +77,10 @@ class Row:
         """What stands there."""
         return self._cells[column].strip()
 
+    def word(self, column: str) -> str:
+        """What stands there, and in many other rows too: kept once for all of them."""
+        return sys.intern(self.text(column))
+
     def has(self, column: str) -> bool:
         """Whether something stands in a column that not every file has."""
         return bool(self._cells.get(column, "").strip())
@@ -88,6 +101,13 @@ class Row:
         if value < 0 or value != int(value):
             raise DropRowError(f"{column} is not a count")
         return int(value)
+
+    def scaled(self, column: str, unit: int) -> int:
+        """An amount in some unit, as a whole number of a smaller one; it is never negative."""
+        value = self.number(column)
+        if value < 0 or value * unit > AMOUNT_MAX:
+            raise DropRowError(f"{column} is not an amount")
+        return round(value * unit)
 
     def span_ms(self, column: str, unit_ms: int) -> int:
         """A time in some unit, as milliseconds; it is never negative."""
@@ -121,10 +141,11 @@ def read_table(path: Path, columns: Sequence[str]) -> Iterator[Row]:
 
 
 class Seen:
-    """What was left out so far, and which ids were met: a second row of an id is left out."""
+    """What was left out so far and on which lines, and which ids were met: a second row of an id is left out."""
 
     def __init__(self) -> None:
         self.dropped: Counter[str] = Counter()
+        self.lines: dict[str, list[int]] = {}
         self._ids: set[str] = set()
 
     def check_id(self, name: str) -> str:
@@ -134,6 +155,14 @@ class Seen:
         self._ids.add(name)
         return name
 
-    def drop(self, error: DropRowError) -> None:
-        """Count a row that is left out."""
-        self.dropped[str(error)] += 1
+    def drop(self, error: DropRowError, line: int) -> None:
+        """Count a row that is left out; of each reason the first lines are kept."""
+        reason = str(error)
+        self.dropped[reason] += 1
+        kept = self.lines.setdefault(reason, [])
+        if len(kept) < LINES_KEPT:
+            kept.append(line)
+
+    def read(self, records: Iterable[Record]) -> Reading:
+        """What came of the file, in the one order of traces."""
+        return in_order(records, dict(self.dropped), self.lines)

@@ -1,0 +1,114 @@
+"""The chronicle: what became of every job, told from facts alone. It folds entries of a journal, live or simulated, and
+keeps of each job when it came, when it held its places and how it ended.
+
+It holds no world and decides nothing: what it tells must follow from the facts by itself. An array is one life whose
+width changes: how many of its tasks hold places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from muster.model import fact
+from muster.model.phase import TaskPhase
+from muster.model.spec import Spec
+from muster.simulator.traces.record import Reading, Record, in_order
+
+
+class Life:
+    """One job. `spans` are when any of it held places; `area_ms` is task-milliseconds in all, `most` tasks at once."""
+
+    __slots__ = ("area_ms", "cause", "ended", "held", "most", "number", "phase", "since", "spans", "spec", "submit")
+
+    def __init__(self, number: int, spec: Spec, cause: str, submit: int) -> None:
+        self.number, self.spec, self.cause, self.submit = number, spec, cause, submit
+        self.spans: list[tuple[int, int]] = []
+        self.area_ms = self.held = self.most = 0
+        self.since = self.ended = -1
+        self.phase = ""
+
+    @property
+    def gpus(self) -> int:
+        """Whole devices that it held at once, at most."""
+        return self.spec.ask.gpus * self.most
+
+    @property
+    def held_ms(self) -> int:
+        """How long any of it held places."""
+        return sum(end - begin for begin, end in self.spans)
+
+    @property
+    def wait_ms(self) -> int:
+        """How long nothing of it held places, of the time that it was there."""
+        return self.ended - self.submit - self.held_ms
+
+    def widen(self, at: int, tasks: int) -> None:
+        """So many tasks more hold places from now on, or less."""
+        if self.held == 0 and tasks > 0:
+            self.spans.append((at, at))
+        if self.held:
+            self.area_ms += self.held * (at - self.since)
+            self.spans[-1] = (self.spans[-1][0], at)
+        self.held, self.since = self.held + tasks, at
+        self.most = max(self.most, self.held)
+
+
+class Chronicle:
+    """All jobs of a journal, by number, as far as it was told."""
+
+    def __init__(self) -> None:
+        self.lives: dict[int, Life] = {}
+
+    def take(self, at: int, facts: Iterable[fact.Fact]) -> None:
+        """Go on with the facts of the next entry."""
+        for item in facts:
+            if isinstance(item, fact.Accepted):
+                self.lives[item.job] = Life(item.job, item.spec, item.cause, at)
+            elif isinstance(item, fact.Placed):
+                for number in item.jobs:
+                    self.lives[number].widen(at, self.lives[number].spec.gang)
+            elif isinstance(item, fact.TasksPlaced):
+                self.lives[item.job].widen(at, sum(item.counts))
+            elif isinstance(item, fact.TasksEnded):
+                self.lives[item.job].widen(at, -item.count)
+            elif isinstance(item, (fact.Requeued, fact.Ended)):
+                self._leave(item, at)
+
+    def _leave(self, item: fact.Requeued | fact.Ended, at: int) -> None:
+        life = self.lives[item.job]
+        if life.held:
+            life.widen(at, -life.held)
+        if isinstance(item, fact.Ended):
+            life.ended, life.phase = at, TaskPhase(item.phase).name.lower()
+
+
+def read_history(chronicle: Chronicle) -> Reading:
+    """The jobs that are over as records of a trace, the first submit at 0; who is not over is counted. The run time is
+    how long a job held places, with every try; an array is one record, as wide as it ever was."""
+    over = [life for life in chronicle.lives.values() if life.ended >= 0]
+    first = min((life.submit for life in over), default=0)
+    left = len(chronicle.lives) - len(over)
+    return in_order((_record(life, first) for life in over), {"is not over": left} if left else {}, {})
+
+
+def _record(life: Life, first: int) -> Record:
+    spec, tasks = life.spec, max(1, life.most)
+    return Record(
+        id=f"{life.number:08}",
+        submit_ms=life.submit - first,
+        duration_ms=life.held_ms,
+        gpus=spec.ask.gpus * tasks,
+        gpu_milli=spec.ask.gpu_milli * tasks,
+        cpu_milli=spec.ask.cpu_milli * tasks,
+        memory_bytes=spec.ask.memory_bytes * tasks,
+        tenant=spec.tenant,
+        user=life.cause,
+        name=spec.name,
+        priority=spec.priority,
+        tier=spec.tier,
+        deadline_ms=None if spec.due_at is None else max(0, spec.due_at - first),
+        limit_ms=spec.limit_ms,
+        models=spec.needs.flavors,
+        status=life.phase,
+        wait_ms=life.wait_ms,
+    )

@@ -1,0 +1,43 @@
+"""The chronicle agrees with those who watched the same run: what it tells from facts is what was held."""
+
+from __future__ import annotations
+
+from muster.simulator.chronicle import Chronicle, read_history
+from muster.simulator.options import SimOptions
+from muster.simulator.simulation import Simulation
+from muster.wire.codec import decode_entry
+
+
+def test_a_run_is_told_from_its_facts_alone() -> None:
+    simulation = Simulation(SimOptions(nodes=6, days=0.2, pace=8, faults=400.0, seed=5, record=True))
+    report = simulation.run()
+    chronicle = Chronicle()
+    for data in simulation.body.bundle().entries:
+        entry = decode_entry(data)
+        chronicle.take(entry.at, entry.facts)
+    lives = list(chronicle.lives.values())
+    assert len(lives) == report.accepted
+    area = sum(life.area_ms * life.spec.ask.gpus for life in lives)
+    assert 100 * area // (6 * 8 * report.span_ms) == report.busy_pct
+    assert any(life.spec.array and life.most > 1 for life in lives)
+    assert any(len(life.spans) > 1 for life in lives), "somebody had to start again"
+    reading = read_history(chronicle)
+    assert len(reading.records) == sum(report.outcomes.values())
+    assert reading.records[0].submit_ms == 0
+    for life in lives:
+        assert life.held == 0
+        assert life.wait_ms >= 0
+        assert all(begin <= end for begin, end in life.spans)
+
+
+def test_who_is_not_over_is_counted() -> None:
+    simulation = Simulation(SimOptions(nodes=4, days=0.05, faults=0.0, seed=2, drain=False, record=True))
+    report = simulation.run()
+    chronicle = Chronicle()
+    for data in simulation.body.bundle().entries:
+        entry = decode_entry(data)
+        chronicle.take(entry.at, entry.facts)
+    reading = read_history(chronicle)
+    left = report.accepted - sum(report.outcomes.values())
+    assert left > 0
+    assert reading.dropped == {"is not over": left}
