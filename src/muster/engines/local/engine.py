@@ -103,14 +103,14 @@ class LocalEngine:
     def _run(self, report: Report, wake: int) -> None:
         delay_s = BACKOFF_FIRST_S
         while not self._closing.is_set():
-            link = self._find_link()
+            link = self._find_link(wake)
             if link is not None and self._talk_until_lost(link, report, wake):
                 delay_s = BACKOFF_FIRST_S
             self._closing.wait(delay_s)
             delay_s = min(2 * delay_s, BACKOFF_MAX_S)
 
-    def _find_link(self) -> Link | None:
-        link = find_link(self._root)
+    def _find_link(self, wake: int) -> Link | None:
+        link = find_link(self._root, wake)
         if link is None:
             try:
                 start_supervisor(self._root)
@@ -126,7 +126,7 @@ class LocalEngine:
             link.send(Hello(self._node))
             while not self._closing.is_set():
                 sent = self._send_orders(link, sent)
-                for frame in link.wait(wake):
+                for frame in link.wait():
                     answered = True
                     self._take(frame, report)
                 _drain(wake)

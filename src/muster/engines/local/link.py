@@ -22,20 +22,20 @@ TIMEOUT_S: Final = 10.0
 class Link:
     """A connection to the supervisor. Every failure is an OSError or an EngineError."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, wake: int) -> None:
         self._connection = connection
         self._inbox = told_inbox()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(connection, selectors.EVENT_READ)
+        self._selector.register(wake, selectors.EVENT_READ)
 
     def send(self, frame: Asked) -> None:
         """Send one frame; it is in the kernel's hands afterwards."""
         self._connection.sendall(encode_frame(frame))
 
-    def wait(self, wake: int) -> list[Told]:
+    def wait(self) -> list[Told]:
         """Wait until frames came, or until the descriptor `wake` becomes readable."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._connection, selectors.EVENT_READ)
-            selector.register(wake, selectors.EVENT_READ)
-            ready = selector.select()
+        ready = self._selector.select()
         if not any(key.fileobj is self._connection for key, _ in ready):
             return []
         data = self._connection.recv(READ_BYTES)
@@ -45,13 +45,14 @@ class Link:
 
     def close(self) -> None:
         """Hang up."""
+        self._selector.close()
         self._connection.close()
 
 
-def find_link(root: Path) -> Link | None:
-    """A connection, if a supervisor listens."""
+def find_link(root: Path, wake: int) -> Link | None:
+    """A connection, if a supervisor listens; `wake` is a descriptor that ends a wait when it becomes readable."""
     connection = find_connection(root, SUPERVISOR, TIMEOUT_S)
-    return None if connection is None else Link(connection)
+    return None if connection is None else Link(connection, wake)
 
 
 def start_supervisor(root: Path) -> bool:
@@ -61,17 +62,18 @@ def start_supervisor(root: Path) -> bool:
 
 def shut_down(root: Path) -> bool:
     """Tell the supervisor to leave and wait until it has; False if there is none. What runs goes on running."""
-    link = find_link(root)
-    if link is None:
-        return False
     never, other = os.pipe()
+    link = find_link(root, never)
     try:
+        if link is None:
+            return False
         link.send(Shutdown())
         while True:
-            link.wait(never)
+            link.wait()
     except OSError:
         return True
     finally:
+        if link is not None:
+            link.close()
         os.close(never)
         os.close(other)
-        link.close()
