@@ -12,7 +12,7 @@ from muster.wire.views import AvailView, WhyView
 
 
 def test_a_job_with_the_offered_flag_starts_while_the_one_that_asked_for_more_waits(live: LiveHome) -> None:
-    large = live.muster("run", "-d", "--gpus", "5", "--", "sleep", "600").stdout.strip()
+    large = live.muster("run", "-d", "--no-evict", "--gpus", "5", "--", "sleep", "600").stdout.strip()
     waiting = live.muster("run", "-d", "--gpus", "2", "--gang", "2", "--", "true").stdout.strip()
     assert "\n  starts now if: --gang 1 (asked 2) · --gpus 1 (asked 2)\n" in live.muster("why", waiting).stdout
     why = msgspec.json.decode(live.muster("why", waiting, "-o", "json").stdout, type=WhyView)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.kernel.kernel import Kernel
+from muster.kernel.kernel import Kernel, Outcome
 from muster.model.event import BarNode, NodeSeen, NodeSilent, SetTenant, Submit
-from muster.model.fact import Placed, TasksPlaced
+from muster.model.fact import Claimed, Placed, TasksPlaced
 from muster.model.job import BarKind, Job
 from muster.model.node import Place, Traits
 from muster.model.reason import Refused
@@ -28,6 +29,7 @@ from muster.scheduler.options import (
     looser,
     relax,
 )
+from muster.scheduler.promotion import find_promotion, higher_tiers
 from muster.units import Resources
 from muster.world.snapshot import digest
 from muster.world.world import World
@@ -43,7 +45,7 @@ def build(seed: int) -> World:
 
     Drawn by dice, for hypothesis prefers simple worlds, and in those nobody waits who could be helped.
     """
-    dice = random.Random(seed)
+    dice, lots = random.Random(seed), random.Random(~seed)
     kernel = Kernel(World())
     for at in range(dice.randint(1, 4)):
         place = Place(cluster=dice.choice(["", "", "far"]), rack=dice.choice(["r1", "r2"]))
@@ -51,7 +53,8 @@ def build(seed: int) -> World:
     most = [dice.choice([None, each]) for each in (dice.randint(2, 16), dice.randint(200, 4000), 9 * MEMORY // 2)]
     kernel.handle([SetTenant("lab", Tenant(lines=limits(*most)))], 2)
     for at in range(dice.randint(4, 12)):
-        kernel.handle([Submit(_draw_spec(dice))], 3 + at)
+        tier = lots.choice(["standard", "standard", "opportunistic"])
+        kernel.handle([Submit(relax_tier(_draw_spec(dice), tier))], 3 + at)
         if not dice.randint(0, 9):
             kernel.handle([NodeSilent(f"n{dice.randint(0, 3)}")], 3 + at)
         if not dice.randint(0, 9):
@@ -84,9 +87,12 @@ def starts(world: World, spec: Spec) -> bool:
     twin = world.fork()
     number = twin.next_job
     outcome = Kernel(twin).handle([Submit(spec)], twin.now)
+    return not isinstance(outcome.answers[0], Refused) and number in _placed_in(outcome)
+
+
+def _placed_in(outcome: Outcome) -> list[int]:
     placed = [job for item in outcome.facts if isinstance(item, Placed) for job in item.jobs]
-    placed += [item.job for item in outcome.facts if isinstance(item, TasksPlaced)]
-    return not isinstance(outcome.answers[0], Refused) and number in placed
+    return placed + [item.job for item in outcome.facts if isinstance(item, TasksPlaced)]
 
 
 def waiting_of(world: World) -> list[Job]:
@@ -112,6 +118,43 @@ def test_the_options_are_the_least_changes_that_start(seed: int) -> None:
         for field in LOOSER:
             starting_names = [to for to in looser(world, job.spec, field) if starts(world, relax(job.spec, field, to))]
             assert offered.get(field) == next(iter(starting_names), None), (field, asked_of(job.spec, field))
+
+
+@LAWFUL
+@given(SEEDS)
+def test_the_tier_that_is_offered_is_the_nearest_that_helps(seed: int) -> None:
+    """By brute force: it is submitted in every tier above its own; it starts, or is given what others have."""
+    world = build(seed)
+    for job in waiting_of(world):
+        before = digest(world)
+        option = find_promotion(world, job.spec, world.now)
+        assert digest(world) == before
+        found = [(name, _stops_for(world, relax_tier(job.spec, name))) for name in higher_tiers(world, job.spec)]
+        helping = [(name, stops) for name, stops in found if stops is not None]
+        assert (option and (option.to, option.stops)) == next(iter(helping), None), found
+
+
+def relax_tier(spec: Spec, tier: str) -> Spec:
+    return msgspec.structs.replace(spec, tier=tier)
+
+
+def _stops_for(world: World, spec: Spec) -> int | None:
+    """How many are told to stop in the batch in which a spec is submitted, so that it starts; None if it just waits."""
+    twin = world.fork()
+    number = twin.next_job
+    outcome = Kernel(twin).handle([Submit(spec)], twin.now)
+    if number in _placed_in(outcome):
+        return 0
+    claims = [item.victims for item in outcome.facts if isinstance(item, Claimed) and item.job == number]
+    return claims[0] if claims else None
+
+
+def test_advice_about_tiers_is_given_at_all() -> None:
+    worlds = [build(seed) for seed in range(60)]
+    found = [find_promotion(world, job.spec, world.now) for world in worlds for job in waiting_of(world)]
+    offered = {(option.asked, option.to) for option in found if option is not None}
+    assert offered == {("standard", "critical"), ("opportunistic", "standard"), ("opportunistic", "critical")}
+    assert None in found
 
 
 def test_advice_about_needs_is_given_at_all() -> None:

@@ -133,12 +133,13 @@ class Follower:
     async def study(self, look: Callable[[World], S], question: Callable[[World, S], T]) -> tuple[World, T]:
         """Answer what takes longer than a read, and give the world that the answer rests on.
 
-        `look` reads what it needs of jobs, here and at once. The question, with what was seen, is put to a fork of the
-        places of that same moment, in a thread, while entries are folded here. One at a time: each holds a fork.
+        `look` is taken here and at once. The question, with what was seen, is put to a fork of that same moment, in a
+        thread, while entries are folded here. One at a time: each holds a fork.
         """
         async with self._studying:
-            seen, places = look(self.world), self.world.fork_places()
-            return places, await asyncio.to_thread(question, places, seen)
+            self.world.know_runs()  # from the first question on it is kept, and every fork has it
+            seen, twin = look(self.world), self.world.fork()
+            return twin, await asyncio.to_thread(question, twin, seen)
 
     async def read_story(self, job: int) -> list[Entry]:
         """Every entry of a job's life, from the journal."""

@@ -114,14 +114,14 @@ def hide_others(view: WhyView, sees: Callable[[str], bool]) -> WhyView:
     return msgspec.structs.replace(view, ahead=ahead)
 
 
-def complete_reason(places: World, found: tuple[Spec, WhyView] | None) -> WhyView | None:
-    """Add what would start the job now; a fork of the places is enough of a world for that."""
+def complete_reason(world: World, found: tuple[Spec, WhyView] | None) -> WhyView | None:
+    """Add what would start the job now."""
     if found is None:
         return None
     spec, view = found
-    if view.code in (Code.HELD, Code.SHADOWED, Code.WAITS_FOR_OTHERS):
-        return view  # nothing but its release, or the others, would start it, or a limit, which its fix says
-    options, offer = view_options(places, spec)
+    if view.code in (Code.HELD, Code.WAITS_FOR_OTHERS):
+        return view  # nothing but its release, or the others, would start it
+    options, offer = view_options(world, spec, only_tiers=view.code == Code.SHADOWED)  # a limit is what its fix says
     return msgspec.structs.replace(view, options=options, offer=offer)
 
 

@@ -64,10 +64,18 @@ class Heads:
                 funds += [fund for fund in owed if fund not in funds]
         return funds if found else None
 
+    def may_look(self, line: Line) -> bool:
+        """Whether the head of a line might take something."""
+        priority = self._world.jobs[line.head()].spec.priority
+        return self._may_take(line.shape) and self._might(line, (line.band[2], priority))
+
+    def _may_take(self, shape: Shape) -> bool:
+        """Those who mind others take nothing: they may be gone or come before a claim is served. Nor do those who wait
+        for their window."""
+        return not (shape.needs.has_company or shape.needs.booking in self._world.bookings)
+
     def _find_lines(self, shape: Shape) -> list[Line]:
-        """Those whom others mind take nothing: they may be gone or come before a claim is served. Nor do those who
-        wait for their window."""
-        if shape.needs.has_company or shape.needs.booking in self._world.bookings:
+        if not self._may_take(shape):
             return []
         jobs, lines = self._world.jobs, shape.lines.values()
         return [line for line in lines if self._might(line, (line.band[2], jobs[line.head()].spec.priority))]

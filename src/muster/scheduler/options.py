@@ -55,11 +55,13 @@ Value: TypeAlias = int | str
 
 
 class Option(Record, frozen=True):
-    """The least change of one field of a spec with which the job would start now; of an array, its first task."""
+    """The least change of one field of a spec with which the job would start now; of an array, its first task. With
+    another tier, so many may have to stop first: see `muster.scheduler.promotion`."""
 
     field: str
     asked: Value
     to: Value
+    stops: int = 0
 
 
 class Opening(Record, frozen=True):

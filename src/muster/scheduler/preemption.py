@@ -91,6 +91,15 @@ def plan_takings(world: World, now: int) -> list[fact.Fact]:
     return facts
 
 
+def plan_taking(world: World, now: int, job: Job) -> Plan | None:
+    """What one job that waits would take now, if nobody else who waits took anything."""
+    line = world.queue.find_line(job)
+    if line is None or not world.know_runs().by_class:
+        return None
+    with Stage(world, now) as stage:
+        return _Taker(world, stage, now).plan_for(line, job)
+
+
 def can_anybody_take(world: World) -> bool:
     """Whether it is worth a look, if somebody waits: not all are alike in tier, priority and guarantee."""
     return world.varied > 0 or world.quotas.has_owners()
@@ -128,6 +137,10 @@ class _Taker:
                 yield plan
             if made >= CLAIMS_MAX:
                 return
+
+    def plan_for(self, line: Line, job: Job) -> Plan | None:
+        """The plan of one job, if it may take at all."""
+        return self._find_plan(line, job) if self._heads.may_look(line) else None
 
     def _takers(self, line: Line, most: int) -> list[int]:
         """The first jobs of a line that have no claim yet, and did not take anything just now."""

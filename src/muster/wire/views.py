@@ -117,13 +117,15 @@ class Ahead(View, frozen=True):
 
 
 class OptionView(View, frozen=True):
-    """One change with which a job would start now: `flag` is how `muster run` takes it."""
+    """One change with which a job would start now, or once so many jobs have stopped for it: `flag` is how `muster run`
+    takes it."""
 
     field: str
     asked: int | str
     to: int | str
     flag: str
     words: str
+    stops: int = 0
 
 
 class WhyView(View, frozen=True):

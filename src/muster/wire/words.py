@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.model.budget import show_spending
 from muster.model.reason import Code, Reason
@@ -255,6 +255,10 @@ _TABLE: Final[dict[Code, Words]] = {
 }
 
 
+Change: TypeAlias = tuple[str, int | str, int | str] | tuple[str, int | str, int | str, int]
+"""A field, what was asked, what would do, and how many would have to stop first."""
+
+
 class Flag(NamedTuple):
     """How a field is typed, exactly, and what it is called in a sentence."""
 
@@ -271,6 +275,7 @@ _FLAGS: Final = {
     "within": Flag("--within", str, "all within one"),
     "spread": Flag("--spread", str, "spread over"),
     "flavors": Flag("--flavor", str, "flavor"),
+    "tier": Flag("--tier", str, "tier"),
 }
 
 
@@ -335,21 +340,28 @@ def spell_ask(ask: Resources) -> str:
     return " ".join(spell_flag(field, getattr(ask, field)) for field in fields)
 
 
-def put_option_in_words(field: str, asked: int | str, to: int | str) -> str:
+def put_option_in_words(field: str, asked: int | str, to: int | str, stops: int = 0) -> str:
     """One change: `tasks at once: 2 instead of 4`."""
     flag, show = _FLAGS[field], _SHOW.get(field, str)
-    return f"{flag.what}: {flag.spell(to) or 'nothing'} instead of {show(asked)}"
+    return f"{flag.what}: {flag.spell(to) or 'nothing'} instead of {show(asked)}{_say_stops(stops, ', ')}"
 
 
-def put_offer_in_words(options: Sequence[tuple[str, int | str, int | str]], *, is_array: bool, is_next: bool) -> str:
-    """All of them, as (field, asked, to), in one line; or that none would do, or that none is needed."""
+def put_offer_in_words(options: Sequence[Change], *, is_array: bool, is_next: bool) -> str:
+    """All of them in one line; or that none would do, or that none is needed."""
     who = "its first task starts" if is_array else "starts"
     if is_next:
         return f"{who} with the next cycle, as it is"
     if not options:
         return "no single change to the job would start it now"
-    changes = [f"{spell_flag(field, to)} (asked {_SHOW.get(field, str)(asked)})" for field, asked, to in options]
-    return f"{who} now if: {' · '.join(changes)}"
+    return f"{who} now if: {' · '.join(_spell_change(*option) for option in options)}"
+
+
+def _spell_change(field: str, asked: int | str, to: int | str, stops: int = 0) -> str:
+    return f"{spell_flag(field, to)} (asked {_SHOW.get(field, str)(asked)}{_say_stops(stops, '; ')})"
+
+
+def _say_stops(stops: int, mark: str) -> str:
+    return f"{mark}{stops} {'jobs' if stops != 1 else 'job'} would stop for it first" if stops else ""
 
 
 def name_bound(code: Code) -> str:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from muster.model.goodput import Mark
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, Run, Stopping
+from muster.model.phase import ACTIVE, Active, Run, Stopping
 from muster.units import Resources
 from muster.world.compiled import Words, words_of
 from muster.world.sites import Site
@@ -61,6 +61,12 @@ class Numbers:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def fork(self) -> Numbers:
+        """An independent copy."""
+        twin = Numbers()
+        twin.names, twin.of = self.names.copy(), self.of.copy()
+        return twin
 
     def number(self, name: object) -> int:
         """The number of a name."""
@@ -168,6 +174,16 @@ class Runs:
                 found.setdefault(row[JOB], []).append((*names, *row[:TENANT], *row[SLOT:FUNDS], *row[BACK:]))
         return found
 
+    def fork(self) -> Runs:
+        """An independent copy; answers that others looked up are not in it."""
+        twin = Runs()
+        twin.by_class = {key: jobs.copy() for key, jobs in self.by_class.items()}
+        twin.arrays, twin.leaving, twin.flapping = self.arrays.copy(), self.leaving.copy(), self.flapping.copy()
+        twin.tenants, twin.kinds = self.tenants.fork(), self.kinds.fork()
+        twin.used, twin._dead, twin._place = self.used, self._dead, self._place.copy()
+        twin._table, twin._fresh = self._table[:], {job: rows[:] for job, rows in self._fresh.items()}
+        return twin
+
     def _note(self, job: Job) -> None:
         self.by_class.setdefault(class_of(job), {})[job.id] = None
 
@@ -228,8 +244,8 @@ def find_runs(
     for job in jobs.values():
         if len(job.took) > 1:
             runs.flapping[job.id] = None
-        if isinstance(job.phase, ACTIVE):
-            run = job.phase.run
+        if type(job.phase) in ACTIVE:  # most do not hold anything: see `ACTIVE`
+            run = cast("Active", job.phase).run
             runs.add_gang(job, run, by_slot, max(run.since, marks.get(job.id, Mark(0)).saved_at))
             if isinstance(job.phase, Stopping):
                 runs.leave(job.id)

@@ -470,6 +470,7 @@ class World:
         twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
         twin.claims = self.claims.copy()
+        twin.runs = None if self.runs is None else self.runs.fork()
         return twin
 
     def fork_places(self) -> World:

@@ -21,7 +21,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_why_carries_the_options_with_their_words_and_flags(scene: Scene) -> None:
-    scene.follower.happen(Submit(Spec(("train",), ask=Resources(gpus=5))))
+    scene.follower.happen(Submit(Spec(("train",), ask=Resources(gpus=5), evictable=False)))
     scene.follower.happen(Submit(Spec(("train",), ask=Resources(gpus=4))))
     before = digest(scene.follower.world)
     why = scene.call("GET", "/v1/jobs/2/why").json
