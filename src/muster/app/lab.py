@@ -20,6 +20,7 @@ from muster.model.errors import InvariantError, MusterError, StoreError
 from muster.model.reason import Code, Reason
 from muster.ports import Journal
 from muster.sdk.home import Home
+from muster.simulator.like import CLUSTERS
 from muster.simulator.options import SimOptions
 from muster.simulator.replay import replay
 from muster.simulator.simulation import Progress, run_simulation
@@ -76,8 +77,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         if isinstance(field.default, bool):
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default)
         else:
-            words = f"default: {field.default}"
-            parser.add_argument(flag, type=type(field.default), default=field.default, metavar="N", help=words)
+            words = f"default: {field.default}" if field.default != "" else f"one of {', '.join(CLUSTERS)}"
+            name = "NAME" if field.default == "" else "N"
+            parser.add_argument(flag, type=type(field.default), default=field.default, metavar=name, help=words)
 
 
 def _simulate(arguments: argparse.Namespace) -> int:

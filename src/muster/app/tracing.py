@@ -1,4 +1,4 @@
-"""`muster trace info|convert|plot|export|formats`: traces of jobs, published ones and Muster's own.
+"""`muster trace info|convert|plot|make|export|formats`: traces of jobs: published, Muster's own, or drawn.
 
 It finds out what a file is by what stands in it, says what was left out and on which lines, and writes one form as
 another. A file that is refused is refused before anything is written.
@@ -26,6 +26,7 @@ from muster.model.reason import Code, Reason
 from muster.ports import Journal
 from muster.sdk.home import Home
 from muster.simulator.chronicle import Chronicle, read_history
+from muster.simulator.like import CLUSTERS, make_jobs
 from muster.simulator.traces import openb
 from muster.simulator.traces.canonical import CANONICAL, write_canonical
 from muster.simulator.traces.catalog import CATALOG, read_catalog
@@ -37,13 +38,15 @@ from muster.simulator.traces.record import Reading, trace_error
 from muster.simulator.traces.sight import SEEN
 from muster.simulator.traces.summary import Summary, draw, summarise
 from muster.simulator.traces.swf import write_swf
+from muster.simulator.traces.table import ROWS_MAX
 from muster.stores.sqlite import SqliteJournal
-from muster.units import show_duration
+from muster.units import DAY_MS, show_duration
 from muster.wire.codec import decode_entry
 
 OK: Final = 0
 WIDTH_MAX: Final = 100
 PAGE: Final = 1000
+DAYS_MAX: Final = 3660
 PARQUET: Final = "parquet"
 FORMS: Final = (CANONICAL, SWF, PARQUET)
 
@@ -79,6 +82,13 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     _add_target(export)
     export.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
     export.set_defaults(run=_export)
+    make = words.add_parser("make", help="jobs like those of a published cluster")
+    make.add_argument("like", metavar="NAME", help=f"one of {', '.join(CLUSTERS)}")
+    make.add_argument("--jobs", type=int, default=10_000, metavar="N", help="default: 10000")
+    make.add_argument("--days", type=float, default=7.0, metavar="N", help="over so many days; default: 7")
+    make.add_argument("--seed", type=int, default=0, metavar="N")
+    _add_target(make)
+    make.set_defaults(run=_make)
     formats = words.add_parser("formats", help="the formats that are known, their units and traps")
     formats.set_defaults(run=_list_formats)
     return parser.parse_args(argv)
@@ -137,7 +147,7 @@ def _words(figures: Summary) -> dict[str, str]:
     runs = ", ".join(f"{name} {show_duration(span)}" for name, span in figures.runs_ms.items())
     return {
         "jobs": f"{figures.jobs:,}, {figures.gpu_jobs:,} with a GPU, submitted in {show_duration(figures.span_ms)}",
-        "GPUs of a job": f"mean {figures.mean_gpus:g}, median {figures.median_gpus}, most {figures.most_gpus}",
+        "GPUs of a job": f"mean {figures.mean_gpus:g}, median {figures.median_gpus:g}, most {figures.most_gpus:g}",
         "run time": f"mean {show_duration(figures.mean_run_ms)}, {runs}",
         "GPU-hours": f"{figures.gpu_hours:,.0f}",
         "whose": ", ".join(f"{name or 'nobody'} {count:,}" for name, count in figures.tenants.items()),
@@ -181,6 +191,17 @@ def _export(arguments: argparse.Namespace) -> int:
     with contextlib.closing(SqliteJournal(path)) as journal:
         reading = read_history(tell(journal))
     _write(reading, arguments.to, arguments.target, "Muster")
+    return OK
+
+
+def _make(arguments: argparse.Namespace) -> int:
+    if arguments.to == PARQUET:
+        check_parquet()
+    if not (1 <= arguments.jobs <= ROWS_MAX and 0 < arguments.days <= DAYS_MAX):
+        limits = f"from 1 to {ROWS_MAX} jobs, in up to {DAYS_MAX} days"
+        raise RejectedError(Reason(Code.BAD_AMOUNT, "jobs and days", detail=limits))
+    jobs = make_jobs(arguments.like, arguments.jobs, int(arguments.days * DAY_MS), arguments.seed)
+    _write(Reading(list(jobs), {}), arguments.to, arguments.target, f"like {arguments.like}")
     return OK
 
 
@@ -230,7 +251,7 @@ def _write(reading: Reading, form: str, target: Path, title: str) -> None:
                     write_canonical(reading.records, file)
     except OSError as error:
         raise StoreError(Reason(Code.CANNOT_WRITE, str(target), detail=error.strerror or str(error))) from error
-    sys.stdout.write(f"{len(reading.records):,} jobs were read\n")
+    sys.stdout.write(f"{len(reading.records):,} jobs\n")
     _tell_dropped(left_out, reading.lines, sys.stdout)
 
 

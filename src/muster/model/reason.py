@@ -106,6 +106,7 @@ class Code(enum.StrEnum):
     NO_CONTAINERS = "M349"
     NO_PARQUET = "M353"
     CANNOT_WRITE = "M354"
+    UNKNOWN_CLUSTER = "M355"
     INVARIANT = "M900"
 
 

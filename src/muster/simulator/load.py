@@ -1,7 +1,8 @@
 """The load: who submits what and when, how long it runs and how it ends. All of it from one seed.
 
 The mix follows what large research clusters report: most jobs are small, most GPU time is in gangs. Rates are derived
-from the fleet, so that `load` is the offered share of its GPU time. Nothing here knows what the kernel does with it.
+from the fleet, so that `load` is the offered share of its GPU time. Or sizes, run times and ends are drawn like those
+of a published cluster. Nothing here knows what the kernel does with it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
 from muster.model.tier import STANDARD, Tier
 from muster.simulator.engine import Fate
+from muster.simulator.like import SUCCEEDED, get_model
 from muster.simulator.options import SimOptions
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
 
@@ -59,6 +61,8 @@ class Kind(NamedTuple):
     gang: int
     array: int
     mean_ms: int
+    gpus: int = 0  # of each task, if its size is drawn and no share of a node
+    gpu_milli: int = 0
 
 
 MIX: Final = (
@@ -88,6 +92,7 @@ class Load:
         self._kinds = [kind for kind in mix if kind.gang <= most and (options.gpus or not kind.gpu_share)]
         self._weights = [kind.weight for kind in self._kinds]
         self._tenants = [f"team-{number}" for number in range(options.tenants)]
+        self._model = get_model(options.like) if options.like else None
         self._submitted = 0
         self._due_dice = random.Random(f"{options.seed}/due")  # noqa: S311 - a simulation wants seeded dice
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
@@ -135,7 +140,7 @@ class Load:
 
     def next_submit(self, newest: int = 0, now: int = 0) -> Submit:
         """The next job; some carry a key, some are to run after others of those up to the newest, some are due."""
-        kind = self._dice.choices(self._kinds, self._weights)[0]
+        kind = self._draw_kind()
         self._submitted += 1
         tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
@@ -164,10 +169,27 @@ class Load:
         dice = random.Random(f"{self._options.seed}/{start.job}/{start.epoch}/{first}")  # noqa: S311 - seeded on purpose
         whole = random.Random(f"{self._options.seed}/{start.job}")  # noqa: S311 - seeded on purpose
         mean_ms = int(start.spec.command[1])
+        if self._model is not None:
+            code = 0 if start.spec.name == SUCCEEDED else 1
+            return Fate(dice.randrange(SECOND_MS, 30 * SECOND_MS), mean_ms, code)
         run_ms = min(int(whole.expovariate(1 / mean_ms)), 7 * DAY_MS) + dice.randrange(2 * SECOND_MS)
         fails = dice.random() < self._options.failures / max(1, len(start.nodes))
         code = dice.choice((1, 2, 134, 139)) if fails else 0
         return Fate(dice.randrange(SECOND_MS, 30 * SECOND_MS), dice.randrange(run_ms) if fails else run_ms, code)
+
+    def _draw_kind(self) -> Kind:
+        """What comes next: of the mix, or like a job of the cluster that was named, no wider than a quarter of ours."""
+        if self._model is None:
+            return self._dice.choices(self._kinds, self._weights)[0]
+        job = self._model.draw(self._dice)
+        milli = min(job.gpu_milli, self._widest_milli())
+        run_ms = max(1, job.run_ms // self._options.pace)
+        width = max(1, min(milli // 1000, self._options.gpus))
+        gang = max(1, milli // 1000 // width)
+        return Kind(job.status, 0, 0, gang, 0, run_ms, gpus=width if milli >= 1000 else 0, gpu_milli=milli % 1000)
+
+    def _widest_milli(self) -> int:
+        return 1000 * max(1, self._options.gpus * max(1, self._options.nodes // 4))
 
     def _spec(self, kind: Kind, tenant: str) -> Spec:
         dice = self._dice
@@ -180,7 +202,7 @@ class Load:
             array=dice.randrange(2, 2 * kind.array) if kind.array else 0,
             ask=ask,
             limit_ms=3 * kind.mean_ms if not kind.array and dice.random() < 0.3 else None,
-            retries=dice.choice((0, 0, 1, 3)),
+            retries=0 if self._model is not None else dice.choice((0, 0, 1, 3)),
             tier=dice.choices(*TIER_MIX)[0],
             priority=dice.choice((0, 0, 0, 0, 10, -10)),
             needs=needs,
@@ -220,7 +242,9 @@ class Load:
         return ANYWHERE
 
     def _ask(self, kind: Kind) -> Resources:
-        gpus = -(-kind.gpu_share * self._options.gpus // 16)
+        gpus = kind.gpus or -(-kind.gpu_share * self._options.gpus // 16)
+        if kind.gpu_milli:
+            return Resources(cpu_milli=2000, memory_bytes=8 * 2**30, gpu_milli=kind.gpu_milli)
         if gpus and kind.name == "debug" and self._dice.random() < 0.3:
             return Resources(cpu_milli=2000, memory_bytes=8 * 2**30, gpu_milli=self._dice.choice((250, 300, 500)))
         if gpus:
@@ -229,6 +253,8 @@ class Load:
 
     def _mean_gap_ms(self) -> float:
         total = self._options.nodes * max(1, self._options.gpus)
+        if self._model is not None:
+            return self._model.mean_gpu_ms(self._widest_milli()) / self._options.pace / (total * self._options.load)
         work = sum(kind.weight * _gpu_ms(kind, self._options.gpus) for kind in self._kinds) / sum(self._weights)
         return work / (total * self._options.load)
 

@@ -9,6 +9,7 @@ import msgspec
 from muster.model.errors import RejectedError
 from muster.model.node import DEVICES_MAX
 from muster.model.reason import Code, Reason
+from muster.simulator.like import get_model
 
 _RANGES: Final[dict[str, tuple[float, float]]] = {
     "nodes": (1, 100_000),
@@ -36,7 +37,8 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     `pace` divides every run time, so that more happens at once. `lost` and `doubled` are per mille of the engine's
     messages; `failures` and `cancels` are shares of the jobs. After `days` nothing new comes; with `drain`, the run
-    goes on until everything accepted is over. `inspect_every` is how many entries lie between two full inspections;
+    goes on until everything accepted is over. Sizes and run times are `like` those of a published cluster, if one is
+    named. `inspect_every` is how many entries lie between two full inspections;
     the auditor looks at every one.
     """
 
@@ -58,6 +60,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
     drain: bool = True
     inspect_every: int = 1000
     record: bool = False
+    like: str = ""
 
     def check(self) -> None:
         """Raise RejectedError (M102) if an option is out of its range."""
@@ -66,6 +69,8 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
             if not least <= value <= most:
                 detail = f"{value:g} is not from {least:g} to {most:g}"
                 raise RejectedError(Reason(Code.BAD_AMOUNT, field, detail=detail))
+        if self.like:
+            get_model(self.like)
 
     def command(self) -> str:
         """The command that runs this simulation again."""

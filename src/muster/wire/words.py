@@ -220,6 +220,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "writing Parquet needs {subject}, and it is not installed", "`pip install 'muster[parquet]'`, or choose swf"
     ),
     Code.CANNOT_WRITE: Words("{subject} cannot be written: {detail}", "name another file, or make room for this one"),
+    Code.UNKNOWN_CLUSTER: Words("no published summary is called {subject!r}", "choose one of {detail}"),
     Code.BEHIND: Words("this server has entry {available}, entry {needed} was asked for", "try again in a moment"),
     Code.NOT_ALLOWED: Words(
         "this needs the role {subject} in {detail}", "ask an admin there for the role, or use another token"

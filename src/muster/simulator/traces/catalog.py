@@ -15,8 +15,7 @@ from typing import Final
 
 import msgspec
 
-from muster.simulator.traces.record import trace_error
-from muster.simulator.traces.table import DropRowError, Row, Seen, read_table
+from muster.simulator.traces.table import DropRowError, Row, Seen, gather
 from muster.units import MICRO
 
 CATALOG: Final = "catalog"
@@ -58,14 +57,7 @@ class Offers(msgspec.Struct, frozen=True):
 
 def read_catalog(path: Path) -> Offers:
     """All offers of a file."""
-    seen, offers = Seen(), list[Offer]()
-    for row in read_table(path, COLUMNS):
-        try:
-            offers.append(_offer(row, seen))
-        except DropRowError as error:
-            seen.drop(error, row.line)
-    if not offers:
-        raise trace_error(path, 1, f"no offer that can be used; left out: {dict(seen.dropped)}")
+    offers, seen = gather(path, COLUMNS, _offer, "offer")
     return Offers(sorted(offers, key=_place_of), dict(seen.dropped), seen.lines)
 
 

@@ -22,8 +22,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from muster.simulator.traces.record import Reading, Record, trace_error
-from muster.simulator.traces.table import DropRowError, Row, Seen, read_table, to_ms
+from muster.simulator.traces.record import Reading, Record
+from muster.simulator.traces.table import DropRowError, Row, Seen, gather, to_ms
 from muster.units import MINUTE_MS, SECOND_MS
 
 Convert: TypeAlias = Callable[[Row, Seen], Record]
@@ -41,16 +41,16 @@ class Format(NamedTuple):
 
 def read_jobs(path: Path, form: Format) -> Reading:
     """All jobs of a file."""
-    seen, records, clock = Seen(), list[Record](), 0
-    for row in read_table(path, form.columns):
-        try:
-            clock += row.span_ms(form.interval, SECOND_MS) if form.interval else 0
-            record = form.convert(row, seen)
-            records.append(replace(record, submit_ms=clock) if form.interval else record)
-        except DropRowError as error:
-            seen.drop(error, row.line)
-    if not records:
-        raise trace_error(path, 1, f"no job that can be used; left out: {dict(seen.dropped)}")
+    clock = 0
+
+    def convert(row: Row, seen: Seen) -> Record:
+        nonlocal clock
+        if not form.interval:
+            return form.convert(row, seen)
+        clock += row.span_ms(form.interval, SECOND_MS)
+        return replace(form.convert(row, seen), submit_ms=clock)
+
+    records, seen = gather(path, form.columns, convert, "job")
     return seen.read(from_zero(records))
 
 

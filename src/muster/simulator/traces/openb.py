@@ -16,8 +16,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from muster.simulator.traces.record import Reading, Record, trace_error
-from muster.simulator.traces.table import DropRowError, Row, Seen, read_table
+from muster.simulator.traces.record import Reading, Record
+from muster.simulator.traces.table import DropRowError, Row, Seen, gather
 from muster.units import SECOND_MS, Resources
 
 NODES: Final = "openb-nodes"
@@ -47,27 +47,13 @@ class FleetReading(Struct, frozen=True):
 
 def read_nodes(path: Path) -> FleetReading:
     """The nodes that have devices, by name."""
-    seen, nodes = Seen(), list[NodeRow]()
-    for row in read_table(path, NODE_COLUMNS):
-        try:
-            nodes.append(_node(row, seen))
-        except DropRowError as error:
-            seen.drop(error, row.line)
-    if not nodes:
-        raise trace_error(path, 1, f"no node that can be used; left out: {dict(seen.dropped)}")
+    nodes, seen = gather(path, NODE_COLUMNS, _node, "node")
     return FleetReading(sorted(nodes, key=lambda node: node.name), dict(seen.dropped), seen.lines)
 
 
 def read_pods(path: Path) -> Reading:
     """The pods, by creation and name."""
-    seen, pods = Seen(), list[Record]()
-    for row in read_table(path, POD_COLUMNS):
-        try:
-            pods.append(_pod(row, seen))
-        except DropRowError as error:
-            seen.drop(error, row.line)
-    if not pods:
-        raise trace_error(path, 1, f"no pod that can be used; left out: {dict(seen.dropped)}")
+    pods, seen = gather(path, POD_COLUMNS, _pod, "pod")
     return seen.read(pods)
 
 

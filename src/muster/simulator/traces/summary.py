@@ -28,8 +28,8 @@ class Summary(msgspec.Struct, frozen=True):
     gpu_jobs: int
     span_ms: int
     mean_gpus: float
-    median_gpus: int
-    most_gpus: int
+    median_gpus: float
+    most_gpus: float
     mean_run_ms: int
     median_run_ms: int
     longest_run_ms: int
@@ -44,16 +44,16 @@ class Summary(msgspec.Struct, frozen=True):
 def summarise(records: Sequence[Record]) -> Summary:
     """The figures of some records, in order of submit."""
     wide = [record for record in records if record.gpus or record.gpu_milli]
-    sizes, runs = sorted(record.gpus for record in wide), sorted(record.duration_ms for record in wide)
-    milli = sum(1000 * record.gpus + record.gpu_milli for record in wide)
+    sizes = sorted(1000 * record.gpus + record.gpu_milli for record in wide)
+    runs = sorted(record.duration_ms for record in wide)
     work = sum((1000 * record.gpus + record.gpu_milli) * record.duration_ms for record in wide)
     return Summary(
         jobs=len(records),
         gpu_jobs=len(wide),
         span_ms=records[-1].submit_ms - records[0].submit_ms if records else 0,
-        mean_gpus=round(milli / 1000 / max(1, len(wide)), 3),
-        median_gpus=sizes[len(sizes) // 2] if sizes else 0,
-        most_gpus=sizes[-1] if sizes else 0,
+        mean_gpus=round(sum(sizes) / 1000 / max(1, len(wide)), 3),
+        median_gpus=sizes[len(sizes) // 2] / 1000 if sizes else 0,
+        most_gpus=sizes[-1] / 1000 if sizes else 0,
         mean_run_ms=sum(runs) // max(1, len(runs)),
         median_run_ms=runs[len(runs) // 2] if runs else 0,
         longest_run_ms=runs[-1] if runs else 0,

@@ -12,13 +12,14 @@ import math
 import sys
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final, TextIO, TypeVar
 
 from muster.simulator.traces.record import Reading, Record, in_order, trace_error
 from muster.units import AMOUNT_MAX, SECOND_MS
 
+T = TypeVar("T")
 SPAN_MAX_MS: Final = 100 * 366 * 86400 * SECOND_MS
 """A hundred years: whatever is longer is no time of a job."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -166,3 +167,16 @@ class Seen:
     def read(self, records: Iterable[Record]) -> Reading:
         """What came of the file, in the one order of traces."""
         return in_order(records, dict(self.dropped), self.lines)
+
+
+def gather(path: Path, columns: Sequence[str], convert: Callable[[Row, Seen], T], what: str) -> tuple[list[T], Seen]:
+    """What the rows of a table mean, and what was left out of it; a table with nothing to use is refused."""
+    seen, found = Seen(), list[T]()
+    for row in read_table(path, columns):
+        try:
+            found.append(convert(row, seen))
+        except DropRowError as error:
+            seen.drop(error, row.line)
+    if not found:
+        raise trace_error(path, 1, f"no {what} that can be used; left out: {dict(seen.dropped)}")
+    return found, seen
