@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import msgspec
 import pytest
 
 from muster.model.errors import InvariantError
@@ -9,19 +12,29 @@ from muster.simulator.options import SimOptions
 from muster.simulator.simulation import run_simulation
 from muster.testing.planted import PLANTED
 
-SEEDS = 30
-"""The rarest of them shows in one seed of twenty."""
-SOUND_SEEDS = 4
+SEEDS = 75
+"""The rarest of them shows in one seed of fifty."""
+SOUND_SEEDS = 10
 RARE = ("company_wakes_nobody",)
 """Those that only many seeds show."""
+WEATHERS: tuple[Mapping[str, float], ...] = (
+    {"days": 0.12},
+    {"days": 0.12, "nodes": 16},
+    {"days": 0.15, "maintenance": 20_000, "faults": 500},
+    {"days": 0.2, "maintenance": 300, "faults": 300, "device_faults": 300, "load": 1.6},
+    {"days": 0.05, "lost": 500},
+)
+"""One after the other, because no one weather shows every bug soon: a plain storm, one over more nodes, one of bars, a
+crowd that waits for nothing but room, and an engine of which every other word is lost."""
 
 
 def storm(seed: int) -> SimOptions:
     """A small fleet with more work than it can hold, and more trouble than any real one has."""
-    return SimOptions(
-        nodes=8, days=0.5, seed=seed, load=1.2, pace=4, faults=4000, maintenance=2000, device_faults=4000, lost=100,
+    plain = SimOptions(
+        nodes=8, seed=seed, load=1.2, pace=4, faults=4000, maintenance=2000, device_faults=4000, lost=100,
         doubled=300, failures=0.25, cancels=0.15, tenants=3, inspect_every=25, bookings=8000,
     )  # fmt: skip
+    return msgspec.structs.replace(plain, **WEATHERS[seed % len(WEATHERS)])
 
 
 RESTORE = "a restored world decides like the living one"
@@ -126,7 +139,7 @@ def test_a_planted_bug_is_found(name: str) -> None:
     error = find_error(name)
     assert error is not None, f"{name} was not found in {SEEDS} seeds"
     assert error.law in FOUND_BY[name]
-    assert "again: muster sim --nodes 8" in error.evidence
+    assert "again: muster sim --nodes " in error.evidence
 
 
 def find_error(name: str) -> InvariantError | None:
@@ -139,14 +152,11 @@ def find_error(name: str) -> InvariantError | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(SOUND_SEEDS))
-def test_without_a_plant_no_law_is_broken(seed: int) -> None:
-    report = run_simulation(storm(seed))
-    assert report.accepted == sum(report.outcomes.values())
-    assert report.node_faults > 0
-    assert report.node_bars > 0
-    assert report.device_faults > 0
-    assert report.restarts > 0
+def test_without_a_plant_no_law_is_broken() -> None:
+    reports = [run_simulation(storm(seed)) for seed in range(SOUND_SEEDS)]
+    assert all(report.accepted == sum(report.outcomes.values()) for report in reports)
+    for trouble in ("node_faults", "node_bars", "device_faults", "restarts"):
+        assert sum(getattr(report, trouble) for report in reports) > 0, trouble
 
 
 def test_plants_are_taken_out_again() -> None:
