@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import TypeAlias
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -39,8 +40,13 @@ from muster.model.errors import MusterError
 from muster.model.reason import Reason
 from muster.ports import Logs
 
+Identify: TypeAlias = Callable[[str, int], Principal | Reason]
+"""Who holds a token of an identity provider's now, or why it is not taken."""
 
-def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] = ()) -> ASGIApp:
+
+def make_app(
+    follower: Follower, logs: Logs, token: str, hosts: Collection[str] = (), oidc: Identify | None = None
+) -> ASGIApp:
     """The API of one follower: the guard, then the router, then the gate, then a handler."""
     metrics = Metrics(follower)
     app = Starlette(
@@ -57,7 +63,10 @@ def make_app(follower: Follower, logs: Logs, token: str, hosts: Collection[str] 
 
     def identify(text: str) -> Principal | Reason:
         now = follower.now_ms()
-        found = follower.roster.identify(text, now, follower.parent_of)
+        if oidc is not None and text.count(".") == 2:  # three parts: none of our own tokens has that form
+            found = oidc(text, now)
+        else:
+            found = follower.roster.identify(text, now, follower.parent_of)
         excess = rates.find_excess(found.token, now) if isinstance(found, Principal) else None
         return excess or found
 

@@ -70,6 +70,8 @@ STATUS: Final[dict[Code, int]] = {
     Code.UNKNOWN_USER: 404,
     Code.UNKNOWN_TOKEN: 404,
     Code.TOKEN_EXPIRED: 401,
+    Code.IDENTITY_REFUSED: 401,
+    Code.KEYS_UNKNOWN: 503,
     Code.CHANGED_MEANWHILE: 412,
     Code.OVERLOADED: 429,
     Code.RATE_LIMITED: 429,

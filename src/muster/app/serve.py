@@ -11,14 +11,15 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import uvicorn
 
-from muster.api.app import make_app
+from muster.api.app import Identify, make_app
 from muster.api.guard import is_loopback
+from muster.app.identity import Provider, find_provider
 from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.follower import Follower
@@ -31,6 +32,7 @@ from muster.model.errors import ConflictError, RejectedError, StoreError
 from muster.model.job import NodePhase
 from muster.model.node import address_of
 from muster.model.reason import Code, Reason
+from muster.outward.http import fetch
 from muster.scheduler.warm import warm_up
 from muster.sdk.home import Address, Home
 from muster.sdk.node_file import read_node_file
@@ -41,6 +43,9 @@ JOURNAL_PATIENCE_S: Final = 10.0
 JOURNAL_LOOK_S: Final = 0.05
 FAREWELL_S: Final = 2
 BACKLOG: Final = 1024
+
+Beside: TypeAlias = Callable[[], Coroutine[object, object, None]]
+"""What runs for ever beside a server."""
 
 _log = logging.getLogger(__name__)
 
@@ -91,9 +96,10 @@ def follow(home: Home, host: str, port: int, tls: Tls | None = None) -> int:
     start_log()
     check_host(host, tls)
     home.prepare()
+    provider = find_provider(home.oidc_file)
     warm_up()
     with contextlib.closing(bind(host, port, home.find_address())) as listening:
-        return asyncio.run(_follow(home, host, listening, tls))
+        return asyncio.run(_follow(home, host, listening, tls, provider))
 
 
 class Tls(NamedTuple):
@@ -148,7 +154,7 @@ async def _lead(leader: Leader) -> int:
     return await leader.run(stop_on_signals())
 
 
-async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | None) -> int:
+async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | None, provider: Provider | None) -> int:
     stop = stop_on_signals()
     journal = await _open_journal(home.journal_file, stop)
     if journal is None:
@@ -156,12 +162,24 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
     with contextlib.closing(journal):
         follower = Follower(load_world(journal), journal, WallClock(), home.leader_socket)
         settle_memory()
-        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), hosts=[host.lower()])
+        keep_keys, oidc = _know_people(provider, follower)
+        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), hosts=[host.lower()], oidc=oidc)
         server = _Server(configure(app, tls))
         cert = "" if tls is None else str(tls.cert.absolute())
         home.write_address(Address(host, listening.getsockname()[1], cert))
         write_note(home.process_file("follower"))
-        return await _serve_until(stop, server, follower, listening)
+        return await _serve_until(stop, server, follower, listening, keep_keys)
+
+
+def _know_people(provider: Provider | None, follower: Follower) -> tuple[Beside | None, Identify | None]:
+    """What keeps the keys of an identity provider, and who its tokens say somebody is, if there is one."""
+    if provider is None:
+        return None, None
+    from muster.access.oidc import Oidc  # who has no provider need not load the cryptography
+    from muster.control.keyring import Keyring
+
+    keyring = Keyring(provider.trust.issuer, provider.jwks, fetch, WallClock())
+    return keyring.run, Oidc(provider.trust, follower.roster, keyring.find_keys, keyring.miss).identify
 
 
 async def _open_journal(path: Path, stop: asyncio.Event) -> SqliteJournal | None:
@@ -179,10 +197,15 @@ async def _open_journal(path: Path, stop: asyncio.Event) -> SqliteJournal | None
 
 
 async def _serve_until(
-    stop: asyncio.Event, server: uvicorn.Server, follower: Follower, listening: socket.socket
+    stop: asyncio.Event,
+    server: uvicorn.Server,
+    follower: Follower,
+    listening: socket.socket,
+    beside: Beside | None,
 ) -> int:
     """Serve until told to end, or until the journal cannot be followed any more; the exit code."""
     following = asyncio.ensure_future(follower.run())
+    keeping = None if beside is None else asyncio.ensure_future(beside())
     stopping = asyncio.ensure_future(stop.wait())
     serving = asyncio.ensure_future(server.serve([listening]))
     _log.info("serving on port %d from entry %d", listening.getsockname()[1], follower.world.seq)
@@ -190,6 +213,8 @@ async def _serve_until(
     server.should_exit = True
     await serving
     stopping.cancel()
+    if keeping is not None:
+        keeping.cancel()
     following.cancel()
     [failure] = await asyncio.gather(following, return_exceptions=True)
     if isinstance(failure, asyncio.CancelledError):

@@ -100,6 +100,9 @@ class Code(enum.StrEnum):
     RATE_LIMITED = "M322"
     TLS_NEEDED = "M323"
     UNKNOWN_TOKEN = "M321"  # noqa: S105 - a code, not a secret
+    IDENTITY_REFUSED = "M331"
+    KEYS_UNKNOWN = "M332"
+    BAD_SETTINGS = "M333"
     NOT_HERE = "M346"
     TREE_TOO_LARGE = "M347"
     CANNOT_COPY = "M348"

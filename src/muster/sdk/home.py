@@ -29,6 +29,7 @@ class Home:
         self.leader_socket = self.root / "leader.sock"
         self.engine_root = self.root / "engine"
         self.node_file = self.root / "node.json"
+        self.oidc_file = self.root / "oidc.toml"
         self.up_lock_file = self.root / "up.lock"
 
     def process_file(self, role: str) -> Path:

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 VARIABLE: Final = "MUSTER_HOME"
+TOKEN_VARIABLE: Final = "MUSTER_TOKEN"  # noqa: S105 - the name of a variable
 TOKEN_FILE: Final = "token"  # noqa: S105 - the name of a file
 ADDRESS_FILE: Final = "address.json"
 
@@ -37,8 +38,13 @@ def find_address(root: str) -> Address | None:
         return None
 
 
+def find_token(root: str) -> str:
+    """The token that a client shows: MUSTER_TOKEN if that is set, else that of the home's owner."""
+    return os.environ.get(TOKEN_VARIABLE) or read_token(root)
+
+
 def read_token(root: str) -> str:
-    """The token; empty if there is none."""
+    """The token of the home's owner; empty if there is none."""
     try:
         return _read(root, TOKEN_FILE).decode().strip()
     except OSError:

@@ -240,6 +240,14 @@ _TABLE: Final[dict[Code, Words]] = {
         "{subject} is not what it was when it was read: somebody else changed it", "read it again, and set it again"
     ),
     Code.ENGINE_FAILED: Words("the engine failed: {detail}", "see the server's log"),
+    Code.IDENTITY_REFUSED: Words(
+        "the identity provider's token is not taken: {detail}",
+        "get a new one for this server, or use a token of Muster's",
+    ),
+    Code.KEYS_UNKNOWN: Words(
+        "the keys of {subject} are not known now", "try again in a moment; if it stays, see the follower's log"
+    ),
+    Code.BAD_SETTINGS: Words("{subject}: {detail}", "mend the file, or take it away, and start again"),
     Code.NOT_HERE: Words(
         "task {available} of job {needed} does not run on this machine, or not as you",
         "see `muster show {needed}` for where it runs; enter it there, as the user of the server",

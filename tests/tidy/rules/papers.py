@@ -111,6 +111,7 @@ TESTED_ROOMS: Final = (
     "simulator",
     "learning",
     "access",
+    "outward",
     "control",
     "api",
     "sdk",

@@ -17,7 +17,7 @@ LAYERS: Final = (
     ("scheduler",),
     ("kernel",),
     ("ports",),
-    ("engines", "stores", "simulator", "learning", "access"),
+    ("engines", "stores", "simulator", "learning", "access", "outward"),
     ("control",),
     ("sdk",),
     ("api", "cli"),
@@ -30,7 +30,7 @@ RANKS: Final = {room: rank for rank, layer in enumerate(LAYERS) for room in laye
 NARROW: Final = {
     "sdk": frozenset({"units", "model", "wire"}),
     "cli": frozenset({"units", "model", "wire", "sdk"}),
-    "control": frozenset(RANKS) - {"engines", "stores"},
+    "control": frozenset(RANKS) - {"engines", "stores", "outward"},
 }
 
 
