@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import signal
 import socket
 import struct
@@ -610,3 +611,25 @@ def test_without_podman_and_docker_a_job_with_an_image_is_refused_clearly(scene:
     bench.start(bench.shell("echo run >> trace", image="the/image:1"))
     ended = bench.wait_exited()
     assert (ended.code, "[M349]" in ended.note, bench.lines("trace")) == (126, True, [])
+
+
+EATER = "import time; x = bytearray(96 << 20); time.sleep(600)"
+
+
+def test_a_task_with_more_memory_than_it_asked_for_is_ended_and_told_why(scene: Scene) -> None:
+    bench = scene.bench()
+    command = ("sh", "-c", f'"$0" -c "{EATER}" & wait', sys.executable)  # its child has it, not itself
+    bench.start(Spec(command=command, workdir=str(scene.scratch), ask=Resources(memory_bytes=64 << 20)))
+    ended = bench.wait_exited()
+    assert ended.code == 137
+    assert ended.note.startswith("out of memory")
+    assert "asked for 64Mi [M334]" in ended.note
+
+
+def test_tasks_begin_without_core_dumps_and_with_enough_files(scene: Scene) -> None:
+    bench = scene.bench()
+    bench.start(bench.shell("ulimit -S -c > core; ulimit -S -n > files"))
+    assert bench.wait_exited().code == 0
+    assert bench.lines("core") == ["0"]
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert bench.lines("files") == [str(min(65_536, most) if most != resource.RLIM_INFINITY else 65_536)]

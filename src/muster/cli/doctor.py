@@ -11,6 +11,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import click
@@ -66,7 +67,7 @@ def _list(found: list[Finding]) -> Listing:
 
 def examine(home: Home) -> Iterator[Finding]:
     """Every check, in the order in which troubles follow from each other."""
-    for check in (_python, _home, _token, _disk, _clock, _leader, _follower, _gpus):
+    for check in (_python, _home, _token, _disk, _clock, _leader, _follower, _gpus, _limits):
         yield check(home)
     yield from _server(home)
 
@@ -138,6 +139,21 @@ def _gpus(_: Home) -> Finding:
     if shutil.which("nvidia-smi") is None:
         return Finding("gpus", "ok", "no nvidia-smi here: this machine counts as one without GPUs")
     return Finding("gpus", "ok", "nvidia-smi is here")
+
+
+def _limits(_: Home) -> Finding:
+    """Who holds tasks to the memory they asked for. It only looks: the server makes groups, as who it runs."""
+    places = [Path(os.environ.get("MUSTER_CGROUP") or "/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")]
+    place = next((each for each in places if (each / "cgroup.controllers").exists()), places[0])
+    try:
+        controllers = (place / "cgroup.controllers").read_text().split()
+        can_bound = "memory" in controllers and os.access(place / "cgroup.procs", os.W_OK)
+    except OSError:
+        can_bound = False
+    if can_bound:
+        return Finding("limits", "ok", f"the system holds tasks to their memory, in control groups below {place}")
+    words = "no control group (version 2) is ours to make: the engine itself looks at memory, every second"
+    return Finding("limits", "ok", words, "delegate a group and name it in MUSTER_CGROUP, for limits that hold at once")
 
 
 def _server(home: Home) -> Iterator[Finding]:

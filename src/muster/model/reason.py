@@ -103,6 +103,7 @@ class Code(enum.StrEnum):
     IDENTITY_REFUSED = "M331"
     KEYS_UNKNOWN = "M332"
     BAD_SETTINGS = "M333"
+    OUT_OF_MEMORY = "M334"
     NOT_HERE = "M346"
     TREE_TOO_LARGE = "M347"
     CANNOT_COPY = "M348"

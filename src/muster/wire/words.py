@@ -248,6 +248,9 @@ _TABLE: Final[dict[Code, Words]] = {
         "the keys of {subject} are not known now", "try again in a moment; if it stays, see the follower's log"
     ),
     Code.BAD_SETTINGS: Words("{subject}: {detail}", "mend the file, or take it away, and start again"),
+    Code.OUT_OF_MEMORY: Words(
+        "the task had more memory than it asked for", "ask for more with --memory, or let it use less"
+    ),
     Code.NOT_HERE: Words(
         "task {available} of job {needed} does not run on this machine, or not as you",
         "see `muster show {needed}` for where it runs; enter it there, as the user of the server",

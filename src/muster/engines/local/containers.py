@@ -7,7 +7,6 @@ looks for the program; a keeper runs it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from muster.engines.local.launch import KEPT, PROGRESS_VARIABLE, Launch
-from muster.engines.local.layout import Key
+from muster.engines.local.layout import Key, name_of_root
 
 RUNTIMES: Final = ("podman", "docker")
 NO_RUNTIME: Final = "containers need podman or docker, and neither is on this machine [M349]"
@@ -47,7 +46,7 @@ def plan_removal(root: Path, key: Key, runtime: str) -> list[str]:
 
 def name_of(root: Path, key: Key) -> str:
     """What the container of a run is called; another server on this machine has other names."""
-    return f"muster-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}-{key.name}"
+    return f"{name_of_root(root)}-{key.name}"
 
 
 def _device_words(devices: str, runtime: str) -> list[str]:

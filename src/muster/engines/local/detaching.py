@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from muster.engines.local.groups import VARIABLE as GROUP_VARIABLE
 from muster.engines.local.launch import KEPT
 from muster.engines.local.layout import SUPERVISOR_LOG
 from muster.engines.local.logs import LOG_VARIABLE
@@ -62,5 +63,5 @@ def _spawn(root: Path, program: list[str], lock: int) -> None:
 
 def _environment(own: Mapping[str, str]) -> dict[str, str]:
     """No secret of the server: tasks run as the same user and could read it from their parent."""
-    kept = {*KEPT, VARIABLE, LOG_VARIABLE, "PYTHONPATH", "PYTHONHOME"}
+    kept = {*KEPT, VARIABLE, LOG_VARIABLE, GROUP_VARIABLE, "PYTHONPATH", "PYTHONHOME"}
     return {name: value for name, value in own.items() if name in kept}

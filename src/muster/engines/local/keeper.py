@@ -26,9 +26,12 @@ from pathlib import Path
 from typing import Final
 
 from muster.engines.local.book import Book
+from muster.engines.local.ceilings import Ceilings
 from muster.engines.local.containers import NO_RUNTIME, find_runtime, plan_container, plan_removal
+from muster.engines.local.groups import VARIABLE as GROUP_VARIABLE
+from muster.engines.local.groups import find_groups
 from muster.engines.local.launch import PROGRESS_VARIABLE, Launch, marks_of, plan_launches
-from muster.engines.local.layout import LOGS, Key, keeper_name, log_path
+from muster.engines.local.layout import LOGS, Key, keeper_name, log_path, name_of_root
 from muster.engines.local.logs import (
     LOG_BYTES_MAX,
     LOG_VARIABLE,
@@ -96,6 +99,7 @@ class Keeper:
         self._progress_at = 0.0
         self._trim_at = 0.0
         self._log_bytes_max = _read_log_bytes_max(own)
+        self._ceilings = Ceilings(find_groups(own.get(GROUP_VARIABLE, ""), f"{name_of_root(root)}-{number}"))
         self._runtime = find_runtime(own.get("PATH", ""))
         self._images: dict[Key, str] = {}
         self._errands: set[int] = set()
@@ -144,6 +148,7 @@ class Keeper:
             self._sweep_at,
             self._looks[0][0] if self._looks else None,
             self._progress_at if self._watched else None,
+            self._ceilings.look_at if self._runs else None,
             self._trim_at if self._runs else None,
         )
         dates = [at for at in looks if at is not None]
@@ -210,6 +215,8 @@ class Keeper:
         if self._runs and self._trim_at <= now:
             self._trim_at = now + TRIM_S
             self._trim_logs()
+        over = self._ceilings.look(now) if self._runs else ()
+        self._signal([self._runs[key] for key in over if key in self._runs], signal.SIGKILL)
         if self._watched and self._progress_at <= now:
             self._progress_at = now + PROGRESS_S
             for key, watch in self._watched.items():
@@ -239,6 +246,7 @@ class Keeper:
             finally:
                 os.close(log)
             make_expendable(pid)
+            self._ceilings.add(launch.key, pid, launch.ask.memory_bytes, launch.ask.cpu_milli, time.monotonic())
             self._runs[launch.key] = self._by_pid[pid] = Run(launch.key, pid)
             self.started.append(launch.key)
             if launch.key.task == 0 and PROGRESS_VARIABLE in launch.env:
@@ -275,7 +283,8 @@ class Keeper:
                 self._take_last_word(run.key)
                 code = os.waitstatus_to_exitcode(status)
                 cpu_ms = round(1000 * (usage.ru_utime + usage.ru_stime))
-                end = End(128 - code if code < 0 else code, "", cpu_ms, usage.ru_maxrss * 1024)
+                word = self._ceilings.remove(run.key)
+                end = End(128 - code if code < 0 else code, word, cpu_ms, usage.ru_maxrss * 1024)
                 if left:
                     self._leaving[run.key] = (end, left)
                     heapq.heappush(self._looks, (time.monotonic(), run.key))

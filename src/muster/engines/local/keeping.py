@@ -23,6 +23,7 @@ from muster.engines.local.detaching import find_lock
 from muster.engines.local.frames import Keep, KeeperAsked, Kept, Leave, Meet, News, keeper_asked_inbox
 from muster.engines.local.keeper import Keeper, become_reaper
 from muster.engines.local.layout import LOGS, PROGRESS, STARTS, keeper_name
+from muster.engines.local.spawning import bound_tasks
 from muster.model.errors import EngineError
 from muster.model.instruction import Stop
 
@@ -57,6 +58,7 @@ def keep(root: Path, number: int) -> None:
     for name in (STARTS, LOGS, PROGRESS):
         (root / name).mkdir(mode=0o700, exist_ok=True)
     become_reaper()
+    bound_tasks()
     wake = _wake_on_children()
     keeper = Keeper(root, number, dict(os.environ))
     keeper.recover()

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from muster.engines.local.layout import Key, progress_path
 from muster.model.instruction import Start
+from muster.units import ZERO, Resources
 
 KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
 _DEFAULTS: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/"}
@@ -28,6 +29,7 @@ class Launch(NamedTuple):
     argv: tuple[str, ...]
     env: dict[str, str]
     workdir: str
+    ask: Resources = ZERO
 
 
 class _Seat(NamedTuple):
@@ -65,7 +67,7 @@ def plan_launches(
             if key.task not in within:
                 continue
             seat = _Seat(node_rank, local_rank, count, start.devices[node_rank], ids)
-            yield Launch(key, start.spec.command, base | _plan_own(start, key, seat, root), workdir)
+            yield Launch(key, start.spec.command, base | _plan_own(start, key, seat, root), workdir, start.spec.ask)
         task += count
 
 

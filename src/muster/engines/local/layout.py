@@ -13,6 +13,7 @@ ROOT/logs/JOB.TASK.EPOCH.log
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -51,6 +52,11 @@ def find_key(name: str) -> Key | None:
 def keeper_name(number: int) -> str:
     """What the files of a keeper are called."""
     return f"keeper-{number}"
+
+
+def name_of_root(root: Path) -> str:
+    """What is ours is called so where others have things too: another server on this machine has another root."""
+    return f"muster-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 
 
 def log_path(root: Path, job: int, task: int, epoch: int) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import signal
 from collections.abc import Iterator
 from typing import Final
@@ -18,6 +19,7 @@ from muster.engines.local.ranges import End
 CANNOT_RUN: Final = 126
 NOT_FOUND: Final = 127
 SHELL: Final = "/bin/sh"
+FILES: Final = 65_536
 OOM_SCORE: Final = b"300"
 """When memory runs out, tasks go before those who keep them."""
 
@@ -53,6 +55,16 @@ def spawn(launch: Launch, log: int) -> int:
     if refused is not None:
         raise CannotRunError(CANNOT_RUN, f"cannot execute {program}")
     raise CannotRunError(NOT_FOUND, f"command not found: {program}")
+
+
+def bound_tasks() -> None:
+    """Limits that our tasks inherit from us: no core dumps into their directories, and enough open files for a loader.
+    A task may change them, up to the system's own."""
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, wanted), most))
 
 
 def make_expendable(pid: int) -> None:
