@@ -22,9 +22,14 @@ from muster.ports import Journal
 from muster.sdk.home import Home
 from muster.simulator.like import CLUSTERS
 from muster.simulator.options import SimOptions
+from muster.simulator.pages.files import check_reports, write_reports
+from muster.simulator.pages.run import show_run
 from muster.simulator.replay import replay
+from muster.simulator.report import Report
 from muster.simulator.simulation import Progress, run_simulation
+from muster.simulator.witness import Picture, Witness
 from muster.stores.sqlite import SqliteJournal
+from muster.units import show_duration
 from muster.wire.bundle import Bundle, chain_of, decode_bundle, encode_bundle
 from muster.wire.codec import decode_entry, decode_inputs
 from muster.wire.words import put_in_words
@@ -38,6 +43,7 @@ REFUSED: Final = 2
 LAW_BROKEN: Final = 4
 WIDTH_MAX: Final = 100
 PAGE: Final = 1000
+BAR: Final = 24
 
 
 def main(argv: list[str]) -> int:
@@ -59,6 +65,8 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     sim = words.add_parser("sim", help="simulate a fleet under load and faults, with every law watched")
     _add_options(sim)
     sim.add_argument("--bundle", type=Path, metavar="FILE", help="record the run, to be replayed")
+    words_of_report = "a page (.html) or the figures (.json) of the run; may be given twice"
+    sim.add_argument("--report", type=Path, metavar="FILE", action="append", default=[], help=words_of_report)
     sim.set_defaults(run=_simulate)
     bundle = words.add_parser("bundle", help="record the live server's decisions to a file")
     bundle.add_argument("file", type=Path)
@@ -85,17 +93,38 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def _simulate(arguments: argparse.Namespace) -> int:
     chosen = {field: getattr(arguments, field) for field in SimOptions.__struct_fields__}
     chosen["record"] = arguments.record or arguments.bundle is not None
-    report = run_simulation(SimOptions(**chosen), _show_progress if sys.stderr.isatty() else None)
+    check_reports(arguments.report)
+    witness = Witness() if arguments.report else None
+    report = run_simulation(SimOptions(**chosen), _show_progress if sys.stderr.isatty() else None, witness)
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")
     sys.stdout.write(report.render(min(shutil.get_terminal_size().columns, WIDTH_MAX)))
     if arguments.bundle is not None and report.bundle is not None:
         _write(arguments.bundle, report.bundle)
+    if witness is not None:
+        write_reports(arguments.report, lambda: page_of(report, witness.picture()), report.as_value(witness.picture()))
     return OK
 
 
+def page_of(report: Report, picture: Picture) -> str:
+    """The page of a simulation."""
+    options = report.options
+    lead = f"{options.nodes:,} nodes of {options.gpus} GPUs, {show_duration(report.span_ms)} of virtual time"
+    figures = [
+        ("GPU time held", f"{report.busy_pct} %"),
+        ("jobs", f"{report.accepted:,}"),
+        *((f"wait, {name}", show_duration(span)) for name, span in report.waits_ms.items()),
+        ("runs begun again", f"{report.restarts:,}"),
+        ("stopped for others", f"{report.takings:,}"),
+        ("fairness", f"{picture.fairness:g}"),
+    ]
+    return show_run(picture, "A simulated fleet", lead, options.command(), figures)
+
+
 def _show_progress(progress: Progress) -> None:
-    sys.stderr.write(f"\r\033[K{progress.done_pct}%  {progress.entries} entries, {progress.waiting} waiting")
+    full = BAR * progress.done_pct // 100
+    bar = "█" * full + "░" * (BAR - full)
+    sys.stderr.write(f"\r\033[K{bar} {progress.done_pct}%  {progress.entries:,} entries, {progress.waiting:,} waiting")
     sys.stderr.flush()
 
 

@@ -54,10 +54,11 @@ class Life:
 
 
 class Chronicle:
-    """All jobs of a journal, by number, as far as it was told."""
+    """All jobs of a journal, by number, as far as it was told, and how many whole devices they hold by now."""
 
     def __init__(self) -> None:
         self.lives: dict[int, Life] = {}
+        self.gpus_held = 0
 
     def take(self, at: int, facts: Iterable[fact.Fact]) -> None:
         """Go on with the facts of the next entry."""
@@ -66,20 +67,25 @@ class Chronicle:
                 self.lives[item.job] = Life(item.job, item.spec, item.cause, at)
             elif isinstance(item, fact.Placed):
                 for number in item.jobs:
-                    self.lives[number].widen(at, self.lives[number].spec.gang)
+                    self._widen(number, at, self.lives[number].spec.gang)
             elif isinstance(item, fact.TasksPlaced):
-                self.lives[item.job].widen(at, sum(item.counts))
+                self._widen(item.job, at, sum(item.counts))
             elif isinstance(item, fact.TasksEnded):
-                self.lives[item.job].widen(at, -item.count)
+                self._widen(item.job, at, -item.count)
             elif isinstance(item, (fact.Requeued, fact.Ended)):
                 self._leave(item, at)
 
     def _leave(self, item: fact.Requeued | fact.Ended, at: int) -> None:
         life = self.lives[item.job]
         if life.held:
-            life.widen(at, -life.held)
+            self._widen(item.job, at, -life.held)
         if isinstance(item, fact.Ended):
             life.ended, life.phase = at, TaskPhase(item.phase).name.lower()
+
+    def _widen(self, number: int, at: int, tasks: int) -> None:
+        life = self.lives[number]
+        life.widen(at, tasks)
+        self.gpus_held += tasks * life.spec.ask.gpus
 
 
 def read_history(chronicle: Chronicle) -> Reading:

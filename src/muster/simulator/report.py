@@ -71,6 +71,11 @@ class Report(msgspec.Struct, frozen=True):
         ]
         return "\n".join(part for line in lines for part in _fold(line, width)) + "\n"
 
+    def as_value(self, picture: object) -> dict[str, object]:
+        """All figures for programs, with the picture of the run."""
+        figures = {name: getattr(self, name) for name in self.__struct_fields__ if name != "bundle"}
+        return {"command": self.options.command(), **figures, "picture": picture}
+
     def _shares(self) -> str:
         """What all device time was spent on, in tenths of a per cent."""
         total = max(1, sum(self.goodput.values()))

@@ -29,6 +29,7 @@ from muster.simulator.faults import Faults, Maintenance, Trials
 from muster.simulator.load import Load
 from muster.simulator.options import SimOptions
 from muster.simulator.report import Report, Sample, percentiles
+from muster.simulator.witness import Witness
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from muster.wire.bundle import encode_bundle
 from muster.wire.codec import encode_entry
@@ -52,11 +53,17 @@ class Progress(msgspec.Struct, frozen=True):
     waiting: int
 
 
-def run_simulation(options: SimOptions, progress: Callable[[Progress], None] | None = None) -> Report:
+def run_simulation(
+    options: SimOptions, progress: Callable[[Progress], None] | None = None, witness: Witness | None = None
+) -> Report:
     """Run one simulation to its end. A broken law raises InvariantError, with the command to see it again."""
     options.check()
     try:
-        return Simulation(options).run(progress)
+        simulation = Simulation(options)
+        if witness is not None:
+            world = simulation.body.world
+            simulation.body.observers.append(lambda outcome, _: witness.watch(world, outcome.at, outcome.facts))
+        return simulation.run(progress)
     except InvariantError as error:
         raise InvariantError(error.law, f"{error.evidence} [again: {options.command()}]") from error
     except Exception as error:
