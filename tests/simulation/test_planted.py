@@ -123,6 +123,7 @@ FOUND_BY = {
     "claim_forgotten_by_restore": {RESTORE},
     "evicted_for_good": {"what is sent back to the queue does not end"},
     "meter_forgets": {"what a job used adds up"},
+    "hour_without_end": {"what is remembered of an hour is what was held in it"},
     "advice_never_ends": {"no advice stands past its time", "every wake-up brings something about"},
     "advice_forgotten_by_restore": {RESTORE},
     "broken_gang_keeps_nothing": {"a broken gang keeps what is left"},

@@ -32,6 +32,7 @@ from muster.api.tenants import Tenants
 from muster.api.tiers import Tiers
 from muster.api.tokens import Tokens
 from muster.api.trials import Trials
+from muster.api.usage import Usage
 from muster.api.users import Users
 from muster.api.watch import Watch
 from muster.control.follower import Follower
@@ -89,6 +90,7 @@ def make_routes(follower: Follower, logs: Logs, metrics: Metrics) -> list[Route]
         *Bookings(follower).routes,
         *Avail(follower).routes,
         *Goodput(follower).routes,
+        *Usage(follower).routes,
         *Tiers(follower).routes,
         *Profiles(follower).routes,
         *AdviceRoutes(follower).routes,

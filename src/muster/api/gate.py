@@ -18,7 +18,6 @@ from muster.access.rights import EVERYWHERE, find_role, has_role, has_role_somew
 from muster.api.params import read_job, read_world
 from muster.api.problems import RefusedError, unknown_job
 from muster.control.follower import Follower
-from muster.control.story import get_beginning
 from muster.model.access import Principal, Role
 from muster.model.errors import InvariantError, RejectedError
 from muster.model.reason import Code, Reason
@@ -80,6 +79,7 @@ RIGHTS: Final[dict[str, Need]] = {
     "DELETE /v1/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
     "GET /v1/avail": Need(Role.VIEWER, Where.NAMED),
     "GET /v1/goodput": Need(Role.VIEWER, Where.NAMED),
+    "GET /v1/usage": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/bookings": Need(Role.VIEWER, Where.ANYWHERE),
     "PUT /v1/bookings/{name:path}": Need(Role.OPERATOR, Where.NAMED),
     "DELETE /v1/bookings/{name:path}": Need(Role.OPERATOR, Where.NAMED),
@@ -165,8 +165,8 @@ class Gate:
         job = self._follower.world.jobs.get(number)
         if job is not None:
             return job.spec.tenant
-        entries = await self._follower.read_story(number)
-        return get_beginning(entries, number)[1].tenant if entries else None
+        found = await self._follower.find_finished(number)
+        return None if found is None else found.finished.tenant
 
     def check_tenant(self, principal: Principal, role: Role, tenant: str, missing: int) -> None:
         """Raise unless somebody has a role in a tenant; a tenant that they may not see is not there."""
@@ -189,6 +189,14 @@ class Gate:
             return known[tenant]
 
         return is_seen
+
+    def find_tenants(self, principal: Principal) -> tuple[str, ...] | None:
+        """The tenants whose past somebody may see: None if all."""
+        if find_role(principal.grants, EVERYWHERE, self._follower.parent_of) is not None:
+            return None
+        is_seen = self.sees(principal)
+        named = (*(grant.tenant for grant in principal.grants), *self._follower.world.tenants)
+        return tuple(sorted({tenant for tenant in named if is_seen(tenant)}))
 
 
 def principal_of(request: Request) -> Principal:

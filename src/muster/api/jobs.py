@@ -16,14 +16,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.api.answers import answer_response, read_response
-from muster.api.gate import cause_of, check_tenant, gate_of, sees_of
+from muster.api.gate import cause_of, check_tenant, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
 from muster.api.params import read_body, read_choice, read_job, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.follower import Follower
 from muster.control.listing import PHASES, STATES, Asked
-from muster.control.story import cut_story, find_tries, get_beginning, tell, view_from_story
+from muster.control.remembering import merge, view_account, view_remembered, want
+from muster.control.story import cut_story, find_tries, get_beginning, tell
 from muster.control.views import (
     complete_reason,
     find_reason,
@@ -36,11 +37,12 @@ from muster.control.views import (
 from muster.model.access import Role
 from muster.model.errors import RejectedError
 from muster.model.event import Cancel, HoldJob, Progressed, ReleaseJob, RequeueJob
+from muster.model.job import Job
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
-from muster.units import AMOUNT_MAX
-from muster.wire.views import JobView
+from muster.units import AMOUNT_MAX, INSTANT_MAX
+from muster.wire.views import JobAccount, JobView
 from muster.world.world import World
 
 LIMIT_DEFAULT: Final = 100
@@ -106,8 +108,14 @@ class Jobs:
         limit = read_limit(request, LIMIT_DEFAULT)
         world = await read_world(request, self._follower)
         tenant = query.get("tenant", "")
-        asked = Asked(state, tenant, phase, after, limit, sees_of(request))
-        return read_response(world, self._follower.listing.page(asked))
+        since = read_number(query.get("since"), "since", default=0, most=INSTANT_MAX)
+        asked = Asked(state, tenant, phase, after, limit, sees_of(request), since)
+        wanted = want(asked, gate_of(request).find_tenants(principal_of(request)))
+        # History first: whoever leaves the world meanwhile is in it since long.
+        remembered = [] if wanted is None else await self._follower.read_finished(wanted)
+        seen = [found for found in remembered if asked.sees is None or asked.sees(found.finished.tenant)]
+        page = self._follower.listing.page(asked)
+        return read_response(world, merge(page, seen, limit, world.jobs.__contains__))
 
     async def show(self, request: Request) -> Response:
         """One job; `wait_ms` waits for its end."""
@@ -190,12 +198,20 @@ class Jobs:
     async def _view(self, number: int) -> JobView:
         job = self._follower.world.jobs.get(number)
         if job is not None:
-            return view_job(self._follower.world, job, now=self._follower.now_ms())
-        entries = await self._follower.read_story(number)
-        view = view_from_story(entries, number) if entries else None
-        if view is None:
+            account = await self._find_account(job)
+            view = view_job(self._follower.world, job, now=self._follower.now_ms())
+            return msgspec.structs.replace(view, account=account)
+        found = await self._follower.find_finished(number)
+        if found is None:
             raise unknown_job(number)
-        return view
+        return view_remembered(found, get_beginning(await self._follower.read_story(number), number)[1])
+
+    async def _find_account(self, job: Job) -> JobAccount | None:
+        found = await self._follower.find_finished(job.id) if is_over(job) else None
+        if found is not None:
+            return view_remembered(found).account
+        user, amounts = await self._follower.find_account(job.id)
+        return view_account(amounts, user)
 
     async def read_piece(self, number: int, task: int, epoch: int, offset: int) -> Piece:
         """What a try of a task has written from an offset on, as much as fits an answer."""

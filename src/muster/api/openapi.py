@@ -70,6 +70,8 @@ BY_NAME: Final = {"after": TEXT, **LIMIT}
 WAIT: Final = {"wait_ms": _number(most=WAIT_MAX_MS)}
 TENANT: Final = {"tenant": TEXT}
 LOG: Final = {"task": _number(), "epoch": _number(), "offset": _number()}
+SINCE: Final = {"since": _number(most=INSTANT_MAX)}
+UNTIL: Final = {"until": _number(most=INSTANT_MAX)}
 JOBS: Final = {"state": _one_of(STATES), "phase": _one_of(PHASES), **TENANT, **BY_NUMBER}
 
 SHAPES: Final[dict[str, Shape]] = {
@@ -81,7 +83,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/me": Shape(views.Me),
     "POST /v1/jobs": Shape(views.Submitted, Spec, status=201),
     "POST /v1/jobs/bulk": Shape(views.BulkAnswer, BulkBody),
-    "GET /v1/jobs": Shape(views.JobPage, query=JOBS),
+    "GET /v1/jobs": Shape(views.JobPage, query={**JOBS, **SINCE}),
     "GET /v1/jobs/{job}": Shape(views.JobView, query=WAIT),
     "GET /v1/jobs/{job}/why": Shape(views.WhyView),
     "GET /v1/jobs/{job}/story": Shape(views.Story, query=BY_NUMBER),
@@ -105,6 +107,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "DELETE /v1/tenants/{name:path}": Shape(views.Changed, tagged=True),
     "GET /v1/avail": Shape(views.AvailView, query=TENANT),
     "GET /v1/goodput": Shape(views.GoodputView, query=TENANT),
+    "GET /v1/usage": Shape(views.UsageView, query={"by": TEXT, **SINCE, **UNTIL, **TENANT, **BY_NUMBER}),
     "GET /v1/bookings": Shape(list[views.BookingView], query=BY_NAME),
     "PUT /v1/bookings/{name:path}": Shape(views.Changed, BookingBody),
     "DELETE /v1/bookings/{name:path}": Shape(views.Changed),

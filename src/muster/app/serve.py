@@ -23,6 +23,7 @@ from muster.app.identity import Provider, find_provider
 from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.follower import Follower
+from muster.control.history import fill_history
 from muster.control.leader import KERNEL_FAILED, STORE_FAILED, Leader
 from muster.control.loading import load_world
 from muster.engines.local.capacity import discover_machine
@@ -72,13 +73,17 @@ def lead(home: Home) -> int:
     devices = machine.devices if capacity.gpus == len(machine.devices) else ()  # declared GPUs have no ids
     with contextlib.closing(SqliteStore(home.journal_file)) as store:
         write_note(home.process_file("leader"))
+        if filled := fill_history(store):
+            _log.info("history was made from %d entries", filled)
         warm_up()
         world = load_world(store)
         settle_memory()
         name = node_name()
         former = find_former(world, address_of(name, traits.place))
         engine = LocalEngine(home.engine_root, name, capacity, traits, devices, former)
-        leader = Leader(world, store, engine, WallClock(), home.leader_socket, home.root)
+        leader = Leader(
+            world, store, engine, WallClock(), home.leader_socket, home.root, history_ms=home.read_history_ms()
+        )
         return asyncio.run(_lead(leader))
 
 

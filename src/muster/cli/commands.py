@@ -60,6 +60,8 @@ COMMANDS: Final = {
     "bookings": Entry("reserve", "List bookings, whatever opens first on top."),
     "unreserve": Entry("reserve", "Give a booking up."),
     "goodput": Entry("goodput", "Say what the time of every GPU was spent on."),
+    "usage": Entry("usage", "Say who used how much of what, and what it cost."),
+    "report": Entry("usage", "Reports for those who pay."),
     "tiers": Entry("tiers", "List tiers, whoever goes first on top; or show or set one."),
     "profiles": Entry("profiles", "List profiles, the weights of the score terms; or show, compare, set or use one."),
     "advice": Entry("advice", "List what was learned or measured outside, or hand in a table of it."),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from muster.cli.failing import JOB_FAILED
-from muster.cli.moments import AT
+from muster.cli.moments import AT, read_past
 from muster.cli.printing import (
     Listing,
     detail_options,
@@ -25,7 +25,7 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.sdk.client import LONG_PATIENCE_S, Client
-from muster.units import show_bytes, show_duration, show_instant, show_resources
+from muster.units import show_bytes, show_duration, show_instant, show_money, show_resources
 from muster.wire.views import JobPage, JobView
 
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
@@ -36,20 +36,30 @@ OVER = PHASES[4:]
 @click.option("-a", "--all", "show_all", is_flag=True, help="Also jobs that are over.")
 @click.option("--tenant", default="", help="Only this tenant's.")
 @click.option("--phase", type=click.Choice(PHASES), help="Only jobs in this phase.")
+@click.option("--since", callback=read_past, metavar="TIME", help="Also jobs that ended since then: 2h, 03:10, a date.")
 @click.option("--after", default=0, help="Begin after this job; continues a long listing.")
 @click.option("--limit", default=100, show_default=True, help="At most this many.")
 @AT
 @listing_options
 def ls(
-    show_all: bool, tenant: str, phase: str | None, after: int, limit: int, at: int | None, output: str, watch: bool
+    show_all: bool,
+    tenant: str,
+    phase: str | None,
+    since: int | None,
+    after: int,
+    limit: int,
+    at: int | None,
+    output: str,
+    watch: bool,
 ) -> None:
     """List jobs."""
-    state = "all" if show_all or phase in OVER else "live"
+    state = "all" if show_all or phase in OVER or since is not None else "live"
     with Client() as client:
 
         def look() -> Listing:
             asked = {"state": state, "tenant": tenant, "phase": phase or ""}
-            return _list(client.list(**asked, after=after, limit=limit, at_ms=at), state)
+            page = client.list(**asked, after=after, limit=limit, since_ms=since or 0, at_ms=at)
+            return _list(page, state)
 
         show_listing(look, output, watch)
 
@@ -118,6 +128,9 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
         ("try", str(view.epoch) if view.epoch else ""),
         ("failures", str(view.failures) if view.failures else ""),
         ("used", _show_used(view)),
+        ("user", "" if view.account is None else view.account.user),
+        ("GPU time", _show_time(view)),
+        ("cost", show_money(view.account.cost_micros) if view.account and view.account.cost_micros else ""),
     ]
     if spec is not None:
         fields += [
@@ -139,6 +152,17 @@ def _show_used(view: JobView) -> str:
     if not view.cpu_ms and not view.rss_bytes:
         return ""
     return f"{show_duration(view.cpu_ms)} of CPU, at most {show_bytes(view.rss_bytes)} of memory"
+
+
+def _show_time(view: JobView) -> str:
+    """What its devices were held for, and how much of that was of use: `12h 3m: useful 98.7%, lost 3m`."""
+    times = {} if view.account is None else view.account.time
+    held = sum(times.values())
+    if not held:
+        return ""
+    whole, tenth = divmod(1000 * times.get("useful", 0) // held, 10)
+    others = [f", {name} {show_duration(spent // 1000)}" for name, spent in times.items() if name != "useful"]
+    return f"{show_duration(held // 1000)}: useful {whole}.{tenth}%{''.join(others)}"
 
 
 def _show_after(after: Sequence[After], waits: Sequence[int]) -> str:

@@ -10,10 +10,11 @@ import click
 from muster.units import parse_past
 
 
-def _read(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+def read_past(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+    """The value of an option that names an instant of the past."""
     return None if text is None else parse_past(text, int(time.time() * 1000))
 
 
 AT: Final = click.option(
-    "--at", callback=_read, metavar="TIME", help="As it was then: 10m (ago), 03:10, or 2026-11-15 14:05 (UTC)."
+    "--at", callback=read_past, metavar="TIME", help="As it was then: 10m (ago), 03:10, or 2026-11-15 14:05 (UTC)."
 )

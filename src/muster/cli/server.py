@@ -20,9 +20,11 @@ from muster.sdk.client import Client
 from muster.sdk.errors import ContestedError
 from muster.sdk.home import Home
 from muster.sdk.processes import find_server_process
-from muster.units import show_duration
+from muster.units import HOUR_MS, parse_duration, show_duration
 from muster.wire.views import JobView
 
+HISTORY_MIN_MS: Final = HOUR_MS
+"""Jobs that are over stay in the world for a while; who forgets them sooner would forget what is still there."""
 POLITE_S: Final = 30.0
 JOBS_END_WITHIN_S: Final = 120.0
 LOOK_AGAIN_S: Final = 0.1
@@ -32,6 +34,9 @@ SHOWN_MAX: Final = 10
 
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), help="Where to listen (default: the last one, or any free).")
+@click.option(
+    "--keep-history", metavar="TIME", help="Forget jobs that ended longer ago: 90d, unless it was said otherwise."
+)
 @click.option("--flavor", metavar="NAME", help="What kind of capacity this machine is.")
 @click.option("--region", metavar="NAME", help="The region that it stands in.")
 @click.option("--cluster", metavar="NAME", help="The cluster.")
@@ -39,12 +44,20 @@ SHOWN_MAX: Final = 10
 @click.option("--rack", metavar="NAME", help="The rack.")
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="A label of it; all of them, if any is named.")
 @click.option("--taint", "taints", multiple=True, metavar="NAME", help="A taint of it; all of them, if any is named.")
-def up(port: int | None, **said: Any) -> None:
+def up(port: int | None, keep_history: str | None, **said: Any) -> None:
     """Start the server, or what is missing of it."""
     home = Home()
-    started = start_missing(home, port, _describe(said))
+    history_ms = None if keep_history is None else _parse_history(keep_history)
+    started = start_missing(home, port, _describe(said), history_ms)
     words = f"started {' and '.join(started)}" if started else "already up"
     click.echo(f"{words}: {_show_url(home)}  home: {home.root}")
+
+
+def _parse_history(text: str) -> int:
+    span_ms = parse_duration(text)
+    if span_ms < HISTORY_MIN_MS:
+        raise click.UsageError(f"--keep-history {text}: at least {show_duration(HISTORY_MIN_MS)}")
+    return span_ms
 
 
 def _describe(said: Mapping[str, Any]) -> dict[str, Any]:

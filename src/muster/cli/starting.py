@@ -42,9 +42,11 @@ class Started(NamedTuple):
     log_from: int
 
 
-def start_missing(home: Home, port: int | None, node: Mapping[str, Any] | None = None) -> list[str]:
+def start_missing(
+    home: Home, port: int | None, node: Mapping[str, Any] | None = None, history_ms: int | None = None
+) -> list[str]:
     """Start the roles that are not there and wait until all serve; which were started. `node` is what this machine
-    shall say of itself from now on, besides what it said before."""
+    shall say of itself from now on, besides what it said before; `history_ms` for how long it remembers."""
     home.prepare()
     with _alone(home):
         missing = [role for role in ROLES if not _is_there(home, role)]
@@ -52,6 +54,8 @@ def start_missing(home: Home, port: int | None, node: Mapping[str, Any] | None =
             _check_port(home, port)
         if node:
             _describe_node(home, node, "leader" in missing)
+        if history_ms is not None:
+            _keep_history(home, history_ms, "leader" in missing)
         started = [_start(home, role, port) for role in missing]
         try:
             _await_ready(home, started)
@@ -94,6 +98,14 @@ def _describe_node(home: Home, node: Mapping[str, Any], is_down: bool) -> None:
     if not is_down:
         raise ServerFailedError("a node changes when its server starts: `muster down` first, then this again", USAGE)
     write_node_file(home.node_file, wanted)
+
+
+def _keep_history(home: Home, span_ms: int, is_down: bool) -> None:
+    if span_ms == home.read_history_ms():
+        return
+    if not is_down:
+        raise ServerFailedError("this changes when the server starts: `muster down` first, then this again", USAGE)
+    home.write_history(span_ms)
 
 
 def _start(home: Home, role: str, port: int | None) -> Started:

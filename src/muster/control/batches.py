@@ -15,6 +15,7 @@ from muster.kernel.kernel import Outcome
 from muster.model.access import Principal
 from muster.model.event import Event
 from muster.model.fact import Accepted, jobs_of
+from muster.model.history import BLANK, Chapter
 from muster.model.reason import Done
 from muster.ports import Commit
 from muster.wire.codec import encode_entry, encode_inputs
@@ -78,8 +79,8 @@ class Inbox:
         return items
 
 
-def make_batch(items: list[Item], outcome: Outcome) -> Batch:
-    """Encode an outcome for the store."""
+def make_batch(items: list[Item], outcome: Outcome, chapter: Chapter = BLANK) -> Batch:
+    """Encode an outcome for the store, with what it adds to history."""
     facts = outcome.facts
     if not facts:
         return Batch(items, outcome, None)
@@ -94,5 +95,6 @@ def make_batch(items: list[Item], outcome: Outcome) -> Batch:
             for item, reply in zip(items, outcome.answers, strict=True)
             if item.by is not None and isinstance(reply, Done)
         ),
+        chapter,
     )
     return Batch(items, outcome, commit)

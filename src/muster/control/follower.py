@@ -19,21 +19,24 @@ from muster.access.roster import Roster
 from muster.control.line import Line
 from muster.control.listing import Listing
 from muster.control.past import Past
-from muster.control.story import find_end, get_beginning
+from muster.control.story import get_beginning
 from muster.lifecycle.gang import PHASE_OF
 from muster.model.access import OfAccess, Principal
 from muster.model.after import After
 from muster.model.errors import InvariantError, RejectedError
 from muster.model.event import Submit
+from muster.model.history import Remembered, Used
 from muster.model.phase import TERMINAL, TaskPhase
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import Spec
 from muster.ports import Clock, Journal
 from muster.ports.failpoint import failpoint
-from muster.ports.store import Link
+from muster.ports.store import Link, Wanted
 from muster.wire.codec import Entry, decode_entry
 from muster.wire.link import Answer, Committed, OfJob, Registered, Request
+from muster.world.accounting import keep_diary, read_open_uses
 from muster.world.apply import apply_entry
+from muster.world.diary import Key
 from muster.world.world import World
 
 ENTRIES_AT_ONCE: Final = 256
@@ -41,6 +44,7 @@ FOLD_AT_ONCE: Final = 4
 LAGS_KEPT: Final = 1000
 RECENT_KEPT: Final = 256
 WAITERS_MAX: Final = 10_000
+USES_PATIENCE_S: Final = 5.0
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -61,6 +65,8 @@ class Follower:
         self._news = asyncio.Event()
         self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
         self._recent: deque[Entry] = deque(maxlen=RECENT_KEPT)
+        self._diary = keep_diary(world)
+        self._recent_uses: deque[tuple[int, dict[Key, list[int]]]] = deque(maxlen=RECENT_KEPT)
         self._waiters: dict[asyncio.Future[None], Callable[[World], bool]] = {}
         self._studying = asyncio.Lock()
         self.past = Past(journal)
@@ -146,6 +152,40 @@ class Follower:
         data = await asyncio.to_thread(self._journal.read_story, job)
         return [decode_entry(each) for each in data]
 
+    async def find_finished(self, job: int) -> Remembered | None:
+        """A job that is over, as history has it."""
+        return await asyncio.to_thread(self._journal.find_finished, job)
+
+    async def read_finished(self, wanted: Wanted) -> list[Remembered]:
+        """Jobs that are over, as history has them."""
+        return await asyncio.to_thread(self._journal.read_finished, wanted)
+
+    async def find_account(self, job: int) -> tuple[str, list[int]]:
+        """Who submitted a job, and what it used up to now."""
+        owner = await asyncio.to_thread(self._journal.find_owner, job)
+        amounts = await asyncio.to_thread(self._journal.find_amounts, job)
+        live = self.world.jobs.get(job)
+        here = {} if live is None else read_open_uses(self.world, max(self.world.now, self.now_ms()), live)
+        return owner, [sum(column) for column in zip((*amounts, 0), *here.values(), strict=True)]
+
+    async def read_uses(self, first_hour: int, last_hour: int, *, hourly: bool) -> list[Used]:
+        """Use in these hours, exactly: what history has, what it did not have yet, and what goes on."""
+        seq, used = await asyncio.to_thread(self._journal.read_uses, first_hour, last_hour, hourly=hourly)
+        if not await self.at_least(seq, USES_PATIENCE_S):
+            raise RejectedError(Reason(Code.BEHIND, "entry", needed=seq, available=self.world.seq))
+        uses = [each for number, each in self._recent_uses if number > seq]
+        uses.append(read_open_uses(self.world, max(self.world.now, self.now_ms())))
+        fresh = [item for each in uses for item in each.items() if first_hour <= item[0][3] <= last_hour]
+        return used + await asyncio.to_thread(self._sign, fresh, hourly)
+
+    def _sign(self, uses: Sequence[tuple[Key, list[int]]], hourly: bool) -> list[Used]:
+        """Say whose use it is."""
+        owners = {job: self._journal.find_owner(job) for job in dict.fromkeys(key[0] for key, _ in uses)}
+        return [
+            Used(tenant, owners[job], flavor, hour if hourly else None, tuple(row))
+            for (job, tenant, flavor, hour), row in uses
+        ]
+
     async def read_entries(self, after: int, limit: int) -> list[Entry]:
         """Entries from a number on, of those that are folded here. Several watchers read the same newest ones."""
         recent = self._recent
@@ -195,7 +235,8 @@ class Follower:
         for number in [each.job for each in after if 0 < each.job < self.world.next_job]:
             job = self.world.jobs.get(number)
             if job is None:
-                end = find_end(await self.read_story(number), number)
+                found = await self.find_finished(number)
+                end = None if found is None else TaskPhase(found.finished.phase)
             else:
                 end = PHASE_OF[type(job.phase)] if isinstance(job.phase, TERMINAL) else None
             if end is not None:
@@ -224,6 +265,7 @@ class Follower:
         apply_entry(self.world, entry.seq, entry.at, entry.facts)
         self.listing.fold(entry.facts)
         self._recent.append(entry)
+        self._recent_uses.append((entry.seq, self._diary.take()[0]))
         self._lags_ms.append(max(0, self._clock.now_ms() - entry.at))
         failpoint("follower.after_fold")
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from muster.control.batches import Asker, Batch, Inbox, Item, make_batch
+from muster.control.history import write_chapter
 from muster.control.loading import load_world
 from muster.control.peers import Peer, Peers
 from muster.control.registrar import Errand, Registrar
@@ -34,9 +35,11 @@ from muster.model.event import Event, NodeSeen
 from muster.model.reason import DONE, Code, Reason, Refused
 from muster.ports import Clock, Engine, Store
 from muster.ports.failpoint import failpoint
+from muster.units import INSTANT_MAX
 from muster.wire.codec import encode_inputs
 from muster.wire.link import Answer, Ask, Committed, Registered, frame
 from muster.wire.words import put_in_words
+from muster.world.accounting import keep_diary
 from muster.world.snapshot import snapshot
 from muster.world.world import World
 
@@ -68,9 +71,11 @@ class Leader:
         socket_path: Path,
         evidence_root: Path,
         patience_s: float = FIRST_NODE_PATIENCE_S,
+        history_ms: int = INSTANT_MAX,
     ) -> None:
         self._world = world
         self._kernel = Kernel(world)
+        self._diary = keep_diary(world)
         self._store = store
         self._is_rebuilding = False
         self._set_aside = 0
@@ -84,7 +89,7 @@ class Leader:
         self._in_flight: deque[Batch] = deque()
         self._asks = 0
         self._registrar = Registrar(store, lambda name: self._world.tenant_of(name).parent)
-        self._writer = Writer(store, self._on_durable, self._on_kept, self._on_refused)
+        self._writer = Writer(store, self._on_durable, self._on_kept, self._on_refused, history_ms)
         self._peers = Peers(socket_path, self._take_ask, self._greet)
         self._timer: asyncio.TimerHandle | None = None
         self._is_turn_due = False
@@ -160,7 +165,8 @@ class Leader:
         items = self._check_tags(self._inbox.take())
         self._now = max(self._now, self._clock.now_ms())
         try:
-            batch = make_batch(items, self._kernel.handle([item.event for item in items], self._now))
+            outcome = self._kernel.handle([item.event for item in items], self._now)
+            batch = make_batch(items, outcome, write_chapter(self._diary, outcome.facts))
         except Exception as error:  # noqa: BLE001 - of whatever kind: the world may be half changed
             self._keep_evidence(items)
             self._recover(items, error)
@@ -194,6 +200,7 @@ class Leader:
         """All that was decided is durable: the journal tells what the world was before it broke."""
         self._world = load_world(self._store)
         self._kernel = Kernel(self._world)
+        self._diary = keep_diary(self._world)
         self._is_rebuilding = False
         _log.warning("the world was made again from entry %d", self._world.seq)
         self._ring()
@@ -222,7 +229,7 @@ class Leader:
     def _take_picture(self) -> None:
         """It waits in the writer's line, so that it is never saved before its entries."""
         self._pictured_seq = self._world.seq
-        self._writer.put(Picture(self._world.seq, snapshot(self._world)))
+        self._writer.put(Picture(self._world.seq, self._world.now, snapshot(self._world)))
 
     # -- 3 commit: in the writer's thread
 

@@ -27,7 +27,7 @@ OVER: Final = ("succeeded", "failed", "cancelled")
 
 class Asked(NamedTuple):
     """Which jobs a listing is to show: of a state, a tenant and a phase, from one number on, as many as fit a page,
-    and of those only what its reader may see."""
+    and of those only what its reader may see; of those that are over, only since an instant."""
 
     state: str = "all"
     tenant: str = ""
@@ -35,6 +35,7 @@ class Asked(NamedTuple):
     after: int = 0
     limit: int = 100
     sees: Callable[[str], bool] | None = None
+    since: int = 0
 
 
 class Listing:
@@ -73,6 +74,8 @@ class Listing:
             if asked.state != "all" and is_over(job) != (asked.state == "over"):
                 continue
             if asked.phase and phase_word(world, job) != asked.phase:
+                continue
+            if asked.since and is_over(job) and job.phase.since < asked.since:
                 continue
             if len(rows) == asked.limit:
                 return JobPage(rows, next_after=rows[-1].id, seq=world.seq)

@@ -70,6 +70,9 @@ def _nearest(journal: Journal, at_ms: int) -> World:
         world = restore(found[1])
         if world.now <= at_ms:
             return world
+    trimmed = journal.trimmed_seq()
+    if trimmed:
+        raise RejectedError(Reason(Code.NO_PAST, "journal", needed=1, available=trimmed + 1))
     return World()
 
 

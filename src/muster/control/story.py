@@ -1,7 +1,6 @@
-"""The story of a job: its own facts, taken from the journal's entries, in words; and the job as they leave it.
+"""The story of a job: its own facts, taken from the journal's entries, in words.
 
-A job that has retired from the world is shown from here. It reads facts and never the state of anything but the names
-of nodes, whose slots are theirs for ever.
+It reads facts and never the state of anything but the names of nodes, whose slots are theirs for ever.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.units import show_bytes, show_duration, show_resources
 from muster.wire.codec import Entry
-from muster.wire.views import JobView, Story, StoryLine, TaskCounts
+from muster.wire.views import Story, StoryLine
 from muster.world.apply import unroll
 
 NODES_SHOWN: Final = 4
@@ -56,51 +55,6 @@ def find_tries(entries: Sequence[Entry], job: int, task: int) -> int:
         elif isinstance(item, fact.TasksPlaced) and item.first <= task < item.first + sum(item.counts):
             epoch += 1
     return epoch
-
-
-def find_end(entries: Sequence[Entry], job: int) -> TaskPhase | None:
-    """How a job ended, as its story tells it; None if it does not tell of an end."""
-    ends = (item.phase for _, item in _own_facts(entries, job) if isinstance(item, fact.Ended))
-    return next(ends, None)
-
-
-def view_from_story(entries: Sequence[Entry], job: int) -> JobView | None:
-    """A job that is over, as its own facts left it; None if they do not tell of an end."""
-    first, spec = get_beginning(entries, job)
-    epoch = failures = 0
-    counts = [0] * len(TaskPhase)
-    for entry, item in _own_facts(entries, job):
-        if isinstance(item, fact.Placed):
-            epoch = item.epochs[item.jobs.index(job)]
-        elif isinstance(item, fact.Requeued):
-            failures += item.why == Why.EXIT
-        elif isinstance(item, fact.TasksEnded):
-            counts[item.phase] += item.count
-        elif isinstance(item, fact.Ended):
-            return JobView(
-                id=job,
-                name=spec.name,
-                tenant=spec.tenant,
-                phase=item.phase.name.lower(),
-                tasks=spec.tasks,
-                ask=spec.ask,
-                accepted_at_ms=first.at,
-                since_ms=entry.at,
-                epoch=epoch,
-                failures=failures,
-                why=item.why.value if item.phase == TaskPhase.FAILED or item.why == Why.DEPENDENCY else "",
-                exit_code=None if spec.array or item.phase == TaskPhase.CANCELLED else item.code,
-                counts=_final_counts(spec, counts) if spec.array else None,
-                spec=spec,
-                is_over=True,
-            )
-    return None
-
-
-def _final_counts(spec: Spec, counts: list[int]) -> TaskCounts:
-    """Tasks that were cancelled while they waited have no fact of their own: they are the rest."""
-    succeeded, failed = counts[TaskPhase.SUCCEEDED], counts[TaskPhase.FAILED]
-    return TaskCounts(succeeded=succeeded, failed=failed, cancelled=spec.tasks - succeeded - failed)
 
 
 def _own_facts(entries: Sequence[Entry], job: int) -> Iterator[tuple[Entry, fact.Fact]]:

@@ -15,14 +15,20 @@ from muster.control.batches import Batch
 from muster.control.registrar import Errand
 from muster.ports import Store
 from muster.ports.failpoint import failpoint
+from muster.units import INSTANT_MAX
 
 INPUTS_KEPT: Final = 100_000
+INPUTS_BYTES_MAX: Final = 256 * 1024 * 1024
+"""How much the recorder keeps: so many batches, or less if they are large."""
+PURGED_AT_ONCE: Final = 20_000
+"""How many jobs are forgotten with one snapshot: more than become old meanwhile, and too few to hold anybody up."""
 
 
 class Picture(NamedTuple):
-    """A snapshot that may be saved once entry `seq` is durable."""
+    """A snapshot that may be saved once entry `seq` is durable; it is of the instant `at`."""
 
     seq: int
+    at: int
     data: bytes
 
 
@@ -38,8 +44,10 @@ class Writer:
         on_durable: Callable[[list[Batch]], None],
         on_kept: Callable[[list[Errand]], None],
         on_refused: Callable[[Exception], None],
+        history_ms: int = INSTANT_MAX,
     ) -> None:
         self._store = store
+        self._history_ms = history_ms
         self._on_durable = on_durable
         self._on_kept = on_kept
         self._on_refused = on_refused
@@ -94,5 +102,6 @@ class Writer:
 
     def _save(self, picture: Picture) -> None:
         self._store.save_snapshot(picture.seq, picture.data)
-        self._store.trim_inputs(INPUTS_KEPT)
+        self._store.trim_inputs(INPUTS_KEPT, INPUTS_BYTES_MAX)
+        self._store.purge(picture.at - self._history_ms, PURGED_AT_ONCE)
         failpoint("leader.after_snapshot")

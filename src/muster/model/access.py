@@ -23,6 +23,9 @@ TOKEN_LIFE_MAX_MS: Final = 366 * DAY_MS
 OWNER: Final = "owner"
 """Whoever can read the token in the server's home: admin of everything, in no list, and never locked out."""
 
+OWNER_CAUSE: Final = "api"
+"""How the owner signs in the journal."""
+
 
 class Role(enum.StrEnum):
     """What one may do in a tenant and in all below it; each may do what those before it may."""
@@ -80,7 +83,12 @@ class Principal(Record, frozen=True):
     @property
     def cause(self) -> str:
         """How what it asks for is signed in the journal."""
-        return "api" if self.name == OWNER else f"api:{self.name}"
+        return OWNER_CAUSE if self.name == OWNER else f"{OWNER_CAUSE}:{self.name}"
+
+
+def submitter_of(cause: str) -> str:
+    """Who signed so; empty if it was the owner of the home, or nobody who has a name."""
+    return cause.partition(f"{OWNER_CAUSE}:")[2] if cause.startswith(f"{OWNER_CAUSE}:") else ""
 
 
 HOME_OWNER: Final = Principal(OWNER, (Grant(Role.ADMIN),))

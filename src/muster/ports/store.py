@@ -11,6 +11,10 @@ The contract, checked for every store by `muster.testing.store_conformance`:
 - Damage inside a row is found when the row is read (M302 with its number), not on open: opening stays cheap.
 - A (tenant, key) given twice, or a snapshot ahead of the journal, is refused (M306) with the whole group.
 - `trim_inputs` keeps what the newest snapshot needs for a replay; without a snapshot, only the newest `keep`.
+- A commit's chapter goes into history in the same transaction: amounts are added up, by job and by the hour, under the
+  name of who submitted the job. `purge` forgets jobs that ended before an instant, with their stories, keys and
+  amounts, and then the entries before all that is left to tell, as far as the newest snapshot covers them; use by the
+  hour stays.
 - `keep` is one durable transaction too. Each record that is written gets the next version, without gaps; what was kept
   under the same kind and name goes. Audit lines are numbered from 1 and linked by `link_of`, whoever brings them.
 """
@@ -18,10 +22,12 @@ The contract, checked for every store by `muster.testing.store_conformance`:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from muster.model.history import BLANK, Chapter, Remembered, Used
 from muster.model.record import Record
+from muster.units import INSTANT_MAX
 
 LINK_BYTES: Final = 32
 
@@ -30,7 +36,8 @@ class Commit(Record, frozen=True):
     """One batch as the store keeps it.
 
     `entry` and `inputs` are encoded by `muster.wire.codec`; `jobs` are those whose story the entry belongs to; `keys`
-    are (tenant, key, job) of submits that carried an idempotency key; `audit` are the lines of privileged requests.
+    are (tenant, key, job) of submits that carried an idempotency key; `audit` are the lines of privileged requests; and
+    `chapter` is what it adds to history.
     """
 
     seq: int
@@ -39,6 +46,7 @@ class Commit(Record, frozen=True):
     jobs: tuple[int, ...] = ()
     keys: tuple[tuple[str, str, int], ...] = ()
     audit: tuple[bytes, ...] = ()
+    chapter: Chapter = BLANK
 
 
 class Kept(Record, frozen=True):
@@ -63,6 +71,18 @@ class Version(NamedTuple):
     record: Kept
 
 
+class Wanted(NamedTuple):
+    """Which jobs of history are asked for: of these tenants (None: of all), of these phases (none: any), over since and
+    before an instant, with numbers above `after`, as many as fit."""
+
+    after: int = 0
+    limit: int = 100
+    tenants: tuple[str, ...] | None = None
+    phases: tuple[int, ...] = ()
+    since: int = 0
+    until: int = INSTANT_MAX
+
+
 class Link(NamedTuple):
     """An audit line in its chain."""
 
@@ -83,6 +103,10 @@ class Journal(Protocol):
         """The newest committed entry's number; 0 when there is none."""
         ...
 
+    def trimmed_seq(self) -> int:
+        """Entries up to this number are gone; 0 if all are there."""
+        ...
+
     def find_snapshot(self) -> tuple[int, bytes] | None:
         """The newest snapshot with the number of the entry it includes, if there is one."""
         ...
@@ -101,6 +125,27 @@ class Journal(Protocol):
 
     def find_job(self, tenant: str, key: str) -> int | None:
         """The job that was accepted for (tenant, key), also long after it left the world."""
+        ...
+
+    def find_owner(self, job: int) -> str:
+        """Who submitted a job; empty if it was the owner of the home, or if there is no such job."""
+        ...
+
+    def find_finished(self, job: int) -> Remembered | None:
+        """A job that is over, as history has it."""
+        ...
+
+    def read_finished(self, wanted: Wanted) -> list[Remembered]:
+        """Jobs that are over, in the order of their numbers."""
+        ...
+
+    def find_amounts(self, job: int) -> tuple[int, ...]:
+        """What a job used in phases that have ended, over or not; zeros if nothing."""
+        ...
+
+    def read_uses(self, first_hour: int, last_hour: int, *, hourly: bool = False) -> tuple[int, list[Used]]:
+        """Sums of use in these hours, by tenant, user and flavor, in this order; hour by hour, if asked for. And the
+        newest entry that they include."""
         ...
 
     def read_records(self, after: int, limit: int = 1000) -> list[Version]:
@@ -132,6 +177,19 @@ class Store(Journal, Protocol):
         """Keep a snapshot of the world after entry `seq`; older snapshots may go."""
         ...
 
-    def trim_inputs(self, keep: int) -> None:
-        """Bound the recorder: keep the newest `keep` batches and whatever the newest snapshot needs."""
+    def trim_inputs(self, keep: int, most_bytes: int | None = None) -> None:
+        """Bound the recorder: keep the newest `keep` batches, of these no more than `most_bytes`, and whatever the
+        newest snapshot needs."""
+        ...
+
+    def purge(self, before: int, most: int) -> int:
+        """Forget up to `most` jobs that ended before an instant; how many were forgotten."""
+        ...
+
+    def find_unfilled(self) -> int:
+        """Entries up to this number were written before there was a history, and are not in it; 0 if all are."""
+        ...
+
+    def fill(self, chapters: Iterable[Chapter]) -> None:
+        """Write the chapters of those entries, in one transaction."""
         ...

@@ -52,6 +52,7 @@ from muster.wire.views import (
     TokenPage,
     TokenView,
     TrialView,
+    UsageView,
     UserPage,
     UserView,
     WhyView,
@@ -316,10 +317,13 @@ class Client:
         phase: str = "",
         after: int = 0,
         limit: int = 100,
+        since_ms: int = 0,
         at_ms: int | None = None,
     ) -> JobPage:
-        """One page of jobs, in the order of their numbers; `state` is live, over or all; as they were at an instant."""
+        """One page of jobs, in the order of their numbers; `state` is live, over or all; of those that are over, only
+        since an instant; or as they were at one."""
         asked = {"state": state, "tenant": tenant, "phase": phase, "after": after or "", "limit": limit}
+        asked["since"] = since_ms or ""
         return self._get(
             JobPage, _when(at_ms, "/jobs"), {name: str(value) for name, value in asked.items() if value != ""}
         )
@@ -372,6 +376,16 @@ class Client:
     def goodput(self, tenant: str = "") -> GoodputView:
         """What the time of every GPU was spent on: of the fleet, or of what one tenant held."""
         return self._get(GoodputView, add_query("/v1/goodput", {"tenant": tenant} if tenant else {}))
+
+    def usage(self, *, by: Sequence[str] = ("tenant",), since_ms: int, until_ms: int, tenant: str = "") -> UsageView:
+        """Who used how much of what in the hours between two instants, summed by tenant, user, flavor or hour."""
+        asked = {"by": ",".join(by), "since": str(since_ms), "until": str(until_ms)}
+        asked |= {"tenant": tenant} if tenant else {}
+        view = page = self._get(UsageView, "/v1/usage", asked)
+        while page.next_after is not None:
+            page = self._get(UsageView, "/v1/usage", {**asked, "after": str(page.next_after)})
+            view = msgspec.structs.replace(view, rows=view.rows + page.rows, next_after=None)
+        return view
 
     def progress(self, job: int, step: int, *, epoch: int, checkpointed: bool = False) -> None:
         """Say how far a run is, and whether what it did is safe in a checkpoint."""

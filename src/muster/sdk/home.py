@@ -11,10 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from muster.model.errors import StoreError
+from muster.model.errors import RejectedError, StoreError
 from muster.model.reason import Code, Reason
 from muster.sdk.whereabouts import ADDRESS_FILE, TOKEN_FILE, Address, default_root, find_address, read_token
+from muster.units import DAY_MS, AmountError, parse_duration
 
+HISTORY_KEPT_MS = 90 * DAY_MS
 __all__ = ["Address", "Home"]
 
 
@@ -31,6 +33,7 @@ class Home:
         self.node_file = self.root / "node.json"
         self.oidc_file = self.root / "oidc.toml"
         self.up_lock_file = self.root / "up.lock"
+        self.history_file = self.root / "keep-history"
 
     def process_file(self, role: str) -> Path:
         """Where a role (leader, follower) notes its process."""
@@ -63,6 +66,21 @@ class Home:
         fresh = self.address_file.with_suffix(".new")
         fresh.write_bytes(msgspec.json.encode(address))
         fresh.replace(self.address_file)
+
+    def read_history_ms(self) -> int:
+        """For how long jobs that are over are remembered: as somebody said, or 90 days."""
+        try:
+            return parse_duration(self.history_file.read_text().strip())
+        except FileNotFoundError:
+            return HISTORY_KEPT_MS
+        except (OSError, AmountError, UnicodeDecodeError) as error:
+            raise RejectedError(Reason(Code.BAD_SPEC, str(self.history_file), detail=str(error))) from error
+
+    def write_history(self, span_ms: int) -> None:
+        """Say for how long; the leader reads it when it starts."""
+        fresh = self.history_file.with_suffix(".new")
+        fresh.write_text(f"{span_ms}ms\n")
+        fresh.replace(self.history_file)
 
     def _make_token(self) -> None:
         if self.read_token():

@@ -1,7 +1,8 @@
 """The inspector: every law, at the pace that it can afford. It watches a kernel and changes nothing.
 
 After every entry: the auditor's books, and the engine's word that what is over does not run. At sampled entries: all
-laws of the world, the fold of the encoded journal, the law of restore, and that nobody who could start is asleep.
+laws of the world, the fold of the encoded journal, the law of restore, what is remembered, and that nobody who could
+start is asleep.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from muster.simulator.engine import SimulatedEngine
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply, apply_entry
 from muster.world.auditor import Auditor
+from muster.world.history_books import HistoryBooks
 from muster.world.invariants import Holding, check_same, check_world, leases_of
 from muster.world.law import require
 from muster.world.queue import INSIDE, OVER, Shape
@@ -45,6 +47,7 @@ class Inspector:
         self._engine = engine
         self._every = every
         self._shadow = World()
+        self._history = HistoryBooks(kernel.world, self._shadow)
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
         """Let the kernel handle a batch; at sampled entries, let a restored and a forked twin handle it too."""
@@ -66,6 +69,7 @@ class Inspector:
             self._check_ended(item)
         entry = decode_entry(data)
         apply_entry(self._shadow, entry.seq, entry.at, entry.facts)
+        self._history.observe(world)
         if world.seq % self._every == 0:
             self.inspect()
 
@@ -75,6 +79,7 @@ class Inspector:
         check_world(world)
         check_world(self._shadow)
         check_same(world, self._shadow)
+        self._history.check(world)
         check_nobody_overslept(world)
         self.inspections += 1
 

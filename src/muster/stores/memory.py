@@ -7,12 +7,17 @@ know a file, nor be chosen for work that somebody counts on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from muster.model.errors import StoreError
+from muster.model.history import AMOUNTS, Chapter, Finished, Remembered, Used
 from muster.model.reason import Code, Reason
-from muster.ports.store import Change, Commit, Link, Version, link_of
-from muster.stores.rules import check_follows, check_snapshot, plan_trim
+from muster.ports.store import Change, Commit, Link, Version, Wanted, link_of
+from muster.stores.rules import check_follows, check_snapshot, plan_bytes, plan_cut, plan_trim
+
+K = TypeVar("K")
+_NOTHING: Final = (0,) * len(AMOUNTS)
 
 
 class MemoryStore:
@@ -27,25 +32,55 @@ class MemoryStore:
         self._records: dict[tuple[str, str], Version] = {}
         self._version = 0
         self._audit: list[Link] = []
+        self._trimmed = 0
+        self._owners: dict[int, str] = {}
+        self._finished: dict[int, Finished] = {}
+        self._amounts: dict[int, tuple[int, ...]] = {}
+        self._uses: dict[tuple[str, str, str, int], tuple[int, ...]] = {}
 
     def last_seq(self) -> int:
-        return len(self._entries)
+        return self._trimmed + len(self._entries)
+
+    def trimmed_seq(self) -> int:
+        return self._trimmed
 
     def find_snapshot(self) -> tuple[int, bytes] | None:
         return self._snapshot
 
     def read_entries(self, after: int, limit: int = 1000) -> list[bytes]:
-        start = max(after, 0)
+        start = max(after - self._trimmed, 0)
         return self._entries[start : start + limit]
 
     def read_inputs(self, after: int) -> Iterator[bytes]:
         return iter([data for seq, data in self._inputs.items() if seq > after])
 
     def read_story(self, job: int) -> list[bytes]:
-        return [self._entries[seq - 1] for seq in self._story.get(job, ())]
+        return [self._entries[seq - 1 - self._trimmed] for seq in self._story.get(job, ())]
 
     def find_job(self, tenant: str, key: str) -> int | None:
         return self._keys.get((tenant, key))
+
+    def find_owner(self, job: int) -> str:
+        return self._owners.get(job, "")
+
+    def find_finished(self, job: int) -> Remembered | None:
+        found = self._finished.get(job)
+        return None if found is None else Remembered(found, self._owners.get(job, ""), self.find_amounts(job))
+
+    def read_finished(self, wanted: Wanted) -> list[Remembered]:
+        numbers = sorted(job for job, each in self._finished.items() if job > wanted.after and _is_wanted(each, wanted))
+        return [found for job in numbers[: wanted.limit] if (found := self.find_finished(job)) is not None]
+
+    def find_amounts(self, job: int) -> tuple[int, ...]:
+        return self._amounts.get(job, _NOTHING)
+
+    def read_uses(self, first_hour: int, last_hour: int, *, hourly: bool = False) -> tuple[int, list[Used]]:
+        found: dict[tuple[str, str, str, int], tuple[int, ...]] = {}
+        for (tenant, user, flavor, hour), amounts in self._uses.items():
+            if first_hour <= hour <= last_hour:
+                _add(found, (tenant, user, flavor, hour if hourly else 0), amounts)
+        rows = [Used(*key[:3], key[3] if hourly else None, found[key]) for key in sorted(found)]
+        return self.last_seq(), rows
 
     def read_records(self, after: int, limit: int = 1000) -> list[Version]:
         found = sorted(version for version in self._records.values() if version.number > after)
@@ -66,6 +101,7 @@ class MemoryStore:
             self._inputs[commit.seq] = commit.inputs
             self._entries.append(commit.entry)
             self._note(commit.audit)
+            self._add_chapter(commit.chapter)
 
     def keep(self, changes: Sequence[Change]) -> None:
         for change in changes:
@@ -79,9 +115,42 @@ class MemoryStore:
         if self._snapshot is None or seq >= self._snapshot[0]:
             self._snapshot = (seq, data)
 
-    def trim_inputs(self, keep: int) -> None:
-        newest = plan_trim(self.last_seq(), None if self._snapshot is None else self._snapshot[0], keep)
+    def trim_inputs(self, keep: int, most_bytes: int | None = None) -> None:
+        snapshot_seq = None if self._snapshot is None else self._snapshot[0]
+        if most_bytes is not None:
+            sizes = ((seq, len(self._inputs[seq])) for seq in reversed(self._inputs))
+            keep = min(keep, self.last_seq() - plan_bytes(sizes, most_bytes))
+        newest = plan_trim(self.last_seq(), snapshot_seq, keep)
         self._inputs = {seq: data for seq, data in self._inputs.items() if seq > newest}
+
+    def purge(self, before: int, most: int) -> int:
+        old = sorted((each.ended_at, job) for job, each in self._finished.items() if each.ended_at < before)[:most]
+        for _, job in old:
+            finished = self._finished.pop(job)
+            self._keys.pop((finished.tenant, finished.key), None)
+            for kept in (self._story, self._owners, self._amounts):
+                kept.pop(job, None)
+        oldest = min(self._story, default=None)
+        told = None if oldest is None else self._story[oldest][0]
+        cut = plan_cut(self._trimmed, told, None if self._snapshot is None else self._snapshot[0])
+        if cut > self._trimmed:
+            del self._entries[: cut - self._trimmed]
+            self._trimmed = cut
+        return len(old)
+
+    def find_unfilled(self) -> int:
+        return 0
+
+    def fill(self, chapters: Iterable[Chapter]) -> None:
+        for chapter in chapters:
+            self._add_chapter(chapter)
+
+    def _add_chapter(self, chapter: Chapter) -> None:
+        self._owners |= dict(chapter.owners)
+        self._finished |= {each.job: each for each in chapter.finished}
+        for use in chapter.uses:
+            _add(self._amounts, use.job, use.amounts)
+            _add(self._uses, (use.tenant, self._owners.get(use.job, ""), use.flavor, use.hour), use.amounts)
 
     def _note(self, lines: Sequence[bytes]) -> None:
         for data in lines:
@@ -97,3 +166,15 @@ class MemoryStore:
                     raise StoreError(Reason(Code.STORE_REFUSED, "key", detail=f"{tenant}/{key} has its job already"))
                 fresh[tenant, key] = job
         return fresh
+
+
+def _add(sums: dict[K, tuple[int, ...]], key: K, amounts: tuple[int, ...]) -> None:
+    sums[key] = tuple(map(int.__add__, sums.get(key, _NOTHING), amounts))
+
+
+def _is_wanted(finished: Finished, wanted: Wanted) -> bool:
+    return (
+        wanted.since <= finished.ended_at < wanted.until
+        and (wanted.tenants is None or finished.tenant in wanted.tenants)
+        and (not wanted.phases or finished.phase in wanted.phases)
+    )

@@ -5,11 +5,14 @@ They know numbers only, never blobs, files or tables; so that no two stores can 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from muster.model.errors import StoreError
 from muster.model.reason import Code, Reason
 from muster.ports.store import Commit
+
+CUT_MAX: Final = 100_000
 
 
 def check_follows(last_seq: int, commits: Sequence[Commit]) -> None:
@@ -31,3 +34,21 @@ def plan_trim(last_seq: int, snapshot_seq: int | None, keep: int) -> int:
     """The newest batch of the recorder that may go, and all before it; a replay from the snapshot needs the rest."""
     newest = last_seq - keep
     return newest if snapshot_seq is None else min(newest, snapshot_seq)
+
+
+def plan_bytes(sizes: Iterable[tuple[int, int]], most_bytes: int) -> int:
+    """The newest batch of the recorder that is too much, of batches with their sizes, newest first; 0 if none is."""
+    total = 0
+    for seq, size in sizes:
+        total += size
+        if total > most_bytes:
+            return seq
+    return 0
+
+
+def plan_cut(trimmed: int, oldest_told: int | None, snapshot_seq: int | None) -> int:
+    """The newest entry that may go now, and all before it: nobody who is remembered begins there, a snapshot has it,
+    and it is not too many at once."""
+    if snapshot_seq is None:
+        return 0
+    return min(snapshot_seq, trimmed + CUT_MAX, *([] if oldest_told is None else [oldest_told - 1]))

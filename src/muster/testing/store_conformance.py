@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from muster.model.errors import ConflictError, StoreError
+from muster.model.history import AMOUNTS, Chapter, Finished, Use
 from muster.model.reason import Code
-from muster.ports.store import Change, Commit, Journal, Kept, Store, link_of
+from muster.ports.store import Change, Commit, Journal, Kept, Store, Wanted, link_of
 
 FAILPOINT: Final = "store.in_commit"
 
@@ -45,6 +46,29 @@ def commit_of(seq: int) -> Commit:
     """The commit with that number: different sizes, every byte value, stories that share jobs, a key each."""
     body = bytes(range(256)) * (seq % 3) + f"#{seq}".encode()
     return Commit(seq, b"entry" + body, b"inputs" + body, jobs=(seq % 5, 100 + seq), keys=(("lab", f"k{seq}", seq),))
+
+
+def amounts_of(job: int) -> tuple[int, ...]:
+    """What that job used in an hour: each amount another, and some of them large."""
+    return tuple(job * 10**power for power in range(len(AMOUNTS)))
+
+
+def use_of(job: int, hour: int | None = None) -> Use:
+    """That job's use, in the hour of its own number unless another is named."""
+    return Use(job, f"t{job % 2}", "h100", job if hour is None else hour, amounts_of(job))
+
+
+def finished_of(job: int) -> Finished:
+    """That job's end, after as many seconds."""
+    return Finished(job, f"t{job % 2}", 4 + (job % 3 == 2), 1000 * job, f"k{job}", b"\0%d" % job)
+
+
+def commit_with_history(seq: int) -> Commit:
+    """The commit of one job that came and went with it; every second one is ann's."""
+    owners = ((seq, "ann"),) if seq % 2 == 0 else ()
+    chapter = Chapter(owners, (finished_of(seq),), (use_of(seq),))
+    key = (f"t{seq % 2}", f"k{seq}", seq)
+    return Commit(seq, b"entry %d" % seq, b"", jobs=(seq,), keys=(key,), chapter=chapter)
 
 
 def commits_of(seqs: Iterable[int]) -> list[Commit]:
@@ -165,9 +189,12 @@ def check_the_recorder_is_bounded(place: Place) -> None:
     store.trim_inputs(keep=100)
     assert list(store.read_inputs(7)) == inputs[7:]
     store.save_snapshot(10, b"ten")
+    assert len(inputs[-1]) < len(inputs[8]) + len(inputs[9]) <= 1000
+    store.trim_inputs(keep=100, most_bytes=len(inputs[8]) + len(inputs[9]))
+    assert list(store.read_inputs(0)) == inputs[8:]
     store.trim_inputs(keep=0)
     assert list(store.read_inputs(0)) == []
-    assert len(store.read_entries(0)) == 10, "the journal is never trimmed"
+    assert len(store.read_entries(0)) == 10, "the journal was trimmed with the recorder"
     store.close()
 
 
@@ -195,6 +222,80 @@ def check_audit_lines_are_linked(place: Place) -> None:
     assert store.read_audit(1, limit=2) == lines[1:3]
     _check_refused(store, [Commit(9, b"", b"", audit=(b"lost",))])
     assert store.read_audit(0) == lines, "a line was kept without its commit"
+    store.close()
+
+
+def check_history_comes_with_its_commit(place: Place) -> None:
+    store = place.open_writer()
+    store.append([commit_with_history(1), commit_with_history(2)])
+    both = store.read_finished(Wanted())
+    assert [found.finished for found in both] == [finished_of(1), finished_of(2)]
+    assert [found.user for found in both] == ["", "ann"]
+    assert [store.find_owner(job) for job in (1, 2, 3)] == ["", "ann", ""]
+    assert store.find_finished(1) == both[0]
+    assert store.find_finished(3) is None
+    assert store.find_finished(2**80) is None
+    _check_refused(store, [commit_with_history(4)])
+    assert store.read_finished(Wanted()) == both, "history was kept without its commit"
+    store.close()
+
+
+def check_history_is_found_by_what_is_asked(place: Place) -> None:
+    store = place.open_writer()
+    store.append([commit_with_history(seq) for seq in range(1, 8)])
+
+    def find(wanted: Wanted) -> list[int]:
+        return [found.finished.job for found in store.read_finished(wanted)]
+
+    assert find(Wanted(after=2, limit=3)) == [3, 4, 5]
+    assert find(Wanted(since=3000, until=5000)) == [3, 4]
+    assert find(Wanted(tenants=("t1",))) == [1, 3, 5, 7]
+    assert find(Wanted(tenants=("t0", "t1"), phases=(5,))) == [2, 5]
+    assert find(Wanted(tenants=())) == []
+    store.close()
+
+
+def check_amounts_add_up(place: Place) -> None:
+    store = place.open_writer()
+    store.append([commit_with_history(seq) for seq in range(1, 4)])
+    store.append([Commit(4, b"", b"", chapter=Chapter(uses=(use_of(2), use_of(2, hour=9))))])
+    assert store.find_amounts(2) == tuple(3 * amount for amount in amounts_of(2))
+    assert store.find_amounts(9) == (0,) * len(AMOUNTS)
+    seq, uses = store.read_uses(0, 100)
+    assert seq == 4
+    assert [(use.tenant, use.user, use.flavor, use.hour) for use in uses] == [
+        ("t0", "ann", "h100", None),
+        ("t1", "", "h100", None),
+    ]
+    assert uses[0].amounts == store.find_amounts(2)
+    assert uses[1].amounts == tuple(map(sum, zip(amounts_of(1), amounts_of(3), strict=True)))
+    assert [use.hour for use in store.read_uses(0, 100, hourly=True)[1]] == [2, 9, 1, 3]
+    assert store.read_uses(9, 9)[1][0].amounts == amounts_of(2)
+    assert store.read_uses(50, 60) == (4, [])
+    store.close()
+
+
+def check_what_is_old_is_forgotten_behind_a_snapshot(place: Place) -> None:
+    store = place.open_writer()
+    store.append([commit_with_history(seq) for seq in range(1, 11)])
+    uses = store.read_uses(0, 100)
+    assert store.purge(before=1, most=100) == 0
+    assert store.purge(before=4000, most=2) == 2
+    assert store.trimmed_seq() == 0, "entries went that no snapshot has"
+    assert store.find_finished(1) is None
+    assert store.find_job("t1", "k1") is None
+    assert store.find_job("t1", "k3") == 3
+    store.save_snapshot(5, b"five")
+    assert store.purge(before=4000, most=100) == 1
+    assert store.trimmed_seq() == 3, "the oldest job that is remembered begins with entry 4"
+    assert store.read_entries(0) == [commit_with_history(seq).entry for seq in range(4, 11)]
+    assert store.read_story(3) == []
+    assert store.read_story(4) == [commit_with_history(4).entry]
+    assert store.purge(before=9000, most=100) == 5
+    assert store.trimmed_seq() == 5, "entries went that no snapshot has"
+    assert store.last_seq() == 10
+    assert store.read_uses(0, 100) == uses, "what was used is forgotten"
+    store.append([commit_with_history(11)])
     store.close()
 
 
@@ -331,6 +432,10 @@ CHECKS: Final[tuple[Callable[[Place], None], ...]] = (
     check_the_recorder_is_bounded,
     check_records_are_kept_by_version,
     check_audit_lines_are_linked,
+    check_history_comes_with_its_commit,
+    check_history_is_found_by_what_is_asked,
+    check_amounts_add_up,
+    check_what_is_old_is_forgotten_behind_a_snapshot,
     check_a_reader_follows_the_writer,
 )
 DURABLE_CHECKS: Final[tuple[Callable[[DurablePlace], None], ...]] = (

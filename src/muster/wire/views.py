@@ -36,6 +36,17 @@ class TaskCounts(View, frozen=True):
     cancelled: int = 0
 
 
+class JobAccount(View, frozen=True):
+    """What a job used, and who submitted it: device time by what it was spent on, in thousandths of a device times
+    milliseconds, and what that cost. It was up for `served_ms`, since it started the last time."""
+
+    user: str
+    time: dict[str, int] = {}
+    cost_micros: int = 0
+    started_at_ms: int | None = None
+    served_ms: int = 0
+
+
 class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
     `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
@@ -63,6 +74,7 @@ class JobView(View, frozen=True):
     places_total: int = 0
     cpu_ms: int = 0
     rss_bytes: int = 0
+    account: JobAccount | None = None
 
 
 class JobPage(View, frozen=True):
@@ -369,6 +381,30 @@ class FlavorGoodput(View, frozen=True):
 
     flavor: str
     time: dict[str, int]
+
+
+class UsageRow(View, frozen=True):
+    """What was used by those of one group: what the sums are not by is left out. Device time is as in goodput; CPU time
+    is that of tasks that ended."""
+
+    tenant: str = ""
+    user: str = ""
+    flavor: str = ""
+    hour_ms: int | None = None
+    time: dict[str, int] = {}
+    cpu_ms: int = 0
+    cost_micros: int = 0
+    jobs: int = 0
+
+
+class UsageView(View, frozen=True):
+    """Use in full hours from one instant to another, as far as it was known `at_ms`; `next_after` continues."""
+
+    rows: list[UsageRow]
+    since_ms: int
+    until_ms: int
+    at_ms: int
+    next_after: int | None = None
 
 
 class GoodputView(View, frozen=True):

@@ -82,7 +82,8 @@ _TABLE: Final[dict[Code, Words]] = {
         "take it out of the script, or see `muster import`",
     ),
     Code.NO_PAST: Words(
-        "that is {needed} entries from what is kept whole, more than {available}", "ask for a time nearer to now"
+        "that is {needed} entries from what is kept whole, more than {available}, or before what is kept",
+        "ask for a time nearer to now",
     ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),

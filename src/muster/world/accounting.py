@@ -1,4 +1,5 @@
-"""The goodput account as a whole: how idle time is split as time passes, and what the account says at an instant.
+"""The goodput account as a whole: how idle time is split as time passes, what the account says at an instant, and who
+used how much of what.
 
 Why devices are idle follows from who waits, what is held and what the quota says, and from nothing that was tried; it
 is asked once per entry, before the entry changes anything, and only while somebody waits.
@@ -7,6 +8,9 @@ is asked once per entry, before the entry changes anything, and only while someb
 from __future__ import annotations
 
 from muster.model.goodput import HELD, Bucket
+from muster.model.job import Job
+from muster.model.node import Flavor
+from muster.world.diary import Diary, Key
 from muster.world.goodput import ALL, BARRED, BOOKED, GONE, IDLE, KEPT, Stock, Times
 from muster.world.quota import Standing
 from muster.world.world import World
@@ -32,12 +36,33 @@ def read_account(world: World, at: int, tenant: str = "") -> dict[str, Times]:
     account = _booked(world, tenant)
     for job in world.jobs.values():
         if not tenant or job.spec.tenant == tenant:
-            for flavor, kind, time in world.goodput.open_times(job, world.arrays.get(job.id), at):
-                account.setdefault(flavor, dict.fromkeys(HELD, 0))[_KINDS[kind]] += time
+            for flavor, amount, (kind, begin, end) in world.goodput.open_spans(job, world.arrays.get(job.id), at):
+                account.setdefault(flavor, dict.fromkeys(HELD, 0))[_KINDS[kind]] += amount * (end - begin)
     if not tenant:
         for flavor, times in _unheld(world, at).items():
             account[flavor] = dict.fromkeys(HELD, 0) | account.get(flavor, {}) | times
     return {flavor: account[flavor] for flavor in sorted(account) if any(account[flavor].values())}
+
+
+def keep_diary(world: World) -> Diary:
+    """Gather from now on what there is to remember."""
+    world.goodput.diary = _open_diary(world)
+    return world.goodput.diary
+
+
+def read_open_uses(world: World, at: int, only: Job | None = None) -> dict[Key, list[int]]:
+    """What is used in phases that have not ended, up to an instant, by all jobs or by one: what the diary will have
+    of it, so far."""
+    diary = _open_diary(world)
+    for job in world.jobs.values() if only is None else (only,):
+        for flavor, amount, span in world.goodput.open_spans(job, world.arrays.get(job.id), at):
+            diary.spend(job, flavor, amount, span)
+    return diary.take()[0]
+
+
+def _open_diary(world: World) -> Diary:
+    budgets, flavors = world.budgets, world.flavors
+    return Diary(lambda job, flavor: budgets.price(job, flavor, flavors.get(flavor) or Flavor(flavor)))
 
 
 def _booked(world: World, tenant: str) -> dict[str, Times]:

@@ -46,6 +46,7 @@ from muster.world.tasks import Tasks
 from muster.world.world import World
 
 replace = msgspec.structs.replace
+_UNMETERED: Final = Meter()
 
 
 def apply(world: World, item: fact.Fact, at: int) -> None:
@@ -211,8 +212,10 @@ def _progressed(world: World, item: fact.Progressed, at: int) -> None:
         world.runs.save(item.job, at)
 
 
-def _metered(world: World, item: fact.Metered, at: int) -> None:  # noqa: ARG001 - one signature for the table
+def _metered(world: World, item: fact.Metered, at: int) -> None:
     world.meters[item.job] = world.meters.get(item.job, Meter()).add(item.cpu_ms, item.rss_bytes)
+    if world.goodput.diary is not None:
+        world.goodput.diary.meter(world.jobs[item.job], item.cpu_ms, at)
 
 
 def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:
@@ -240,6 +243,9 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
     after = Job(item.job, job.spec, job.accepted_at, _terminal_phase(item, at), job.epoch, job.failures, job.key)
     if world.runs is not None:
         world.runs.flapping.pop(item.job, None)
+    if world.goodput.diary is not None:
+        counts = tuple(world.arrays[item.job].counts) if job.spec.array else ()
+        world.goodput.diary.end(job, item, at, world.meters.get(item.job, _UNMETERED), counts)
     if job.spec.array:
         world.put(after)
     else:

@@ -10,6 +10,7 @@ ended.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -20,6 +21,7 @@ from muster.model.job import Job, NodePhase
 from muster.model.phase import ACTIVE, Lease, Running, Starting, Stopping, TaskPhase
 from muster.units import Resources
 from muster.world.arena import DEVICE
+from muster.world.diary import Diary
 from muster.world.fleet import Fleet
 from muster.world.tasks import HOLDING, Tasks, spans_of
 
@@ -34,6 +36,8 @@ PROVISIONAL: Final = 5
 BOOKED: Final = (Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING, Bucket.STOPPING)
 Parts: TypeAlias = tuple[int, int, int, int, int]
 Times: TypeAlias = dict[Bucket, int]
+Span: TypeAlias = tuple[int, int, int]
+"""What a stretch of time was spent on, when it began and when it ended."""
 _NOTHING: Final[Parts] = (0, 0, 0, 0, 0)
 _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 
@@ -92,9 +96,10 @@ class Stock:
 
 class Goodput:
     """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are those of runs;
-    `kept` are the slots whose booking is open. Nothing before `since` counts, and idle time is split up to `at`."""
+    `kept` are the slots whose booking is open. Nothing before `since` counts, and idle time is split up to `at`. What
+    is booked also goes into the `diary`, if somebody keeps one; it is nobody's content and no fork has it."""
 
-    __slots__ = ("at", "booked", "by_slot", "kept", "marks", "since", "stocks")
+    __slots__ = ("at", "booked", "by_slot", "diary", "kept", "marks", "since", "stocks")
 
     def __init__(self) -> None:
         self.since = 0
@@ -104,6 +109,7 @@ class Goodput:
         self.booked: dict[tuple[str, str], list[int]] = {}
         self.marks: dict[int, Mark] = {}
         self.kept: dict[int, None] = {}
+        self.diary: Diary | None = None
 
     # -- what nobody holds ---------------------------------------------------------------------------------------
 
@@ -181,22 +187,22 @@ class Goodput:
     def close_tasks(self, job: Job, tasks: Tasks, first: int, count: int, at: int, *, is_useful: bool = False) -> None:
         """The phases of tasks that hold devices end; they are in none until somebody says so."""
         ran_as = USEFUL if is_useful else LOST
-        for flavor, kind, time in self._task_times(job, tasks, first, count, at):
-            if time:
-                self._book((job.spec.tenant, flavor), ran_as if kind == PROVISIONAL else kind, time)
+        for flavor, kind, amount, begin in self._task_spans(job, tasks, first, count):
+            if begin < at:
+                self._book(job, flavor, amount, (ran_as if kind == PROVISIONAL else kind, begin, at))
         tasks.set_since(first, count, 0)
 
-    def open_times(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, int]]:
-        """What a job that holds devices spends in phases that have not ended: (flavor, kind, time)."""
+    def open_spans(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, Span]]:
+        """What a job that holds devices spends in phases that have not ended: by flavor, thousandths of devices."""
         if not devices_of(job.spec.ask):
             return
         if tasks is not None:
-            yield from self._task_times(job, tasks, 0, len(tasks), at)
+            for flavor, kind, amount, begin in self._task_spans(job, tasks, 0, len(tasks)):
+                yield flavor, amount, (kind, begin, at)
         elif isinstance(job.phase, ACTIVE):
-            for kind, span in self._spans(job, at):
+            for span in self._spans(job, at):
                 for lease in job.phase.run.leases:
-                    flavor = self.by_slot[lease.slot].flavor
-                    yield flavor, kind, devices_of(job.spec.ask, lease.tasks) * span
+                    yield self.by_slot[lease.slot].flavor, devices_of(job.spec.ask, lease.tasks), span
 
     def fork(self) -> Goodput:
         """An independent copy."""
@@ -208,37 +214,39 @@ class Goodput:
         twin.booked = {key: row.copy() for key, row in self.booked.items()}
         return twin
 
-    def _spans(self, job: Job, at: int) -> tuple[tuple[int, int], ...]:
-        """What a gang's phase was spent on since it began, and how long: of one that runs, its start comes first."""
+    def _spans(self, job: Job, at: int) -> tuple[Span, ...]:
+        """What a gang's phase was spent on since it began: of one that runs, its start comes first."""
         phase, since = job.phase, self.since
         if type(phase) is Running:
             began, placed = max(phase.since, since), max(phase.run.since, since)
             mark = self.marks.get(job.id) if self.marks else None
-            ran = at - (began if mark is None else max(began, mark.saved_at))
-            return (RESTARTING if job.epoch > 1 else STARTING, began - placed), (PROVISIONAL, ran)
+            ran_since = began if mark is None else max(began, mark.saved_at)
+            return (RESTARTING if job.epoch > 1 else STARTING, placed, began), (PROVISIONAL, ran_since, at)
         if isinstance(phase, Starting):
-            return ((RESTARTING if job.epoch > 1 else STARTING, at - max(phase.run.since, since)),)
-        return ((STOPPING, at - max(phase.since, since)),) if isinstance(phase, Stopping) else ()
+            return ((RESTARTING if job.epoch > 1 else STARTING, max(phase.run.since, since), at),)
+        return ((STOPPING, max(phase.since, since), at),) if isinstance(phase, Stopping) else ()
 
-    def _task_times(self, job: Job, tasks: Tasks, first: int, count: int, at: int) -> Iterator[tuple[str, int, int]]:
+    def _task_spans(self, job: Job, tasks: Tasks, first: int, count: int) -> Iterator[tuple[str, int, int, int]]:
+        """What tasks of an array are at: flavor, kind, thousandths of devices, and since when."""
+        each = devices_of(job.spec.ask)
         for phase in HOLDING:
             for begin, width in spans_of(tasks.phase, (phase,), first, first + count):
                 for slot, seat, seats in tasks.seats(begin, width):
                     flavor = self.by_slot[slot].flavor
                     while seats:
                         alike = tasks.same_epoch(seat, seats)
-                        span = alike * at - sum(tasks.since[seat : seat + alike])
                         kind = RESTARTING if phase == TaskPhase.STARTING and tasks.epoch[seat] > 1 else _KIND_OF[phase]
-                        yield flavor, kind, devices_of(job.spec.ask) * span
+                        for begin, number in Counter(tasks.since[seat : seat + alike]).items():
+                            yield flavor, kind, each * number, begin
                         seat, seats = seat + alike, seats - alike
 
-    def _book_leases(self, job: Job, spans: Sequence[tuple[int, int]], ran_as: int) -> None:
+    def _book_leases(self, job: Job, spans: Sequence[Span], ran_as: int) -> None:
         """Book spans of a gang on each of its nodes; what was provisional turned out so."""
-        tenant, each = job.spec.tenant, devices_of(job.spec.ask)
+        each = devices_of(job.spec.ask)
         for flavor, tasks in self._by_flavor(job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()):
-            for kind, span in spans:
-                if span:
-                    self._book((tenant, flavor), ran_as if kind == PROVISIONAL else kind, each * tasks * span)
+            for kind, begin, end in spans:
+                if begin < end:
+                    self._book(job, flavor, each * tasks, (ran_as if kind == PROVISIONAL else kind, begin, end))
 
     def _by_flavor(self, leases: Sequence[Lease]) -> Iterable[tuple[str, int]]:
         """How many tasks are on each flavor."""
@@ -250,11 +258,14 @@ class Goodput:
             tasks[flavor] = tasks.get(flavor, 0) + lease.tasks
         return tasks.items()
 
-    def _book(self, key: tuple[str, str], kind: int, time: int) -> None:
+    def _book(self, job: Job, flavor: str, amount: int, span: Span) -> None:
+        key, (kind, begin, end) = (job.spec.tenant, flavor), span
         row = self.booked.get(key)
         if row is None:
             row = self.booked[key] = [0, 0, 0, 0, 0]
-        row[kind] += time
+        row[kind] += amount * (end - begin)
+        if self.diary is not None:
+            self.diary.spend(job, flavor, amount, span)
 
 
 _KIND_OF: Final = {

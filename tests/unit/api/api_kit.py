@@ -13,6 +13,7 @@ from muster.access.tokens import make_token
 from muster.api.app import make_app
 from muster.control.batches import Item, make_batch
 from muster.control.follower import Follower
+from muster.control.history import write_chapter
 from muster.control.registrar import Registrar
 from muster.control.tags import find_mismatch
 from muster.kernel.kernel import Kernel
@@ -24,6 +25,7 @@ from muster.stores.memory import MemoryStore
 from muster.units import Resources
 from muster.wire.codec import decode_entry
 from muster.wire.link import Answer, Request
+from muster.world.accounting import keep_diary
 from muster.world.world import World
 
 TOKEN = "a-token"  # noqa: S105 - of no server
@@ -83,6 +85,7 @@ class InlineFollower(Follower):
         self.clock = StillClock()
         super().__init__(World(), self.store, self.clock, root / "leader.sock")
         self.kernel = Kernel(World())
+        self.diary = keep_diary(self.kernel.world)
         self.registrar = Registrar(self.store, lambda name: self.kernel.world.tenant_of(name).parent)
         self.at = 1000
         self.led = True
@@ -112,7 +115,9 @@ class InlineFollower(Follower):
     def happen(self, *events: Event, after_ms: int = 1, by: Principal | None = None) -> list[Answer]:
         """Let events come to pass, and fold what they led to."""
         self.at += after_ms
-        batch = make_batch([Item(event, by=by) for event in events], self.kernel.handle(events, self.at))
+        outcome = self.kernel.handle(events, self.at)
+        items = [Item(event, by=by) for event in events]
+        batch = make_batch(items, outcome, write_chapter(self.diary, outcome.facts))
         if batch.commit is not None:
             self.store.append([batch.commit])
         if self.folds:

@@ -69,6 +69,7 @@ EXAMPLES = {
     "DELETE /v1/tenants/{name:path}": Example("/v1/tenants/TENANT-team"),
     "GET /v1/avail": Example("/v1/avail?tenant=TENANT"),
     "GET /v1/goodput": Example("/v1/goodput?tenant=TENANT"),
+    "GET /v1/usage": Example("/v1/usage?tenant=TENANT", elsewhere=200),
     "GET /v1/bookings": Example("/v1/bookings", elsewhere=200),
     "PUT /v1/bookings/{name:path}": Example(
         "/v1/bookings/fresh",

@@ -11,7 +11,7 @@ from served import Serve
 from muster.cli.main import run_command
 from muster.model.after import After, When
 from muster.model.spec import Spec
-from muster.units import Resources
+from muster.units import HOUR_MS, Resources
 from muster.wire.views import (
     Ahead,
     AvailView,
@@ -27,6 +27,8 @@ from muster.wire.views import (
     StoryLine,
     Submitted,
     TaskCounts,
+    UsageRow,
+    UsageView,
     WhyView,
 )
 
@@ -327,6 +329,23 @@ def test_status_tells_when_the_leader_is_away(serve: Serve, capsys: pytest.Captu
     assert "leader:   not running" in output_of(capsys, "status", code=3)
     serve({"GET /v1/health": Health("ok", True, 5)})
     assert output_of(capsys, "status").startswith("status:   ok")
+
+
+def test_usage_is_a_table_for_people_and_for_those_who_pay(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    hour = 1000 * HOUR_MS
+    rows = [
+        UsageRow("lab", time={"useful": 3 * hour, "lost": hour}, cpu_ms=HOUR_MS // 2, cost_micros=12_500_000, jobs=2),
+        UsageRow("vision", cpu_ms=HOUR_MS, jobs=1),
+    ]
+    seen = serve({"GET /v1/usage": UsageView(rows, 0, 2 * HOUR_MS, 1)})
+    told = output_of(capsys, "usage", "--since", "2h").splitlines()
+    assert told[0].split() == ["TENANT", "GPU-HOURS", "USEFUL", "CPU-HOURS", "JOBS", "COST"]
+    assert told[1].split() == ["lab", "4.000", "75.0%", "0.500", "2", "12.50"]
+    assert told[2].split() == ["vision", "0.000", "-", "1.000", "1", "0.00"]
+    told = output_of(capsys, "report", "cost", "--by", "tenant", "--format", "focus").splitlines()
+    assert told[0].startswith("BilledCost,ChargeCategory,ChargePeriodStart")
+    assert told[1] == "12.50,Usage,1970-01-01T00:00:00Z,1970-01-01T02:00:00Z,4.000,GPU-Hours,muster,cpu,lab,,0.500,2"
+    assert "by=tenant&since=" in seen[-1].path
 
 
 def test_goodput_is_a_small_chart(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

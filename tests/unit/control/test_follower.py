@@ -13,6 +13,7 @@ from control_kit import DEADLINE_S, GateStore, Stage, eventually, followed, led,
 
 from muster.control.batches import Item, make_batch
 from muster.control.frames import short_path
+from muster.control.history import write_chapter
 from muster.kernel.kernel import Kernel
 from muster.lifecycle.gang import RETAIN_MS
 from muster.model.after import After, When
@@ -22,6 +23,7 @@ from muster.model.reason import Code, Done, Refused
 from muster.model.tenant import Tenant, limits
 from muster.units import MINUTE_MS, Resources
 from muster.wire.link import Committed, frame
+from muster.world.accounting import keep_diary
 from muster.world.snapshot import digest
 from muster.world.world import World
 
@@ -36,6 +38,7 @@ def run(scenes: Awaitable[None]) -> None:
 def write_retired_job(store: GateStore) -> None:
     """A journal whose job 1, made with key `key`, has ended and left the world."""
     kernel = Kernel(World())
+    diary = keep_diary(kernel.world)
     node = NodeSeen("node-1", Resources(cpu_milli=8000))
     lives: list[tuple[int, list[Event]]] = [
         (1000, [node, Submit(spec(), "key")]),
@@ -43,7 +46,9 @@ def write_retired_job(store: GateStore) -> None:
         (2000 + RETAIN_MS + 2 * MINUTE_MS, []),
     ]
     for at, events in lives:
-        commit = make_batch([Item(event) for event in events], kernel.handle(events, at)).commit
+        outcome = kernel.handle(events, at)
+        items = [Item(event) for event in events]
+        commit = make_batch(items, outcome, write_chapter(diary, outcome.facts)).commit
         assert commit is not None
         store.append([commit])
     assert not kernel.world.jobs

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from muster.control.fleet import view_nodes
+from muster.control.history import write_chapter
 from muster.control.listing import Asked, Listing
-from muster.control.story import find_tries, show_devices, tell, view_from_story
+from muster.control.remembering import view_remembered
+from muster.control.story import find_tries, show_devices, tell
 from muster.control.tenants import view_tenants
 from muster.control.views import find_try, view_job, view_why
 from muster.kernel.kernel import Kernel
@@ -18,9 +20,12 @@ from muster.model.job import BarKind
 from muster.model.reason import Done
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant, limits
+from muster.stores.memory import MemoryStore
 from muster.units import Resources
 from muster.wire.codec import Entry
-from muster.wire.views import BarView, Place, TaskCounts
+from muster.wire.views import BarView, JobView, Place, TaskCounts
+from muster.world.accounting import keep_diary
+from muster.world.apply import apply_entry
 from muster.world.world import World
 
 
@@ -56,6 +61,19 @@ class Tale:
         return [line.what for line in tell(entries, job, self.world.fleet.names).lines]
 
 
+def remember(tale: Tale, job: int) -> JobView | None:
+    """A job as history has it once its story was folded, without what it used."""
+    world, store = World(), MemoryStore()
+    diary = keep_diary(world)
+    for entry in tale.entries:
+        apply_entry(world, entry.seq, entry.at, entry.facts)
+        store.fill([write_chapter(diary, entry.facts)])
+    found = store.find_finished(job)
+    if found is None:
+        return None
+    return msgspec.structs.replace(view_remembered(found, tale.world.jobs[job].spec), account=None)
+
+
 def test_a_life_without_trouble() -> None:
     tale = Tale()
     job = tale.submit(ask=Resources(gpus=4, cpu_milli=1000))
@@ -83,7 +101,7 @@ def test_a_job_that_waits_for_others_in_vain() -> None:
         "waits for job 1 no longer",
         "ended: cancelled, what it was to run after cannot come about",
     ]
-    for view in (view_job(tale.world, tale.world.jobs[third]), view_from_story(tale.entries, third)):
+    for view in (view_job(tale.world, tale.world.jobs[third]), remember(tale, third)):
         assert view is not None
         assert (view.phase, view.why, view.waits) == ("cancelled", "dependency", [])
 
@@ -158,7 +176,7 @@ def test_an_array_and_its_cancellation() -> None:
     assert told[-1] == "ended: cancelled"
     living = view_job(tale.world, tale.world.jobs[job])
     assert living.counts == TaskCounts(succeeded=2, cancelled=18)
-    assert view_from_story(tale.entries, job) == msgspec.structs.replace(living, places=[])
+    assert remember(tale, job) == msgspec.structs.replace(living, places=[])
     assert find_tries(tale.entries, job, 2) == 2
 
 
@@ -174,14 +192,14 @@ def test_a_retired_job_looks_as_it_did_on_its_last_day(gang: int, codes: list[in
             tale.tell(Exited(job, epoch, code, rank, 1))
     view = view_job(tale.world, tale.world.jobs[job])
     assert view.is_over
-    assert view_from_story(tale.entries, job) == view
+    assert remember(tale, job) == view
     assert find_tries(tale.entries, job, 0) == view.epoch
 
 
-def test_a_story_without_an_end_is_no_view() -> None:
+def test_a_job_without_an_end_is_not_remembered() -> None:
     tale = Tale()
     job = tale.submit()
-    assert view_from_story(tale.entries, job) is None
+    assert remember(tale, job) is None
 
 
 def test_a_running_job_shows_its_places() -> None:

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from muster.model.errors import StoreError
+from muster.model.history import Remembered, Used
 from muster.model.reason import Code, Reason
-from muster.ports.store import Kept, Link, Version
+from muster.ports.store import Kept, Link, Version, Wanted
+from muster.stores.sqlite import history
 from muster.stores.sqlite.schema import FAULTS, blame, check_ends, check_identity, checksum, connect, is_current
 
 _PAGE: Final = 256
@@ -33,6 +35,9 @@ class SqliteJournal:
     def last_seq(self) -> int:
         return int(self._read("SELECT coalesce(max(seq), 0) FROM entries")[0][0])
 
+    def trimmed_seq(self) -> int:
+        return int(self._read(history.MARK, history.TRIMMED)[0][0])
+
     def find_snapshot(self) -> tuple[int, bytes] | None:
         rows = self._read("SELECT seq, data, crc FROM snapshots ORDER BY seq DESC LIMIT 1")
         return next(zip((row[0] for row in rows), self._intact("snapshot", rows), strict=True), None)
@@ -40,6 +45,8 @@ class SqliteJournal:
     def read_entries(self, after: int, limit: int = 1000) -> list[bytes]:
         after = max(after, 0)
         rows = self._read("SELECT seq, data, crc FROM entries WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+        if rows and rows[0][0] > after + 1:  # asked for only now: an entry that is missing is rare, or was trimmed
+            after = max(after, self.trimmed_seq())
         self._check_follow("entry", after, rows)
         return self._intact("entry", rows)
 
@@ -59,6 +66,28 @@ class SqliteJournal:
     def find_job(self, tenant: str, key: str) -> int | None:
         rows = self._read("SELECT job FROM keys WHERE tenant = ? AND key = ?", tenant, key)
         return int(rows[0][0]) if rows else None
+
+    def find_owner(self, job: int) -> str:
+        rows = self._read("SELECT user FROM owners WHERE job = ?", job)
+        return rows[0][0].decode() if rows else ""
+
+    def find_finished(self, job: int) -> Remembered | None:
+        rows = self._read(f"{history.REMEMBERED} WHERE job = ?", job)
+        return next(iter(self._remember(rows)), None)
+
+    def read_finished(self, wanted: Wanted) -> list[Remembered]:
+        statement, values = history.ask_for(wanted)
+        return self._remember(self._read(statement, *values))
+
+    def find_amounts(self, job: int) -> tuple[int, ...]:
+        rows = self._read(history.AMOUNTS_OF, job)
+        return rows[0] if rows else history.NOTHING
+
+    def read_uses(self, first_hour: int, last_hour: int, *, hourly: bool = False) -> tuple[int, list[Used]]:
+        statement = history.USES_BY_HOUR if hourly else history.USES
+        rows = self._read(statement, first_hour, last_hour)
+        # The first row carries the number of the newest entry, so that one statement tells both.
+        return int(rows[0][0]), [history.sum_up(row, hourly=hourly) for row in rows[1:]]
 
     def read_records(self, after: int, limit: int = 1000) -> list[Version]:
         asked = "SELECT version, kind, name, data, crc FROM records WHERE version > ? ORDER BY version LIMIT ?"
@@ -93,6 +122,10 @@ class SqliteJournal:
             if not isinstance(data, bytes) or checksum(seq, data) != crc:
                 raise self._damage(f"{what} {seq}", "its checksum does not match")
         return [data for _, data, _ in rows]
+
+    def _remember(self, rows: list[tuple[Any, ...]]) -> list[Remembered]:
+        self._intact("job", [(row[0], row[5], row[6]) for row in rows])
+        return [history.remember(row) for row in rows]
 
     def _check_follow(self, what: str, after: int, rows: Iterable[tuple[Any, ...]]) -> None:
         for due, (seq, _, _) in enumerate(rows, after + 1):

@@ -42,6 +42,22 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         " crc INTEGER NOT NULL, UNIQUE (kind, name))",
         "CREATE TABLE audit (number INTEGER PRIMARY KEY, data BLOB NOT NULL, link BLOB NOT NULL)",
     ),
+    (
+        "CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID",
+        "CREATE TABLE owners (job INTEGER PRIMARY KEY, user TEXT NOT NULL)",
+        "CREATE TABLE finished (job INTEGER PRIMARY KEY, tenant TEXT NOT NULL, phase INTEGER NOT NULL,"
+        " ended_at INTEGER NOT NULL, key TEXT NOT NULL, data BLOB NOT NULL, crc INTEGER NOT NULL)",
+        "CREATE INDEX finished_by_end ON finished (ended_at)",
+        "CREATE INDEX finished_by_tenant ON finished (tenant, job)",
+        "CREATE TABLE amounts (job INTEGER PRIMARY KEY, useful INTEGER NOT NULL, lost INTEGER NOT NULL,"
+        " starting INTEGER NOT NULL, restarting INTEGER NOT NULL, stopping INTEGER NOT NULL, cpu_ms INTEGER NOT NULL,"
+        " cost_micros INTEGER NOT NULL, cost_rest INTEGER NOT NULL, jobs INTEGER NOT NULL)",
+        "CREATE TABLE uses (hour INTEGER, tenant TEXT, user TEXT, flavor TEXT, useful INTEGER NOT NULL,"
+        " lost INTEGER NOT NULL, starting INTEGER NOT NULL, restarting INTEGER NOT NULL, stopping INTEGER NOT NULL,"
+        " cpu_ms INTEGER NOT NULL, cost_micros INTEGER NOT NULL, cost_rest INTEGER NOT NULL, jobs INTEGER NOT NULL,"
+        " PRIMARY KEY (hour, tenant, user, flavor)) WITHOUT ROWID",
+        "INSERT INTO marks SELECT 'unfilled', max(seq) FROM entries HAVING max(seq) > 0",
+    ),
 )
 VERSION: Final = len(MIGRATIONS)
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import fcntl
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from muster.model.errors import ConflictError, StoreError
+from muster.model.history import Chapter
 from muster.model.reason import Code, Reason
 from muster.ports.failpoint import failpoint
 from muster.ports.store import Change, Commit, link_of
-from muster.stores.rules import check_follows, check_snapshot, plan_trim
+from muster.stores.rules import check_follows, check_snapshot, plan_bytes, plan_trim
+from muster.stores.sqlite import history
 from muster.stores.sqlite.reader import SqliteJournal
 from muster.stores.sqlite.schema import FAULTS, blame, checksum, connect, create_file, migrate
 
@@ -57,6 +59,7 @@ class SqliteStore(SqliteJournal):
             db.executemany("INSERT OR IGNORE INTO story VALUES (?, ?)", told)
             db.executemany("INSERT INTO keys VALUES (?, ?, ?)", [key for commit in commits for key in commit.keys])
             _note(db, [line for commit in commits for line in commit.audit])
+            history.write(db, [commit.chapter for commit in commits])
 
     def keep(self, changes: Sequence[Change]) -> None:
         with self._transaction() as db:
@@ -73,10 +76,26 @@ class SqliteStore(SqliteJournal):
             db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", _row(seq, data))
             db.execute("DELETE FROM snapshots WHERE seq < (SELECT max(seq) FROM snapshots)")
 
-    def trim_inputs(self, keep: int) -> None:
+    def trim_inputs(self, keep: int, most_bytes: int | None = None) -> None:
         with self._transaction() as db:
             [(snapshot_seq,)] = db.execute("SELECT max(seq) FROM snapshots")
+            if most_bytes is not None:
+                sizes = db.execute("SELECT seq, length(data) FROM inputs ORDER BY seq DESC")
+                keep = min(keep, _last_seq(db) - plan_bytes(sizes, most_bytes))
             db.execute("DELETE FROM inputs WHERE seq <= ?", (plan_trim(_last_seq(db), snapshot_seq, keep),))
+
+    def purge(self, before: int, most: int) -> int:
+        with self._transaction() as db:
+            return history.purge(db, before, most)
+
+    def find_unfilled(self) -> int:
+        return int(self._read(history.MARK, history.UNFILLED)[0][0])
+
+    def fill(self, chapters: Iterable[Chapter]) -> None:
+        with self._transaction() as db:
+            for chapter in chapters:
+                history.write(db, [chapter])
+            db.execute("DELETE FROM marks WHERE name = ?", (history.UNFILLED,))
 
     def close(self) -> None:
         super().close()  # first: only the last connection to leave folds the log back, and it must be able to write

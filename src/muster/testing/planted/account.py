@@ -9,7 +9,9 @@ from unittest import mock
 
 from muster.model.job import Meter
 from muster.testing.planted.plant import Plant
-from muster.world.goodput import LOST, STOPPING, Goodput
+from muster.units import HOUR_MS
+from muster.world.diary import Diary
+from muster.world.goodput import LOST, STOPPING, Goodput, Span
 
 
 @contextlib.contextmanager
@@ -17,10 +19,10 @@ def bucket_counted_twice() -> Iterator[None]:
     """The time in which a run stops is lost, too."""
     honest = Goodput._book
 
-    def book(goodput: Goodput, key: tuple[str, str], kind: int, time: int) -> None:
-        honest(goodput, key, kind, time)
-        if kind == STOPPING:
-            honest(goodput, key, LOST, time)
+    def book(goodput: Goodput, job: Any, flavor: str, amount: int, span: Span) -> None:
+        honest(goodput, job, flavor, amount, span)
+        if span[0] == STOPPING:
+            honest(goodput, job, flavor, amount, (LOST, *span[1:]))
 
     with mock.patch.object(Goodput, "_book", book):
         yield
@@ -61,4 +63,27 @@ def meter_forgets() -> Iterator[None]:
         yield
 
 
-PLANTS: Final[tuple[Plant, ...]] = (bucket_counted_twice, lost_work_is_useful, idle_while_held, meter_forgets)
+@contextlib.contextmanager
+def hour_without_end() -> Iterator[None]:
+    """What was used is remembered of the hour in which it began."""
+    honest = Diary.spend
+
+    def spend(diary: Diary, job: Any, flavor: str, amount: int, span: Span) -> None:
+        kind, begin, end = span
+        hour = begin - begin % HOUR_MS
+        count = -(-(end - begin) // HOUR_MS)
+        for part in range(count):
+            width = (end - begin) * (part + 1) // count - (end - begin) * part // count
+            honest(diary, job, flavor, amount, (kind, hour, hour + width))
+
+    with mock.patch.object(Diary, "spend", spend):
+        yield
+
+
+PLANTS: Final[tuple[Plant, ...]] = (
+    bucket_counted_twice,
+    lost_work_is_useful,
+    idle_while_held,
+    meter_forgets,
+    hour_without_end,
+)
