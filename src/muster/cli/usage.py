@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from muster.cli.printing import LISTINGS, Listing, show_listing
+from muster.cli.printing import Listing, listing_options, show_listing
 from muster.sdk.client import Client
 from muster.units import HOUR_MS, parse_past, show_instant, show_money
 from muster.wire.views import UsageRow, UsageView
@@ -28,18 +28,24 @@ FOCUS_HEADS: Final = (
 @click.option("--since", default="30d", show_default=True, metavar="TIME", help="From the hour of then on.")
 @click.option("--until", default=None, metavar="TIME", help="To the hour of then (default: now).")
 @click.option("--tenant", default="", help="Only this tenant's.")
-@click.option("-o", "--format", "output", type=click.Choice((*LISTINGS, FOCUS)), default="table", help="The format.")
-def usage(by: tuple[str, ...], since: str, until: str | None, tenant: str, output: str) -> None:
+@click.option("--format", "form", type=click.Choice((FOCUS,)), help="As CSV with the columns of FinOps FOCUS.")
+@listing_options
+def usage(
+    by: tuple[str, ...], since: str, until: str | None, tenant: str, form: str | None, output: str, watch: bool
+) -> None:
     """Say who used how much of what, and what it cost. Times are as in `10m` (ago), `03:10` or `2026-11-15 14:05`."""
-    now = int(time.time() * 1000)
-    groups = by or (("tenant", "user", "flavor", "hour") if output == FOCUS else ("tenant",))
-    since_ms, until_ms = parse_past(since, now), now if until is None else parse_past(until, now)
+    groups = by or (GROUPS if form == FOCUS else GROUPS[:1])
     with Client() as client:
-        view = client.usage(by=groups, since_ms=since_ms, until_ms=until_ms, tenant=tenant)
-    if output == FOCUS:
-        _print_charges(view)
-        return
-    show_listing(lambda: _list(view, groups), output, watch=False)
+
+        def look() -> UsageView:
+            now = int(time.time() * 1000)
+            until_ms = now if until is None else parse_past(until, now)
+            return client.usage(by=groups, since_ms=parse_past(since, now), until_ms=until_ms, tenant=tenant)
+
+        if form == FOCUS:
+            _print_charges(look())
+            return
+        show_listing(lambda: _list(look(), groups), output, watch)
 
 
 def _list(view: UsageView, groups: tuple[str, ...]) -> Listing:
