@@ -56,7 +56,8 @@ bench: setup
 league: setup
 	mkdir -p build/league
 	for name in $(LEAGUES); do \
-	  $(BIN)/python -m bench league $$name --traces $(TRACES) --json > build/league/$$name.json || exit 1; \
+	  $(BIN)/python -m bench league $$name --traces $(TRACES) --report build/league/$$name.json \
+	    --report build/league/$$name.html || exit 1; \
 	done
 	$(BIN)/python -m bench.proving_ground build/league docs/proving-ground.md
 

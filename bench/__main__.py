@@ -29,21 +29,19 @@ LONG: Final = ("kueue-generator",)
 """Those that take more than a minute by their nature are not among `all`."""
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run one benchmark, one league, or all benchmarks."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("name", choices=(*NAMES, *LONG, "league", "all"))
     league.add_options(parser)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     if (options.name == "league") != (options.league is not None):
         parser.error(f"`league` takes one of {', '.join(league.LEAGUES)}, and nothing else does")
     if options.name == "league":
-        policies = tuple(filter(None, options.policies.split(",")))
-        wanted = league.LeagueOptions(options.traces, options.seeds, policies, options.seed)
-        played = league.run(options.league, wanted)
-        print(played.as_json() if options.json else played.as_table(), flush=True)
+        played = league.play(options)
+        print(played.as_json() if options.json else f"{played.as_table()}\n\n{league.chart_of(played)}", flush=True)
         return 0
     for name in NAMES if options.name == "all" else (options.name,):
         result: Result = importlib.import_module(f"bench.{name.replace('-', '_')}").run(options.seed)

@@ -9,13 +9,24 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from bench.league_page import show_league
 from bench.report import Result
+from bench.standings import draw_standings, standings_of
+from muster.simulator.pages.files import check_reports, write_reports
+from muster.simulator.witness import Witness
 
+WATCHED: Final = "muster"
+PICTURES_MAX: Final = 3
+WIDTH_MAX: Final = 100
 LEAGUES: Final = ("packing", "rigid", "philly", "deadline", "faults", "prediction")
 DEFAULT_TRACES: Final = Path(os.environ.get("MUSTER_TRACES", "../shared/traces"))
 
@@ -27,6 +38,19 @@ class LeagueOptions(msgspec.Struct, frozen=True):
     seeds: int | None = None
     policies: tuple[str, ...] = ()
     seed: int = 1
+    witnesses: dict[str, Witness] | None = None
+
+    def find_witness(self, stem: str, policy: str) -> Witness | None:
+        """Who is to watch a run, if pictures are wanted and there are not enough: those of Muster's default."""
+        if self.witnesses is None or policy != WATCHED or len(self.witnesses) >= PICTURES_MAX:
+            return None
+        return self.witnesses.setdefault(f"{stem}, {policy}", Witness())
+
+    def tell(self, words: str) -> None:
+        """Say what is being played, to whoever looks on at a terminal."""
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K{words}")
+            sys.stderr.flush()
 
     def is_wanted(self, policy: str) -> bool:
         """Whether a policy takes part."""
@@ -39,6 +63,48 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--traces", type=Path, default=DEFAULT_TRACES)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--policies", default="")
+    parser.add_argument(
+        "--report", type=Path, action="append", default=[], help="a page (.html), or the figures (.json)"
+    )
+
+
+def play(args: argparse.Namespace) -> Result:
+    """Play the league that a command line names, and write its reports."""
+    check_reports(args.report)
+    policies = tuple(filter(None, args.policies.split(",")))
+    witnesses: dict[str, Witness] | None = {} if args.report else None
+    result = run(args.league, LeagueOptions(args.traces, args.seeds, policies, args.seed, witnesses))
+    command = f"muster league {args.league} --traces DIR" + (f" --seeds {args.seeds}" if args.seeds else "")
+    command += f" --policies {args.policies}" if args.policies else ""
+    pictures = {told: witness.picture() for told, witness in (witnesses or {}).items()}
+    figures = msgspec.json.decode(result.as_json())
+    origin = {"command": command, "date": datetime.now(UTC).date().isoformat(), "commit": find_commit()}
+    write_reports(
+        args.report,
+        lambda: show_league(args.league, ", ".join(origin.values()), figures["metrics"], pictures),
+        {**origin, **figures, "pictures": pictures},
+    )
+    return result
+
+
+def find_commit() -> str:
+    """The commit that is played, and whether anything was changed since."""
+    git = shutil.which("git")
+    if git is None:
+        return "commit not known"
+    said = subprocess.run(
+        [git, "describe", "--always", "--dirty=, with changes", "--exclude=*"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return said.stdout.strip() or "commit not known"
+
+
+def chart_of(result: Result) -> str:
+    """A league for people at a terminal: results as bars beside their bounds."""
+    width = min(shutil.get_terminal_size().columns, WIDTH_MAX)
+    return "\n".join(draw_standings(standings_of(msgspec.json.decode(result.as_json())["metrics"]), width))
 
 
 def run(name: str, options: LeagueOptions) -> Result:

@@ -1,67 +1,95 @@
-"""`python -m bench.proving_ground FOLDER PAGE`: the page of all leagues, made of what each printed with `--json`.
+"""`python -m bench.proving_ground FOLDER PAGE`: the page of all leagues, made of the reports that each wrote.
 
-A file is one league. Its metrics are `<list>.<policy>.<measure>`: for each measure there is a table, with a row for
-each list and a column for each policy. Nothing on the page is written by hand but its first lines.
+A file of the folder is one league's `--report NAME.json`. Nothing on the page is written by hand but its first lines:
+what each league may know is the table that the kernel's door is fed by, and every figure carries the command, the date
+and the commit that made it. A league that was not played is named.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-HEAD = """# The proving ground
+from bench.league import LEAGUES
+from bench.standings import BOUND, Figure, Standing, goals_of, standings_of
+from muster.simulator.traces.sight import SEEN
+
+HEAD: Final = """# The proving ground
 
 The production kernel on traces that others published, beside the policies that they published, with bounds. Every
-policy is a Profile of the same kernel; a bound is the policy `bound`. Made by `make league`; do not edit.
+policy is a Profile of the same kernel. `bound` is no policy: nobody can be better, not even who knows all, and in
+brackets stands how far a result is from it, (result - bound) / bound. `hindsight` is what could have been reached by
+who knows the whole stream. Made by `make league`; do not edit.
+"""
+KNOWN: Final = """## What each league may know
+
+What the kernel is shown of a job when it is submitted; how long it runs is never among it. `sjf`, `srtf` and `srsf` are
+oracles: they are told run times beside the kernel's door, and say so. In `deadline` every player is, as those who
+published the trace profile their jobs first. `fgd` is given the mix of the whole list, as it was published; `muster`
+and `tuned` learn from what has come and ended so far.
+
+| league | sees |
+|---|---|
 """
 
 
 def main(folder: Path, page: Path) -> None:
     """Write the page from the results in a folder."""
-    sections = [section_of(msgspec.json.decode(path.read_bytes())) for path in sorted(folder.glob("*.json"))]
-    page.write_text("\n".join([HEAD, *sections]), encoding="utf-8")
+    results = {path.stem: msgspec.json.decode(path.read_bytes()) for path in sorted(folder.glob("*.json"))}
+    page.write_text(make_page(results), encoding="utf-8")
 
 
-def section_of(result: dict[str, Any]) -> str:
-    """One league: how it was run, and a table for each measure."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    day = datetime.now(UTC).date().isoformat()
-    lines = [
-        f"## {result['bench']}",
-        "",
-        f"`python -m bench {result['bench']} --traces DIR --json`, {day}, {commit}",
-        "",
-    ]
-    for measure, rows in tables_of(result["metrics"]).items():
-        lines += [*table_of(measure, rows), ""]
+def make_page(results: dict[str, dict[str, Any]]) -> str:
+    """The whole page."""
+    seen = "\n".join(f"| {league} | {', '.join(fields)} |" for league, fields in SEEN.items())
+    played = [league for league in LEAGUES if league in results]
+    parts = [HEAD, KNOWN + seen + "\n"]
+    parts += [section_of(league, results[league]) for league in played]
+    missing = [league for league in LEAGUES if league not in results]
+    if missing:
+        parts.append(f"## Not played for this page\n\n{', '.join(missing)}: no figures, rather than old ones.\n")
+    return "\n".join(parts)
+
+
+def section_of(league: str, result: dict[str, Any]) -> str:
+    """One league: how it was run, its goals, and a table for each measure."""
+    standings = standings_of(result["metrics"])
+    lines = [f"## {league}", "", f"`{result['command']}`, {result['date']}, {result['commit']}", ""]
+    lines += _tell_goals(standings)
+    for table in standings:
+        lines += [*table_of(table), ""]
     return "\n".join(lines)
 
 
-def tables_of(metrics: dict[str, dict[str, Any]]) -> dict[str, dict[str, dict[str, str]]]:
-    """By measure and list: what each policy reached."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for name, metric in metrics.items():
-        stem, policy, measure = name.rsplit(".", 2) if name.count(".") >= 2 else (name, "", "figure")
-        unit = f"{measure} ({metric['unit']})"
-        found.setdefault(unit, {}).setdefault(stem, {})[policy] = f"{metric['value']:,g}"
-    return found
+def table_of(table: Standing) -> list[str]:
+    """One table: a row for each list, a column for each policy."""
+    policies = table.policies
+    head = [f"| {table.measure} ({table.unit}) | {' | '.join(policies)} |", "|---" * (len(policies) + 1) + "|"]
+    rows = (f"| {stem} | {' | '.join(_cell(row, policy) for policy in policies)} |" for stem, row in table.rows.items())
+    return [*head, *rows]
 
 
-def table_of(measure: str, rows: dict[str, dict[str, str]]) -> list[str]:
-    """One table, the policies in the order in which they first appear."""
-    policies = list(dict.fromkeys(policy for row in rows.values() for policy in row))
-    head = [f"| {measure} | {' | '.join(policies)} |", "|---" * (len(policies) + 1) + "|"]
-    return [
-        *head,
-        *(f"| {stem} | {' | '.join(row.get(policy, '') for policy in policies)} |" for stem, row in rows.items()),
-    ]
+def _tell_goals(standings: list[Standing]) -> Iterator[str]:
+    goals = list(goals_of(standings))
+    if goals:
+        met = sum(figure.is_met for _, figure in goals)
+        yield f"Goals met: {met} of {len(goals)}." + ("" if met == len(goals) else " Missed:")
+        yield ""
+        missed = [(name, figure) for name, figure in goals if not figure.is_met]
+        yield from (f"- {name}: {figure.value:,g}, goal {figure.goal:,g}" for name, figure in missed)
+        if missed:
+            yield ""
+
+
+def _cell(row: dict[str, Figure], policy: str) -> str:
+    if policy not in row:
+        return ""
+    over = None if policy == BOUND else row[policy].over(row.get(BOUND))
+    return f"{row[policy].value:,g}" + ("" if over is None else f" ({over:+.3f})")
 
 
 if __name__ == "__main__":

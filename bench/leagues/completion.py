@@ -10,14 +10,18 @@ from bench.leagues.sight import spec_of
 from bench.leagues.trial import Life, Setting, Trial
 from bench.report import Metric
 from muster.simulator.traces.record import Record
+from muster.simulator.witness import Witness
 from muster.units import HOUR_MS, SECOND_MS
 
 
-def play(league: str, records: Sequence[Record], policy: str, nodes: int, restart_ms: int) -> Trial:
+def play(
+    league: str, records: Sequence[Record], policy: str, nodes: int, restart_ms: int, witness: Witness | None = None
+) -> Trial:
     """One run of a policy; its lives are in the trial."""
     chosen = POLICIES[policy]
     setting = Setting(nodes, chosen.tier, restart_ms, chosen.adviser)
     trial = Trial(setting, records, lambda record: spec_of(league, record))
+    trial.witness = witness
     trial.run()
     return trial
 

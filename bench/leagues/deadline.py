@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from bench.league import LeagueOptions
@@ -155,6 +156,7 @@ def run(options: LeagueOptions) -> Result:
         records = read_trace(path).records[:JOBS_MAX]
         nodes = fleet_for(records)
         met: dict[str, float] = {}
+        metrics[f"{stem}.bound.strict_met"] = Metric(most_met(records, nodes * NODE_GPUS), "of strict jobs")
         for policy, kind in PLAYERS.items():
             if options.is_wanted(policy):
                 lives, found = play(records, nodes, _adviser(kind, nodes))
@@ -174,6 +176,17 @@ def fleet_for(records: Sequence[Record]) -> int:
     span = max(1, records[-1].submit_ms - records[0].submit_ms)
     least = max(-(-record.gpus // NODE_GPUS) for record in records)
     return max(least, round(work / span / SHORT / NODE_GPUS))
+
+
+def most_met(records: Sequence[Record], devices: int) -> float:
+    """A share of the strict jobs that nobody can pass: those that would be met alone, the smallest first, for as long
+    as their work fits between the first submit and the last deadline."""
+    strict = [(record, record.deadline_ms) for record in records if record.deadline_ms is not None]
+    if not strict:
+        return 1.0
+    room = devices * (max(due for _, due in strict) - records[0].submit_ms)
+    works = sorted(x.gpus * x.duration_ms for x, due in strict if x.duration_ms <= due - x.submit_ms)
+    return sum(total <= room for total in accumulate(works)) / len(strict)
 
 
 def _adviser(kind: type[DeadlineAdviser], nodes: int) -> Callable[[Sequence[Record]], Adviser]:

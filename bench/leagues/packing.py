@@ -6,6 +6,9 @@ that fits is turned away, and one that does not fit is dropped. Nodes are known 
 too, and ties go to the first of that order: the published runs rename nodes so, and policies with many ties depend on
 it. Every policy is a Profile of the production kernel, driven through its one door with one pod in each batch.
 
+`hindsight` is no policy: the same stream up to full demand, packed when all of it is known, the hardest to place first.
+It says what could have been reached, where the bound says what could not be passed.
+
 `fgd` is given the mix of the whole list, as it was published; `muster` learns from pods that have arrived. `default` is
 the profile that every fleet begins with. Nothing here knows a file's name: lists and nodes are found by their columns.
 """
@@ -18,6 +21,7 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import accumulate
 from pathlib import Path
 from time import process_time
 from typing import Final, NamedTuple
@@ -58,6 +62,10 @@ POLICIES: Final[dict[str, Profile]] = {
     "default": Profile(),
     "muster": Profile(**_OFF | {"pattern": 60, "price": 60, "displacement": 4, "stranding": 3}),
 }
+HINDSIGHT: Final = "hindsight"
+ANY_MODEL: Final = 1000
+PACKERS: Final = ("best_fit", "packing", "fgd")
+"""Who packs the stream once more when all of it is known; the best of them counts."""
 
 
 class Score(NamedTuple):
@@ -81,6 +89,11 @@ def run(options: LeagueOptions) -> Result:
             for name in wanted
         }
         bounds = {stem: pool.submit(find_bound, nodes, pods) for stem, pods in lists.items()}
+        known = {
+            stem: pool.submit(play_hindsight, nodes, pods, options.seed)
+            for stem, pods in lists.items()
+            if options.is_wanted(HINDSIGHT)
+        }
         churns = {
             (stem, name): pool.submit(play_churn, name, nodes, pods, options.seed)
             for stem, pods in lists.items()
@@ -90,6 +103,12 @@ def run(options: LeagueOptions) -> Result:
         for stem in lists:
             bound = 100 * bounds[stem].result()
             metrics[f"{stem}.bound.unallocated_pct"] = Metric(bound, "%")
+            if stem in known:
+                found = known[stem].result()
+                metrics[f"{stem}.{HINDSIGHT}.unallocated_pct"] = Metric(found, "%")
+                metrics[f"{stem}.{HINDSIGHT}.above_bound"] = Metric(
+                    (found - bound) / bound if bound else 0.0, "of bound"
+                )
             scores = {name: [future.result() for future in runs[stem, name]] for name in wanted}
             for name in wanted:
                 metrics |= {f"{stem}.{name}.{key}": each for key, each in _measures(scores, name, bound).items()}
@@ -235,6 +254,30 @@ def play(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], se
     spent = process_time() - begin
     last = _unallocated(placed, total)
     return Score(last if at_full is None else at_full, last, len(stream) / spent)
+
+
+def play_hindsight(nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed: int) -> float:
+    """The stream of one seed until full demand, packed once all of it is known: what is unallocated, in per cent."""
+    total, found = devices_of(nodes), list[float]()
+    for order in (_widest_first, _choosiest_first):
+        for policy in PACKERS:
+            dice = random.Random(seed)
+            stream = draw(pods, OVERFULL * total, dice)
+            sums = accumulate(map(asked_by, stream))
+            until = next((at for at, arrived in enumerate(sums, start=1) if arrived >= FULL * total), len(stream))
+            stage = Stage(policy, nodes, pods, dice)
+            known = sorted(stream[:until], key=order)
+            found.append(_unallocated(sum(asked_by(pod) for pod in known if stage.place(pod) is not None), total))
+    return min(found)
+
+
+def _widest_first(pod: Record) -> tuple[int, int, int, int, str]:
+    return -pod.gpus, -pod.gpu_milli, len(pod.models) or ANY_MODEL, -pod.cpu_milli, pod.id
+
+
+def _choosiest_first(pod: Record) -> tuple[int, int, int, int, str]:
+    wide, part, models, cpu, name = _widest_first(pod)
+    return models, wide, part, cpu, name
 
 
 def play_churn(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed: int) -> float:

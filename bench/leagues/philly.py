@@ -35,7 +35,9 @@ def run(options: LeagueOptions) -> Result:
             bound = bounds_of(reading.records, nodes * NODE_GPUS)
             metrics |= named(f"{stem}{nodes}", "bound", bound_figures(bound))
             for policy in wanted:
-                trial = play("philly", reading.records, policy, nodes, COST_S * SECOND_MS)
+                options.tell(f"{stem} on {nodes} nodes: {policy}")
+                witness = options.find_witness(f"{stem}{nodes}", policy)
+                trial = play("philly", reading.records, policy, nodes, COST_S * SECOND_MS, witness)
                 found = figures(trial, bound)
                 if policy in DEFAULT:
                     found = _with_goals(found, nodes)

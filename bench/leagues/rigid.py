@@ -36,7 +36,9 @@ def run(options: LeagueOptions) -> Result:
         metrics[f"{stem}.all.dropped_rows"] = Metric(sum(reading.dropped.values()), "rows")
         averages: dict[str, float] = {}
         for policy in filter(options.is_wanted, POLICIES):
-            trial = play("rigid", reading.records, policy, NODES, COST_S * SECOND_MS)
+            options.tell(f"{stem}: {policy}")
+            witness = options.find_witness(stem, policy)
+            trial = play("rigid", reading.records, policy, NODES, COST_S * SECOND_MS, witness)
             metrics |= named(stem, policy, figures(trial, bound))
             averages[policy] = mean_completion_s(list(trial.lives.values()))
             for cost in OTHER_COSTS_S if policy in COSTED else ():

@@ -26,6 +26,7 @@ from muster.model.spec import Spec
 from muster.model.tier import STANDARD, Tier
 from muster.ports.adviser import Adviser
 from muster.simulator.traces.record import Record
+from muster.simulator.witness import Witness
 from muster.units import Resources
 from muster.world.world import World
 
@@ -73,6 +74,7 @@ class Trial:
         self.restart_ms = setting.restart_ms
         self.batches = self.restarts = 0
         self.cpu_s = 0.0
+        self.witness: Witness | None = None
         self._records = records
         self._spec_of = spec_of
         self._setting = setting
@@ -166,6 +168,8 @@ class Trial:
                 self._start(each, now)
             elif isinstance(each, Stop):
                 self._stop(each, now)
+        if self.witness is not None:
+            self.witness.watch(self.kernel.world, now, outcome.facts)
         if self._adviser is not None:
             self._adviser.observe(self.kernel.world, outcome.facts)
 

@@ -17,6 +17,7 @@ from muster.wire.words import put_in_words
 
 LAB_WORDS: Final = ("sim", "replay", "bundle")
 TRACE: Final = "trace"
+LEAGUE: Final = "league"
 KEEPING_WORDS: Final = ("backup", "restore")
 WARM: Final = "warm"
 """Compile what is compiled, ahead of the first start."""
@@ -37,6 +38,10 @@ def main(argv: list[str]) -> int:
             from muster.app import tracing  # neither a server nor the laboratory
 
             return tracing.main(argv[1:])
+        if argv and argv[0] == LEAGUE:
+            from muster.app import lab  # see above
+
+            return lab.play_league(argv[1:])
         if argv == [WARM]:
             from muster.scheduler.warm import warm_up  # the compiler is only for servers
 
@@ -71,7 +76,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    others = ", ".join((*LAB_WORDS, TRACE, *KEEPING_WORDS, WARM, OPENAPI))
+    others = ", ".join((*LAB_WORDS, TRACE, LEAGUE, *KEEPING_WORDS, WARM, OPENAPI))
     parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {others}")
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     leader = roles.add_parser("leader", help="decide, journal, dispatch")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import shutil
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from muster.model.errors import InvariantError, MusterError, StoreError
+from muster.model.errors import InvariantError, MusterError, RejectedError, StoreError
 from muster.model.reason import Code, Reason
 from muster.ports import Journal
 from muster.sdk.home import Home
@@ -104,6 +105,16 @@ def _simulate(arguments: argparse.Namespace) -> int:
     if witness is not None:
         write_reports(arguments.report, lambda: page_of(report, witness.picture()), report.as_value(witness.picture()))
     return OK
+
+
+def play_league(words: list[str]) -> int:
+    """Hand over to the leagues, which stand beside the sources and are not installed."""
+    sources = Path(__file__).resolve().parents[3]
+    if not (sources / "bench" / "league.py").is_file():
+        raise RejectedError(Reason(Code.NO_LEAGUES))
+    sys.path.insert(0, str(sources))
+    code: int = importlib.import_module("bench.__main__").main(["league", *words])
+    return code
 
 
 def page_of(report: Report, picture: Picture) -> str:

@@ -76,6 +76,7 @@ COMMANDS: Final = {
     "sim": Entry("lab", "Simulate a fleet under load and faults."),
     "bundle": Entry("lab", "Record the live server's decisions to a file."),
     "replay": Entry("lab", "Decide a recorded bundle again and compare."),
+    "league": Entry("lab", "Play a league of published policies on published traces."),
     "trace": Entry("lab", "Look at a trace of jobs, convert one, or export this server's history as one."),
     "version": Entry("version", "Print the version."),
 }

@@ -1,4 +1,4 @@
-"""`muster sim`, `bundle`, `replay` and `trace`: handed over as they are to a process that may import the kernel.
+"""`muster sim`, `bundle`, `replay`, `league` and `trace`: handed over to a process that may import the kernel.
 
 The command line itself stays light, so it becomes that other program instead of importing it.
 """
@@ -51,4 +51,11 @@ def trace(arguments: tuple[str, ...]) -> None:
     _become("trace", arguments)
 
 
-COMMANDS = {"sim": sim, "bundle": bundle, "replay": replay, "trace": trace}
+@click.command(context_settings=_PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def league(arguments: tuple[str, ...]) -> None:
+    """Play a league of published policies on published traces."""
+    _become("league", arguments)
+
+
+COMMANDS = {"sim": sim, "bundle": bundle, "replay": replay, "league": league, "trace": trace}

@@ -111,6 +111,7 @@ class Code(enum.StrEnum):
     NO_PARQUET = "M353"
     CANNOT_WRITE = "M354"
     UNKNOWN_CLUSTER = "M355"
+    NO_LEAGUES = "M356"
     INVARIANT = "M900"
 
 

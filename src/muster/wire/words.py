@@ -221,6 +221,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "writing Parquet needs {subject}, and it is not installed", "`pip install 'muster[parquet]'`, or choose swf"
     ),
     Code.CANNOT_WRITE: Words("{subject} cannot be written: {detail}", "name another file, or make room for this one"),
+    Code.NO_LEAGUES: Words("the leagues are not installed", "run this in a checkout of Muster's sources"),
     Code.UNKNOWN_CLUSTER: Words("no published summary is called {subject!r}", "choose one of {detail}"),
     Code.BEHIND: Words("this server has entry {available}, entry {needed} was asked for", "try again in a moment"),
     Code.NOT_ALLOWED: Words(

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.leagues.packing import POLICIES, asked_by, devices_of, draw, play, play_churn, read_folder
+from bench.leagues.packing import POLICIES, asked_by, devices_of, draw, play, play_churn, play_hindsight, read_folder
 from bench.leagues.packing_bound import find_bound
-from bench.proving_ground import table_of, tables_of
+from bench.proving_ground import table_of
+from bench.standings import standings_of
 from muster.model.errors import RejectedError
 from muster.simulator.traces.openb import NodeRow
 from muster.simulator.traces.record import Record
@@ -59,6 +60,12 @@ def test_a_folder_without_nodes_is_refused(tmp_path: Path) -> None:
 
 def test_the_page_has_a_table_for_each_measure() -> None:
     metrics = {f"list.{policy}.idle": {"value": value, "unit": "%"} for policy, value in (("a", 1.5), ("bound", 1))}
-    tables = tables_of(metrics)
-    assert table_of("idle (%)", tables["idle (%)"])[0] == "| idle (%) | a | bound |"
-    assert table_of("idle (%)", tables["idle (%)"])[2] == "| list | 1.5 | 1 |"
+    (table,) = standings_of(metrics)
+    assert table_of(table)[0] == "| idle (%) | bound | a |"
+    assert table_of(table)[2] == "| list | 1 | 1.5 (+0.500) |"
+
+
+def test_hindsight_is_no_worse_than_chance_and_no_better_than_what_is_asked_for() -> None:
+    first, again = (play_hindsight(NODES, PODS, 5) for _ in range(2))
+    assert first == again
+    assert 0 <= first <= min(play(policy, NODES, PODS, 5).at_full for policy in ("random", "best_fit"))
