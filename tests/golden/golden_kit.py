@@ -42,9 +42,9 @@ def unpack(data: bytes) -> list[bytes]:
 
 
 def make_journal() -> list[bytes]:
-    """A stormy half day of a small fleet that ends in the middle of things: every kind of fact is in it."""
+    """A stormy day of a small fleet that ends in the middle of things: every kind of fact is in it."""
     options = SimOptions(
-        nodes=8, days=0.3, seed=5, load=1.2, pace=4, faults=6000, maintenance=6000, device_faults=6000, lost=100,
+        nodes=8, days=0.8, seed=3, load=1.2, pace=4, faults=6000, maintenance=6000, device_faults=6000, lost=100,
         doubled=200, failures=0.3, cancels=0.5, tenants=3, drain=False, record=True, bookings=20_000,
     )  # fmt: skip
     bundle = run_simulation(options).bundle

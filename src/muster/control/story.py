@@ -116,6 +116,19 @@ class _Teller:
         why = item.cause if item.why == Why.LOST and item.cause else _WHY[item.why]
         return f"requeued: {why}{_exit(item.code)}"
 
+    def scaled(self, item: fact.Scaled) -> str:
+        return f"to have {item.least} to {item.most} tasks"
+
+    def grown(self, item: fact.Grown) -> str:
+        leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
+        return f"grown by {_count(sum(item.tasks))} on {self._places(leases)}"
+
+    def shrink_asked(self, item: fact.ShrinkAsked) -> str:
+        return f"told to shrink to {_count(item.width)}"
+
+    def shrunk(self, item: fact.Shrunk) -> str:
+        return f"shrunk to {_count(item.width)}"
+
     def job_held(self, item: fact.JobHeld) -> str:  # noqa: ARG002 - one signature for the table
         return "held"
 
@@ -171,6 +184,10 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.StopAsked: _Teller.stop_asked,
     fact.Ended: _Teller.ended,
     fact.Requeued: _Teller.requeued,
+    fact.Scaled: _Teller.scaled,
+    fact.Grown: _Teller.grown,
+    fact.ShrinkAsked: _Teller.shrink_asked,
+    fact.Shrunk: _Teller.shrunk,
     fact.JobHeld: _Teller.job_held,
     fact.JobReleased: _Teller.job_released,
     fact.Claimed: _Teller.claimed,
@@ -188,6 +205,8 @@ _WHY: Final = {
     Why.LIMIT: "time limit",
     Why.LOST: "lost",
     Why.DRAIN: "node drained",
+    Why.RESIZE: "to start again with another width",
+    Why.SHRINK: "to make room for others",
     Why.REQUEUE: "sent back to the queue",
     Why.DEPENDENCY: "what it was to run after cannot come about",
     Why.PREEMPT: "preempted",
@@ -215,6 +234,10 @@ def show_devices(devices: int) -> str:
 
 def _span(word: str, first: int, count: int) -> str:
     return f"{word} {first}" if count == 1 else f"{word}s {first}-{first + count - 1}"
+
+
+def _count(tasks: int) -> str:
+    return "1 task" if tasks == 1 else f"{tasks} tasks"
 
 
 def _exit(code: int) -> str:

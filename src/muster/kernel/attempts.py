@@ -8,20 +8,24 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from muster.kernel.turn import Turn, refuse
+from muster.kernel.widths import close_shrink
 from muster.lifecycle.gang import can_move, sources_of
 from muster.model import event, fact
 from muster.model.goodput import Mark
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, TAKEN, TERMINAL, Running, Spread, Stopping, TaskPhase, Why
+from muster.model.phase import ACTIVE, RESIZED, TAKEN, TERMINAL, Running, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.repair import plan_repair
 from muster.units import AMOUNT_MAX
 from muster.world.tasks import HOLDING, Tasks, spans_of
+from muster.world.widths import LEFT, members_of
 
 Verdict: TypeAlias = tuple[int, int, TaskPhase, Why]
 
-_SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN)
+_SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN, *RESIZED)
 """Nobody's failure: the job waits again."""
+_KEEPING: Final = (Why.LOST, *RESIZED)
+"""It keeps what is left of its places."""
 _OVER, _RUNNING, _EXIT = TaskPhase.SUCCEEDED, TaskPhase.RUNNING, Why.EXIT  # members are slow to look up
 
 
@@ -34,7 +38,7 @@ def on_started(turn: Turn, item: event.Started) -> Done | Refused:
         tasks = turn.world.arrays[job.id]
         for first, count in _live_spans(tasks, item, sources_of(TaskPhase.RUNNING)):
             turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.RUNNING, item.cause))
-    elif can_move(job.phase, _RUNNING):
+    elif can_move(job.phase, _RUNNING) or _are_joining(turn, job, item):
         turn.emit(fact.Began(job.id, item.first, item.count, item.cause))
     return Done(job.id)
 
@@ -80,13 +84,41 @@ def lose(turn: Turn, number: int, first: int, count: int, cause: str) -> None:
         after = TaskPhase.CANCELLED if job.phase.cancelled else TaskPhase.QUEUED
         turn.emit(fact.TasksEnded(number, first, count, after, Why.LOST, cause=cause))
         _close_array(turn, job, cause)
-    elif not isinstance(job.phase, ACTIVE):
-        return
-    elif _mark_over(turn, job, first, count, cause):
+    elif isinstance(job.phase, ACTIVE):
+        count = _let_leave(turn, job, first, count, cause)
+        if count:
+            _lose_ranks(turn, turn.world.jobs[number], first, count, cause)
+
+
+def _lose_ranks(turn: Turn, job: Job, first: int, count: int, cause: str) -> None:
+    if _mark_over(turn, job, first, count, cause):
         _finish(turn, job, Why.LOST, 0, cause)
     elif not isinstance(job.phase, Stopping):
-        turn.emit(fact.StopAsked(number, Why.LOST, cause=cause))
-        turn.stop(job, job.epoch, 0, job.spec.gang)
+        turn.emit(fact.StopAsked(job.id, Why.LOST, cause=cause))
+        turn.stop_run(job)
+
+
+def _let_leave(turn: Turn, job: Job, first: int, count: int, cause: str) -> int:
+    """Ranks are over, and some of them were to leave their run: however they ended, they are gone. How many of the
+    others there are, from `first` on."""
+    to = turn.world.widths.resizes[job.id].to if job.id in turn.world.widths.resizes else 0
+    if not to or not isinstance(job.phase, Running):
+        return count
+    leaving = members_of(turn.world.ranks[job.id])[to]  # and all behind it
+    if first + count <= leaving:
+        return count
+    begin = max(first, leaving)
+    if _mark_over(turn, job, begin, first + count - begin, cause):
+        _finish(turn, job, _EXIT, 0, cause)
+        return 0
+    close_shrink(turn, job, cause)
+    return begin - first
+
+
+def _are_joining(turn: Turn, job: Job, item: event.Started) -> bool:
+    """Whether ranks that are up now were still to come in a run that is up."""
+    ranks = turn.world.ranks.get(job.id, b"") if isinstance(job.phase, Running) else b""
+    return TaskPhase.STARTING in ranks[item.first : item.first + item.count]
 
 
 def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
@@ -97,8 +129,9 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
     if item.count == job.spec.gang and not item.first and item.epoch == job.epoch and type(job.phase) in ACTIVE:
         return job  # what is said most often: of a whole gang that is alive
     array, end = job.spec.array, item.first + item.count
-    if item.first < 0 or item.count < 1 or end > (array or job.spec.gang):
-        return refuse(Code.BAD_AMOUNT, "tasks", end, job.spec.tasks)
+    most = array or max(job.spec.gang, len(turn.world.ranks.get(job.id, b"")))
+    if item.first < 0 or item.count < 1 or end > most:
+        return refuse(Code.BAD_AMOUNT, "tasks", end, most)
     if item.epoch == job.epoch and type(job.phase) in ACTIVE:
         return job
     if isinstance(job.phase, TERMINAL):
@@ -111,14 +144,18 @@ def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
     words about the end of a rank, only the first counts."""
     cause = f"{item.cause}: {item.note}" if item.note else item.cause
     ranks = turn.world.ranks.get(job.id)
-    if ranks is not None and ranks.count(_OVER, item.first, item.first + item.count) == item.count:
+    if ranks is not None and _count_over(ranks, item.first, item.count) == item.count:
         return
     _meter(turn, item)
-    if ranks is None or _mark_over(turn, job, item.first, item.count, cause):
+    count = _let_leave(turn, job, item.first, item.count, cause)
+    if not count:
+        return
+    job = turn.world.jobs[job.id]
+    if ranks is None or _mark_over(turn, job, item.first, count, cause):
         _finish(turn, job, _EXIT, item.code, cause)
     elif item.code and not isinstance(job.phase, Stopping):
         turn.emit(fact.StopAsked(job.id, _EXIT, item.code, cause))
-        turn.stop(job, job.epoch, 0, job.spec.gang)
+        turn.stop_run(job)
 
 
 def _mark_over(turn: Turn, job: Job, first: int, count: int, cause: str) -> bool:
@@ -126,12 +163,17 @@ def _mark_over(turn: Turn, job: Job, first: int, count: int, cause: str) -> bool
     ranks = turn.world.ranks.get(job.id)
     if ranks is None or count == len(ranks):
         return True
-    new = count - ranks.count(_OVER, first, first + count)
-    if ranks.count(_OVER) + new == len(ranks):
+    new = count - _count_over(ranks, first, count)
+    if _count_over(ranks, 0, len(ranks)) + new == len(ranks):
         return True
     if new:
         turn.emit(fact.RanksOver(job.id, first, count, cause))
     return False
+
+
+def _count_over(ranks: bytearray, first: int, count: int) -> int:
+    """How many ranks of a range are over, or left their run before."""
+    return ranks.count(_OVER, first, first + count) + ranks.count(LEFT, first, first + count)
 
 
 def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
@@ -143,7 +185,7 @@ def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
     elif why == Why.CANCEL:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, code, cause))
     elif why in _SENT_BACK or (why == _EXIT and job.failures < job.spec.retries):
-        left = plan_repair(turn.world, job, turn.now) if why == Why.LOST else None
+        left = plan_repair(turn.world, job, why, turn.now) if why in _KEEPING else None
         turn.emit(fact.Requeued(job.id, why, code, cause))
         if left is not None:
             turn.emit(left)

@@ -80,7 +80,7 @@ def _stop_gang(turn: Turn, number: int, why: Why, cause: str) -> None:
     job = turn.world.jobs[number]
     if not isinstance(job.phase, Stopping):
         turn.emit(fact.StopAsked(number, why, cause=cause))
-        turn.stop(job, job.epoch, 0, job.spec.gang)
+        turn.stop_run(job)
 
 
 def _stop_tasks(turn: Turn, seat: Seat, cause: str) -> None:

@@ -17,6 +17,7 @@ from muster.kernel.bars import stop_range
 from muster.kernel.reactors import REACTORS
 from muster.kernel.timers import find_wake, fire_timers
 from muster.kernel.turn import Turn
+from muster.kernel.widths import grow_all
 from muster.kernel.windows import mend_windows
 from muster.model import fact
 from muster.model.errors import RejectedError
@@ -28,12 +29,17 @@ from muster.scheduler import timeshare
 from muster.scheduler.chances import find_next_chance
 from muster.scheduler.claims import has_ready
 from muster.scheduler.cycle import run_cycle
+from muster.scheduler.growing import find_chance
 from muster.scheduler.preemption import can_anybody_take, plan_takings
 from muster.units import INSTANT_MAX
 from muster.world.world import World
 
 _HARMLESS: Final = (fact.Began, fact.Progressed, fact.RanksOver, fact.Retired)
 """What happened to a run that holds the same places as before, or to a job that is over: nobody can take more by it."""
+
+
+_STILL: Final = (fact.Progressed, fact.Metered, fact.Retired)
+"""What makes nobody grow."""
 
 
 def _may_matter(item: fact.Fact) -> bool:
@@ -57,7 +63,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Kernel:
     """The door to one world."""
 
-    __slots__ = ("_is_owed", "_latest", "_look_at", "_timer", "world")
+    __slots__ = ("_grow_at", "_is_owed", "_latest", "_look_at", "_timer", "world")
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -65,6 +71,7 @@ class Kernel:
         self._timer = find_wake(world)
         self._is_owed = True
         self._look_at = INSTANT_MAX
+        self._grow_at = 0
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
         """Take a batch: timers first, then each event in order, who waited for others, then at most one cycle."""
@@ -82,17 +89,14 @@ class Kernel:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
-        if queue.shapes and can_anybody_take(world):
-            self._take(turn)
-        else:
-            self._is_owed, self._look_at = False, INSTANT_MAX
+        self._share_out(turn)
         if turn.facts:
             world.seq += 1
             world.now = now
             if timer is None or timer <= now or had_claims or self._has_timers():
                 self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer
-        if self._is_owed or queue.floors.waits or self._look_at != INSTANT_MAX:
+        if self._is_owed or queue.floors.waits or min(self._look_at, self._grow_at) != INSTANT_MAX:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
@@ -101,6 +105,8 @@ class Kernel:
         instants = [] if wake_at is None else [wake_at]
         if self._is_owed or self._look_at != INSTANT_MAX:
             instants.append(now if self._is_owed else self._look_at)
+        if self._grow_at != INSTANT_MAX:
+            instants.append(self._grow_at)
         change = timeshare.find_wake(self.world, now)
         return min(instants if change is None else [*instants, change], default=None)
 
@@ -129,6 +135,18 @@ class Kernel:
         if shares is not None:
             self._give_way(turn, shares.takings())
 
+    def _share_out(self, turn: Turn) -> None:
+        """What is taken from some for those who still wait, and given to those who may have more than they need."""
+        world = turn.world
+        if world.queue.shapes and can_anybody_take(world):
+            self._take(turn)
+        else:
+            self._is_owed, self._look_at = False, INSTANT_MAX
+        if world.widths.elastic:
+            self._grow(turn)
+        else:
+            self._grow_at = INSTANT_MAX
+
     def _take(self, turn: Turn) -> None:
         """Places are taken from some for others: what is told to stop keeps its own until it is gone. Who looked in
         vain looks again when something happened that could matter, or when time alone may have changed the answer; and
@@ -140,13 +158,19 @@ class Kernel:
         self._give_way(turn, taken)
         self._look_at = find_next_chance(turn.world, turn.now)
 
+    def _grow(self, turn: Turn) -> None:
+        """What is left over is given to those who may have more: if something happened, or time alone lets them."""
+        if turn.now >= self._grow_at or any(not isinstance(item, _STILL) for item in turn.facts):
+            grow_all(turn)
+            self._grow_at = find_chance(turn.world, turn.now)
+
     def _give_way(self, turn: Turn, facts: list[fact.Fact]) -> None:
         """Who is told to stop keeps its places until it is gone; then they are whose claim it is."""
         for item in facts:
             turn.emit(item)
             if isinstance(item, fact.StopAsked):
                 job = turn.world.jobs[item.job]
-                turn.stop(job, job.epoch, 0, job.spec.gang)
+                turn.stop_run(job)
             elif isinstance(item, fact.TasksMoved):
                 stop_range(turn, item.job, item.first, item.count)
 

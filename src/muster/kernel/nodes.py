@@ -17,12 +17,13 @@ from muster.kernel.turn import Turn, refuse
 from muster.lifecycle.node import can_move
 from muster.model import event, fact
 from muster.model.instruction import Stop
-from muster.model.job import Job, NodePhase
+from muster.model.job import Job, NodePhase, Resize
 from muster.model.node import NO_LACK, address_of
-from muster.model.phase import Starting, TaskPhase, Why
+from muster.model.phase import Running, Starting, TaskPhase, Why
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.world.seats import Seat, seats_on, seats_on_devices
 from muster.world.tasks import spans_of
+from muster.world.widths import members_of, split_leases
 
 
 def on_node_seen(turn: Turn, item: event.NodeSeen) -> Done | Refused:
@@ -123,7 +124,12 @@ def _say_again(turn: Turn, slot: int, seat: Seat) -> None:
     """A start or a stop that the node may not have heard."""
     job = turn.world.jobs[seat.job]
     if seat.phase == TaskPhase.STOPPING:
-        turn.stop(job, seat.epoch, seat.first, seat.count)
+        width = turn.world.widths.resizes.get(job.id, Resize(0)).to if isinstance(job.phase, Running) else 0
+        turn.stop(job, seat.epoch, seat.first, seat.count, width)
+    elif isinstance(job.phase, Running):
+        place = members_of(turn.world.ranks[job.id]).index(seat.first)
+        behind = split_leases(job.phase.run.leases, place, job.spec.ask)[1]
+        turn.start_ranks(job, seat.first, tuple(split_leases(behind, seat.count, job.spec.ask)[0]))
     elif isinstance(job.phase, Starting):
         _fence_over(turn, job)
         turn.start_gangs([job.id])

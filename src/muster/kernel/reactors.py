@@ -15,6 +15,7 @@ from muster.kernel.requests import on_cancel, on_hold_job, on_release_job, on_re
 from muster.kernel.tenants import on_drop_tenant, on_set_tenant
 from muster.kernel.tiers import on_set_tier
 from muster.kernel.turn import Turn
+from muster.kernel.widths import on_scale_job
 from muster.kernel.windows import on_cancel_booking, on_reserve
 from muster.model import event
 from muster.model.reason import Done, Refused
@@ -25,6 +26,7 @@ REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.HoldJob: on_hold_job,
     event.ReleaseJob: on_release_job,
     event.RequeueJob: on_requeue_job,
+    event.ScaleJob: on_scale_job,
     event.SetTenant: on_set_tenant,
     event.DropTenant: on_drop_tenant,
     event.SetFlavor: on_set_flavor,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from muster.kernel.afters import find_open
 from muster.kernel.turn import Turn, refuse
+from muster.kernel.widths import is_same_but_width
 from muster.kernel.windows import find_spec_fault
 from muster.model import event, fact
 from muster.model.job import Job
@@ -57,7 +58,7 @@ def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, Why.CANCEL, cause=item.cause))
     elif isinstance(job.phase, ACTIVE):
         turn.emit(fact.StopAsked(job.id, Why.CANCEL, cause=item.cause))
-        turn.stop(job, job.epoch, 0, job.spec.gang)
+        turn.stop_run(job)
     return Done(job.id)
 
 
@@ -92,7 +93,7 @@ def on_requeue_job(turn: Turn, item: event.RequeueJob) -> Done | Refused:
         return refuse(Code.BAD_SPEC, "requeue", detail=detail)
     if isinstance(job.phase, ACTIVE) and not isinstance(job.phase, Stopping):
         turn.emit(fact.StopAsked(job.id, Why.REQUEUE, cause=item.cause))
-        turn.stop(job, job.epoch, 0, job.spec.gang)
+        turn.stop_run(job)
     return Done(job.id)
 
 
@@ -122,7 +123,7 @@ def _find_known(turn: Turn, spec: Spec, key: str) -> Done | Refused | None:
     known = turn.world.keys.get((spec.tenant, key))
     if known is None:
         return None
-    if turn.world.jobs[known].spec != spec:
+    if not is_same_but_width(turn.world.jobs[known].spec, spec):
         return refuse(Code.KEY_REUSED, "key", known, detail=key)
     return Done(known)
 

@@ -22,7 +22,7 @@ def fire_timers(turn: Turn) -> None:
     while (limit := world.timers.find_limit(world.jobs)) is not None and limit[0] <= now:
         job = world.jobs[limit[1]]
         turn.emit(fact.StopAsked(job.id, Why.LIMIT, cause="time limit"))
-        turn.stop(job, job.epoch, 0, job.spec.gang)
+        turn.stop_run(job)
     while (end := world.timers.find_bar(world.fleet.bars)) is not None and end[0] <= now:
         turn.emit(fact.NodeUnbarred(*end[1:], cause="until"))
     for number in sorted(world.claims):

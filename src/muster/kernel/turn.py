@@ -9,6 +9,8 @@ from muster.model.phase import Lease, Starting
 from muster.model.reason import Code, Reason, Refused
 from muster.world.accounting import advance
 from muster.world.apply import APPLY
+from muster.world.tasks import spans_of
+from muster.world.widths import MEMBERS, members_of
 from muster.world.world import World
 
 
@@ -45,7 +47,8 @@ class Turn:
                 counts.append(lease.tasks)
                 devices.append(lease.devices)
             ids = fleet.name_devices(job.phase.run.leases) if fleet.device_ids else []
-            self.instructions.append(Start(number, job.epoch, job.spec, 0, nodes, counts, devices, ids))
+            width = sum(counts) if job.spec.gang_most else 0
+            self.instructions.append(Start(number, job.epoch, job.spec, 0, nodes, counts, devices, ids, width))
 
     def start_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:
         """Tell the engine to start tasks of an array."""
@@ -55,9 +58,28 @@ class Turn:
         ids = fleet.name_devices(list(map(Lease, slots, counts, devices))) if fleet.device_ids else []
         self.instructions.append(Start(job.id, epoch, job.spec, first, nodes, counts, devices, ids))
 
-    def stop(self, job: Job, epoch: int, first: int, count: int) -> None:
-        """Tell the engine to stop tasks."""
-        self.instructions.append(Stop(job.id, epoch, first, count, job.spec.grace_ms))
+    def start_again(self, job: int) -> None:
+        """Say the start of a gang anew that was said in this turn: it got more places since."""
+        self.instructions = [each for each in self.instructions if not isinstance(each, Start) or each.job != job]
+        self.start_gangs([job])
+
+    def start_ranks(self, job: Job, first: int, leases: tuple[Lease, ...]) -> None:
+        """Tell the engine to start ranks of a gang that is up already, from `first` on."""
+        fleet, width = self.world.fleet, len(members_of(self.world.ranks[job.id]))
+        nodes = [fleet.addresses[lease.slot] for lease in leases]
+        columns = ([lease.tasks for lease in leases], [lease.devices for lease in leases])
+        ids = fleet.name_devices(leases) if fleet.device_ids else []
+        self.instructions.append(Start(job.id, job.epoch, job.spec, first, nodes, *columns, ids, width))
+
+    def stop(self, job: Job, epoch: int, first: int, count: int, width: int = 0) -> None:
+        """Tell the engine to stop tasks; the run goes on with `width` others, if that is not 0."""
+        self.instructions.append(Stop(job.id, epoch, first, count, job.spec.grace_ms, width))
+
+    def stop_run(self, job: Job) -> None:
+        """Tell the engine to stop all tasks of a gang."""
+        ranks = self.world.ranks.get(job.id, b"\0")
+        for first, count in spans_of(ranks, MEMBERS, 0, len(ranks)):
+            self.stop(job, job.epoch, first, count)
 
     def forget(self, job: int, epoch: int, first: int, count: int) -> None:
         """Tell the engine that it may forget tasks."""

@@ -61,6 +61,16 @@ class RequeueJob(Record, frozen=True, tag="requeue_job"):
     cause: str = ""
 
 
+class ScaleJob(Record, frozen=True, tag="scale_job"):
+    """Somebody wants a gang to have at most so many tasks, and to shrink if it has more; or with `least`, other bounds,
+    of which it has to be inside already."""
+
+    job: int
+    most: int
+    least: int = 0
+    cause: str = ""
+
+
 class SetTenant(Record, frozen=True, tag="set_tenant"):
     """An admin says where a tenant stands in the tree and what it may hold at once."""
 
@@ -236,6 +246,7 @@ Event: TypeAlias = (
     | HoldJob
     | ReleaseJob
     | RequeueJob
+    | ScaleJob
     | SetTenant
     | DropTenant
     | SetFlavor

@@ -276,6 +276,41 @@ class Requeued(Record, frozen=True, tag="requeued.1"):
     cause: str = ""
 
 
+class Scaled(Record, frozen=True, tag="scaled.1"):
+    """From here on a gang has at least and at most so many tasks."""
+
+    job: int
+    least: int
+    most: int
+    cause: str = ""
+
+
+class Grown(Record, frozen=True, tag="grown.1"):
+    """A run has so many places more, behind those that it had: it has just got them, or it can bear it in place."""
+
+    job: int
+    slots: list[int]
+    tasks: list[int]
+    devices: list[int]
+    cause: str = ""
+
+
+class ShrinkAsked(Record, frozen=True, tag="shrink_asked.1"):
+    """The ranks of a run from `width` on are to leave it; they keep their places until the engine confirms."""
+
+    job: int
+    width: int
+    cause: str = ""
+
+
+class Shrunk(Record, frozen=True, tag="shrunk.1"):
+    """The ranks of a run from `width` on are over and have given their places back; the others go on."""
+
+    job: int
+    width: int
+    cause: str = ""
+
+
 class JobHeld(Record, frozen=True, tag="job_held.1"):
     """A job is kept from starting; what runs of it goes on."""
 
@@ -388,6 +423,10 @@ Fact: TypeAlias = (
     | StopAsked
     | Ended
     | Requeued
+    | Scaled
+    | Grown
+    | ShrinkAsked
+    | Shrunk
     | JobHeld
     | JobReleased
     | Claimed

@@ -15,7 +15,8 @@ class Start(Record, frozen=True, tag="start"):
     """Start tasks from `first` on: `counts[i]` of them on node `nodes[i]`, sharing `devices[i]` lowest bits first.
 
     Nodes are called by their addresses. Where a node named its devices, `device_ids[i]` are the names of those bits, in
-    the same order: numbers may have shifted since, names have not.
+    the same order: numbers may have shifted since, names have not. With them the run has `width` tasks; 0 is as many as
+    its spec says.
     """
 
     job: int
@@ -26,16 +27,19 @@ class Start(Record, frozen=True, tag="start"):
     counts: list[int]
     devices: list[int]
     device_ids: list[tuple[str, ...]] = []
+    width: int = 0
 
 
 class Stop(Record, frozen=True, tag="stop"):
-    """End tasks of a run: a polite signal, and after the grace the whole tree. Confirmed by `Exited`."""
+    """End tasks of a run: a polite signal, and after the grace the whole tree. Confirmed by `Exited`. Without them the
+    run goes on with `width` tasks, if that is not 0."""
 
     job: int
     epoch: int
     first: int
     count: int
     grace_ms: int
+    width: int = 0
 
 
 class Forget(Record, frozen=True, tag="forget"):

@@ -41,6 +41,13 @@ class Job(Record, frozen=True):
         )  # fmt: skip
 
 
+class Resize(Record, frozen=True):
+    """When an elastic job was last given another width, or told to shrink: `to` as many tasks, 0 if it is done."""
+
+    at: int
+    to: int = 0
+
+
 class Meter(Record, frozen=True):
     """What the tasks of a job used, as far as their engines know: CPU time of all, and the most memory of one."""
 

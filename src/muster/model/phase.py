@@ -50,10 +50,14 @@ class Why(enum.StrEnum):
     RECLAIM = "reclaim"
     MIGRATE = "migrate"
     BOOKING = "booking"
+    RESIZE = "resize"
+    SHRINK = "shrink"
 
 
 TAKEN = (Why.PREEMPT, Why.RECLAIM)
 """Stopped for somebody else's sake."""
+RESIZED = (Why.RESIZE, Why.SHRINK)
+"""Stopped to start again with another width, for its own sake or for others': it keeps the least that it needs."""
 
 
 class Queued(Record, frozen=True, tag="queued"):

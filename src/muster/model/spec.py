@@ -1,6 +1,7 @@
 """What a user asks for: a job's spec, and the one check of it.
 
-A job is one gang of `gang` tasks that start together, or an array of `array` one-task gangs. `ask` is per task.
+A job is one gang of `gang` tasks that start together, or an array of `array` one-task gangs. `ask` is per task. An
+elastic gang has at least `gang` tasks and at most `gang_most`.
 The check knows the spec alone; whether the fleet or the quota could ever hold it is the kernel's question.
 """
 
@@ -88,7 +89,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     One that is submitted `held` waits until it is released, and one that is to run `after` others until each of them
     is as far as it says. One that should be over by the instant `due_at` goes before the tenant's others that need not
     be. What is not `evictable` is never stopped for somebody else's sake, so it starts only inside
-    its tenant's guarantee.
+    its tenant's guarantee. A gang that is `in_place` can bear that tasks join and leave while it runs; the run of any
+    other is begun anew for that.
     """
 
     command: tuple[str, ...]
@@ -111,6 +113,13 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     due_at: Limit = None
     origin: Origin | None = None
     image: str = ""
+    gang_most: int = 0
+    in_place: bool = False
+
+    @property
+    def is_elastic(self) -> bool:
+        """Whether it may have more tasks than it needs to start."""
+        return self.gang_most > self.gang
 
     @property
     def tasks(self) -> int:
@@ -132,6 +141,7 @@ def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
     return (
         _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
+        or (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
         or (_find_tier_fault(spec.tier, spec.priority) if spec.is_varied else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
@@ -192,6 +202,21 @@ def _find_time_fault(limit_ms: Limit, grace_ms: int) -> Reason | None:
     if limit_ms is not None and not 1 <= limit_ms <= AMOUNT_MAX:
         return Reason(Code.BAD_AMOUNT, "limit_ms", needed=limit_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
     return None
+
+
+def _find_width_fault(spec: Spec) -> Reason | None:
+    """What is wrong with how many tasks a gang may have, or with their joining and leaving."""
+    if spec.array:
+        return Reason(Code.NO_WIDTH, "gang", detail="an array is no gang")
+    if not spec.gang_most:
+        return None
+    if not spec.gang <= spec.gang_most <= GANG_MAX:
+        return Reason(Code.BAD_WIDTH, "gang", spec.gang, spec.gang_most, f"from 1 to {GANG_MAX}, the least first")
+    if spec.needs.shape or spec.needs.slice or spec.needs.spread:
+        return Reason(Code.NO_WIDTH, "gang", detail="a gang with a shape, slices or spread has one width")
+    if not spec.evictable:
+        return Reason(Code.BAD_SPEC, "evictable", detail="what an elastic gang has beyond its least may be taken")
+    return _find_amount_fault(spec.ask, spec.gang_most, AMOUNT_MAX // spec.gang_most)
 
 
 def _find_tier_fault(tier: str, priority: int) -> Reason | None:

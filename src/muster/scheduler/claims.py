@@ -19,11 +19,11 @@ from muster.model.job import Job
 from muster.model.phase import Lease
 from muster.scheduler.repair import find_repair, is_partial
 from muster.scheduler.stage import is_leaving, leaving
-from muster.units import Resources
 from muster.world.apply import apply
 from muster.world.claiming import charge_claim, claimed_on, slots_of
 from muster.world.draft import Draft
 from muster.world.quota import Standing
+from muster.world.widths import split_leases
 from muster.world.world import World
 
 SERVED: Final = "served"
@@ -112,15 +112,6 @@ def _has_quota(world: World, job: Job, claim: Claim) -> bool:
     return all(world.quotas.standing(spec.tenant, site, spec.ask, width) <= worst for site in sites)
 
 
-def lowest_of(devices: int, count: int) -> int:
-    """The lowest so many bits that are set."""
-    found = 0
-    for _ in range(count):
-        low = devices & -devices
-        found, devices = found | low, devices ^ low
-    return found
-
-
 def _drop(world: World, number: int, outlook: Outlook, now: int) -> list[fact.Fact]:
     item = fact.ClaimDropped(number, cause=outlook.value)
     apply(world, item, now)
@@ -142,23 +133,5 @@ def _place_tasks(world: World, draft: Draft, job: Job, leases: list[Lease], caus
     tasks = world.arrays[job.id]
     while leases and (run := tasks.find_queued(sum(lease.tasks for lease in leases))) is not None:
         first, count = run
-        here, leases = _split(leases, count, job.spec.ask)
+        here, leases = split_leases(leases, count, job.spec.ask)
         draft.place_tasks(job, first, here, cause)
-
-
-def _split(leases: list[Lease], count: int, ask: Resources) -> tuple[list[Lease], list[Lease]]:
-    """The leases for the first so many tasks, and the others."""
-    here: list[Lease] = []
-    for at, lease in enumerate(leases):
-        if not count:
-            return here, leases[at:]
-        if lease.tasks > count:
-            devices = lease.devices if ask.gpu_milli else lowest_of(lease.devices, ask.gpus * count)
-            rest = lease.devices if ask.gpu_milli else lease.devices & ~devices
-            return [*here, Lease(lease.slot, count, devices)], [
-                Lease(lease.slot, lease.tasks - count, rest),
-                *leases[at + 1 :],
-            ]
-        here.append(lease)
-        count -= lease.tasks
-    return here, []

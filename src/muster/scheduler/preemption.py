@@ -34,6 +34,7 @@ from muster.world.world import World
 
 CLAIMS_MAX: Final = 64
 """How many claims one cycle makes at most."""
+FOR_JOB: Final = "for job"
 
 
 class Victim(NamedTuple):
@@ -55,7 +56,7 @@ class Plan(NamedTuple):
 
     def facts(self) -> Iterator[fact.Fact]:
         """The plan as facts."""
-        cause = f"for job {self.job.id} of {self.job.spec.tenant}"
+        cause = f"{FOR_JOB} {self.job.id} of {self.job.spec.tenant}"
         tasks = [victim.candidate for victim in self.victims if victim.candidate.seat.spec.array]
         for candidate, _, why in self.victims:
             if not candidate.seat.spec.array:

@@ -14,23 +14,24 @@ from typing import Final
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, Lease
+from muster.model.phase import Lease, Why
 from muster.scheduler.fit import find_gang
 from muster.scheduler.within import NOWHERE, pools_for
 from muster.units import MINUTE_MS
 from muster.world.claiming import charge_claim, claimed_on, slots_of
 from muster.world.fleet import Fleet
+from muster.world.widths import least_part
 from muster.world.world import World
 
 REPAIR_MS: Final = 10 * MINUTE_MS
 """How long a broken gang keeps what is left of its places."""
 
 
-def plan_repair(world: World, job: Job, now: int) -> fact.Claimed | None:
-    """What a gang keeps whose run is over since something of it was lost; asked as long as it holds its leases."""
-    leases = job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
-    left = [lease for lease in leases if is_left(world.fleet, lease)]
-    if not left or job.held or job.spec.gang == 1:
+def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | None:
+    """What a gang keeps whose run is over since something of it was lost, or since it is to have another width: of the
+    least that it needs, what is left. Asked as long as it holds its leases."""
+    left = [lease for lease in least_part(job) if is_left(world.fleet, lease)]
+    if not left or job.held or (job.spec.gang == 1 and why == Why.LOST):
         return None
     columns = ([x.slot for x in left], [x.tasks for x in left], [x.devices for x in left])
     return fact.Claimed(job.id, *columns, now + REPAIR_MS, "what is left of it")

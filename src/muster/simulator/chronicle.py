@@ -1,8 +1,8 @@
 """The chronicle: what became of every job, told from facts alone. It folds entries of a journal, live or simulated, and
 keeps of each job when it came, when it held its places and how it ended.
 
-It holds no world and decides nothing: what it tells must follow from the facts by itself. An array is one life whose
-width changes: how many of its tasks hold places.
+It holds no world and decides nothing: what it tells must follow from the facts by itself. An array, and an elastic
+gang, is one life whose width changes: how many of its tasks hold places.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from muster.model import fact
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
 from muster.simulator.traces.record import Reading, Record, in_order
+from muster.world.apply import unroll
 
 
 class Life:
@@ -66,10 +67,12 @@ class Chronicle:
             if isinstance(item, fact.Accepted):
                 self.lives[item.job] = Life(item.job, item.spec, item.cause, at)
             elif isinstance(item, fact.Placed):
-                for number in item.jobs:
-                    self._widen(number, at, self.lives[number].spec.gang)
-            elif isinstance(item, fact.TasksPlaced):
-                self._widen(item.job, at, sum(item.counts))
+                for number, run in unroll(item, at):
+                    self._widen(number, at, sum(lease.tasks for lease in run.leases))
+            elif isinstance(item, (fact.TasksPlaced, fact.Grown)):
+                self._widen(item.job, at, sum(item.counts if isinstance(item, fact.TasksPlaced) else item.tasks))
+            elif isinstance(item, fact.Shrunk):
+                self._widen(item.job, at, item.width - self.lives[item.job].held)
             elif isinstance(item, fact.TasksEnded):
                 self._widen(item.job, at, -item.count)
             elif isinstance(item, (fact.Requeued, fact.Ended)):

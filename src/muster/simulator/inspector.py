@@ -8,18 +8,21 @@ start is asleep.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from muster.kernel.kernel import Kernel, Outcome
 from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
-from muster.model.phase import TAKEN
+from muster.model.job import Job
+from muster.model.phase import TAKEN, Why
 from muster.scheduler.booked import only, own_slots
 from muster.scheduler.claims import Outlook
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, widest_room
+from muster.scheduler.growing import ROOM
+from muster.scheduler.preemption import FOR_JOB
 from muster.scheduler.shadows import Shadow
 from muster.scheduler.timeshare import is_on_floor
 from muster.scheduler.within import pools_within
@@ -32,6 +35,7 @@ from muster.world.invariants import Holding, check_same, check_world, leases_of
 from muster.world.law import require
 from muster.world.queue import INSIDE, OVER, Shape
 from muster.world.snapshot import restore, snapshot
+from muster.world.widths import LEFT, RANKS_MAX, least_part
 from muster.world.world import World
 
 RESTORE_LAW: Final = "a restored world decides like the living one"
@@ -89,7 +93,11 @@ class Inspector:
             self._check_dead(item.job, item.first, item.count)
         elif isinstance(item, (fact.Ended, fact.Requeued)):
             job = self._kernel.world.jobs[item.job]
-            self._check_dead(item.job, 0, job.spec.tasks)
+            self._check_dead(item.job, 0, RANKS_MAX if job.spec.gang_most else job.spec.tasks)
+        elif isinstance(item, fact.Shrunk):
+            left = [rank for rank, phase in enumerate(self._kernel.world.ranks.get(item.job, b"")) if phase == LEFT]
+            for rank in left:
+                self._check_dead(item.job, rank, 1)
 
     def _check_dead(self, job: int, first: int, count: int) -> None:
         live = self._engine.find_live(job, first, count)
@@ -115,7 +123,7 @@ def check_shadows(before: World, outcome: Outcome, after: World) -> None:
         spec = after.jobs[shadow.job].spec
         for slot in dict.fromkeys(lease.slot for lease in shadow.leases):
             stays = Holding()
-            for job, where, tasks, devices in leases_of(after):
+            for job, where, tasks, devices in _firm_leases(after):
                 end = after.ends.find(job.id)
                 if where == slot and (end is None or max(end, outcome.at) > shadow.at):
                     stays.add(job.spec.ask, tasks, devices)
@@ -125,17 +133,34 @@ def check_shadows(before: World, outcome: Outcome, after: World) -> None:
             require(fits, "no start delays a shadow", f"job {shadow.job} by {shadow.at} on {after.fleet.names[slot]}")
 
 
+def _firm_leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
+    """All that is held, but for what elastic gangs have beyond their least: who waits gets that back."""
+    yield from (lease for lease in leases_of(world) if lease[0].id not in world.widths.elastic)
+    for number in world.widths.elastic:
+        job = world.jobs[number]
+        yield from ((job, lease.slot, lease.tasks, lease.devices) for lease in least_part(job))
+
+
 def shadows_in(before: World, outcome: Outcome) -> list[Shadow]:
     """The shadows of the cycle that ended a batch: that cycle again, on what the batch made of the world before it."""
     seen: list[Shadow] = []
     for item in outcome.facts:
-        if isinstance(item, fact.Claimed) or (isinstance(item, fact.StopAsked) and item.why in TAKEN):
-            break  # whose places are taken is decided after the cycle
+        if _is_after_cycle(item):
+            break
         if not _is_of_cycle(item):
             apply(before, item, outcome.at)
     before.budgets.now = outcome.at
     run_cycle(before, outcome.at, "", seen)
     return seen
+
+
+def _is_after_cycle(item: fact.Fact) -> bool:
+    """Whose places are taken and who grows is decided after the cycle."""
+    if isinstance(item, fact.StopAsked):
+        return item.why in (*TAKEN, Why.SHRINK) or item.cause.startswith(ROOM)
+    if isinstance(item, fact.ShrinkAsked):
+        return item.cause.startswith(FOR_JOB)
+    return isinstance(item, (fact.Claimed, fact.Grown))
 
 
 def _is_of_cycle(item: fact.Fact) -> bool:

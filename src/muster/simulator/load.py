@@ -49,6 +49,8 @@ AFTER_REACH: Final = 12
 AFTER_MIX: Final = (When.SUCCEEDED, When.SUCCEEDED, When.OVER, When.STARTED, When.NOT_SUCCEEDED)
 DUE_SHARE: Final = 0.1
 """How many of the jobs have a due time."""
+ELASTIC_SHARE: Final = 0.2
+"""How many of the gangs and of the jobs on whole nodes are elastic, where they can be; half of those in place."""
 TIER_MIX: Final = (("standard", "critical", "urgent", "opportunistic"), (80, 3, 5, 12))
 
 
@@ -95,6 +97,7 @@ class Load:
         self._model = get_model(options.like) if options.like else None
         self._submitted = 0
         self._due_dice = random.Random(f"{options.seed}/due")  # noqa: S311 - a simulation wants seeded dice
+        self._width_dice = random.Random(f"{options.seed}/width")  # noqa: S311 - a simulation wants seeded dice
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
 
     def node_capacity(self) -> Resources:
@@ -145,6 +148,7 @@ class Load:
         tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
         spec = self._spec(kind, tenant)
+        spec = self._widened(spec, kind)
         spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
         return Submit(spec, key, cause=f"user of {tenant}")
 
@@ -208,6 +212,16 @@ class Load:
             needs=needs,
             evictable=dice.random() >= FIRM_SHARE,
         )
+
+    def _widened(self, spec: Spec, kind: Kind) -> Spec:
+        """Some gangs have a width from half to twice what others of their kind have."""
+        dice, needs = self._width_dice, spec.needs
+        is_wanted, in_place = dice.random() < ELASTIC_SHARE, dice.random() < 0.5
+        fits = kind.gpu_share >= 4 and spec.evictable and not (needs.shape or needs.spread or needs.slice)
+        if not (is_wanted and fits):
+            return spec
+        least, most = max(1, kind.gang // 2), min(2 * kind.gang + 1, max(2, self._options.nodes // 2))
+        return msgspec.structs.replace(spec, gang=least, gang_most=max(least, most), in_place=in_place)
 
     def _after(self, newest: int) -> tuple[After, ...]:
         dice = self._after_dice

@@ -16,7 +16,7 @@ import msgspec
 from muster.kernel.kernel import Outcome
 from muster.model import fact
 from muster.model.errors import InvariantError
-from muster.model.event import Cancel, Event, HoldJob, Progressed, ReleaseJob, RequeueJob, Submit
+from muster.model.event import Cancel, Event, HoldJob, Progressed, ReleaseJob, RequeueJob, ScaleJob, Submit
 from muster.model.goodput import Bucket, Mark
 from muster.model.phase import TAKEN, TERMINAL, Running, TaskPhase
 from muster.model.reason import Done
@@ -41,6 +41,8 @@ START_MS: Final = 1_767_225_600_000  # 2026-01-01, so that instants look like in
 DRAIN_DAYS_MAX: Final = 60
 PROGRESS_REACH: Final = 30
 """How many of the newest jobs may say how far they are, one whenever somebody submits."""
+SCALED_SHARE: Final = 0.02
+"""How many of those that are not elastic somebody tries to scale all the same."""
 TRIALS: Final = 4
 """Other weights are tried four times as often as one node is barred: seldom, but in a storm."""
 
@@ -88,6 +90,7 @@ class Simulation:
         self._trials = Trials(agenda, self.body.take, self._dice("trials"))
         self._appointments = Appointments(agenda, self.body.take, options, self._dice("bookings"))
         self._device_faults = DeviceFaults(agenda, engine, names, self._dice("devices"))
+        self._widths = self._dice("widths")
         self._marks = self._dice("progress")
         self._figures = _Figures(self.body)
 
@@ -150,6 +153,7 @@ class Simulation:
         hold_ms = self._load.find_hold_ms()
         if hold_ms is not None:
             self._agenda.after(MINUTE_MS, self._plan_hold, self.body.world.next_job, hold_ms)
+        self._scale(self.body.world.next_job - 1 - self._widths.randrange(PROGRESS_REACH))
         self._progress(self.body.world.next_job - 1 - self._marks.randrange(PROGRESS_REACH))
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
 
@@ -165,6 +169,13 @@ class Simulation:
         self.body.take(HoldJob(job, cause="its owner"))
         self.body.take(RequeueJob(job, cause="its owner"))
         self._agenda.after(delay_ms, self.body.take, ReleaseJob(job, cause="its owner"))
+
+    def _scale(self, number: int) -> None:
+        """Now and then the owner of a gang wants other bounds; whether they make sense is for the kernel to say."""
+        job, most = self.body.world.jobs.get(number), self._widths.randrange(1, 9)
+        if job is not None and (job.spec.gang_most or self._widths.random() < SCALED_SHARE):
+            least = self._widths.choice((0, 0, 1, 2, most))
+            self.body.take(ScaleJob(number, most, least, cause="its owner"))
 
     def _plan_cancel(self, job: int, delay_ms: int) -> None:
         self._agenda.after(delay_ms, self.body.take, Cancel(job, cause="its owner"))

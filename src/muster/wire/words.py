@@ -113,6 +113,23 @@ _TABLE: Final[dict[Code, Words]] = {
         "booking {subject} is not for tenant {detail}",
         "use one of the tenant's own, or have it made with --shared by a tenant above",
     ),
+    Code.BAD_WIDTH: Words(
+        "a gang of {needed} to {available} tasks is none: {detail}", "say the least first, as in --gang 2-8"
+    ),
+    Code.MOST_BELOW_WIDTH: Words(
+        "it runs with {needed} tasks, which is more than {available}",
+        "shrink it first: muster scale JOB {available}",
+    ),
+    Code.BELOW_LEAST: Words(
+        "it needs {needed} tasks, which is more than {available}",
+        "change its bounds, as in: muster scale JOB {available}-{needed}",
+    ),
+    Code.NO_WIDTH: Words(
+        "it cannot have another number of tasks: {detail}", "submit it anew as a gang without a shape, slices or spread"
+    ),
+    Code.IS_STOPPING: Words(
+        "job {needed} was told to stop, or to shrink, and is not done yet", "say it again when it waits or runs"
+    ),
     Code.NODE_TAKEN: Words(
         "the address {detail!r} is that of a node in another place", "give the node, or its cluster, another name"
     ),

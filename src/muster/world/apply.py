@@ -13,7 +13,7 @@ import msgspec
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
-from muster.model.job import Job, Meter
+from muster.model.job import Job, Meter, Resize
 from muster.model.node import NO_LACK
 from muster.model.phase import (
     ACTIVE,
@@ -42,7 +42,8 @@ from muster.world.claiming import drop_claim, put_claim
 from muster.world.goodput import devices_of
 from muster.world.losses import BROKEN
 from muster.world.tables import heed
-from muster.world.tasks import Tasks
+from muster.world.tasks import HOLDING, Tasks
+from muster.world.widths import ask_shrink, grow, set_bounds, shrink
 from muster.world.world import World
 
 replace = msgspec.structs.replace
@@ -195,13 +196,14 @@ def _placed(world: World, item: fact.Placed, at: int) -> None:
 
 
 def _began(world: World, item: fact.Began, at: int) -> None:
+    """Ranks that join a run which is up already do not change since when it is."""
     job = world.jobs[item.job]
     ranks = world.ranks.get(item.job)
     if ranks is not None:
         end = item.first + item.count
         window = ranks[item.first : end]
         ranks[item.first : end] = window.replace(bytes([TaskPhase.STARTING]), bytes([TaskPhase.RUNNING]))
-        if ranks.find(TaskPhase.STARTING) >= 0:
+        if ranks.find(TaskPhase.STARTING) >= 0 or isinstance(job.phase, Running):
             return
     world.set_job_phase(job, Running(at, _run_of(job)))
 
@@ -221,7 +223,10 @@ def _metered(world: World, item: fact.Metered, at: int) -> None:
 def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:
     """A rank may be over before it was said to be up: the gang runs as soon as no rank is still to come."""
     job, ranks = world.jobs[item.job], world.ranks[item.job]
-    ranks[item.first : item.first + item.count] = bytes([TaskPhase.SUCCEEDED]) * item.count
+    window = ranks[item.first : item.first + item.count]
+    for phase in HOLDING:
+        window = window.replace(bytes([phase]), bytes([TaskPhase.SUCCEEDED]))
+    ranks[item.first : item.first + item.count] = window
     if isinstance(job.phase, Starting) and ranks.find(TaskPhase.STARTING) < 0:
         world.set_job_phase(job, Running(at, job.phase.run))
 
@@ -246,6 +251,8 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
     if world.goodput.diary is not None:
         counts = tuple(world.arrays[item.job].counts) if job.spec.array else ()
         world.goodput.diary.end(job, item, at, world.meters.get(item.job, _UNMETERED), counts)
+    if world.widths.resizes:
+        world.widths.resizes.pop(item.job, None)
     if job.spec.array:
         world.put(after)
     else:
@@ -258,6 +265,24 @@ def _requeued(world: World, item: fact.Requeued, at: int) -> None:
     evicted = (*job.evicted, at)[-EVICTIONS_MAX:] if item.why in TAKEN else job.evicted
     after = replace(job, phase=Queued(at), failures=failures, evicted=evicted, served_ms=_served_ms(job, at))
     world.release(job, after, at)
+    if item.why is Why.SHRINK:
+        world.widths.resizes[item.job] = Resize(at)
+
+
+def _scaled(world: World, item: fact.Scaled, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    set_bounds(world, world.jobs[item.job], item.least, item.most)
+
+
+def _grown(world: World, item: fact.Grown, at: int) -> None:
+    grow(world, world.jobs[item.job], tuple(map(Lease, item.slots, item.tasks, item.devices)), at)
+
+
+def _shrink_asked(world: World, item: fact.ShrinkAsked, at: int) -> None:
+    ask_shrink(world, world.jobs[item.job], item.width, at)
+
+
+def _shrunk(world: World, item: fact.Shrunk, at: int) -> None:
+    shrink(world, world.jobs[item.job], item.width, at)
 
 
 def _job_held(world: World, item: fact.JobHeld, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -369,6 +394,10 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.StopAsked: _stop_asked,
     fact.Ended: _ended,
     fact.Requeued: _requeued,
+    fact.Scaled: _scaled,
+    fact.Grown: _grown,
+    fact.ShrinkAsked: _shrink_asked,
+    fact.Shrunk: _shrunk,
     fact.JobHeld: _job_held,
     fact.JobReleased: _job_released,
     fact.Claimed: _claimed,

@@ -15,11 +15,9 @@ from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Job, NodePhase
 from muster.model.node import NO_LACK, Flavor
-from muster.model.phase import TAKEN, Lease, TaskPhase, Why
-from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
+from muster.model.phase import RESIZED, TAKEN, Lease, TaskPhase, Why
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
-from muster.model.tier import TIERS, Tier
 from muster.units import DAY_MS, Resources
 from muster.world.advice_books import AdviceBooks
 from muster.world.after_books import AfterBooks
@@ -35,6 +33,7 @@ from muster.world.invariants import plain
 from muster.world.law import require, require_same
 from muster.world.losses import DAYS_KEPT
 from muster.world.quota_books import Plot, QuotaBooks, plot_of
+from muster.world.setting_books import SettingBooks, SettingFact
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
 from muster.world.use_books import UseBooks
 from muster.world.world import World
@@ -44,7 +43,7 @@ Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 _OVER: Final = frozenset({TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED})
 _FINAL: Final = "terminal is final"
 _TABLE: Final = "only moves that the table lists"
-_BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN)
+_BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN, *RESIZED)
 _SENT_BACK: Final = "what is sent back to the queue does not end"
 _HELD: Final = "what is held starts nothing"
 _ALL_OR_NONE: Final = "a gang holds all its places or none"
@@ -60,21 +59,12 @@ class Auditor:
         self._quota = QuotaBooks()
         self._spending = SpendBooks(self._quota.chain)
         self._at = 0
-        self._use = UseBooks()
-        self._goodput = GoodputBooks()
+        self._use, self._goodput = UseBooks(), GoodputBooks()
         self._after = AfterBooks(self._find_stage)
-        self._flavors: dict[str, Flavor] = {}
-        self._mentioned: frozenset[str] = frozenset()
-        self._tiers: dict[str, Tier] = TIERS.copy()
-        self._profiles: dict[str, Edition] = PROFILES.copy()
-        self._profile_used = DEFAULT_NAME
-        self._advice = AdviceBooks()
-        self._claims = ClaimBooks(self._quota)
-        self._bookings = BookingBooks()
+        self._settings, self._advice = SettingBooks(), AdviceBooks()
+        self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
         self._newest = 0
-        self.accepted = 0
-        self.retired = 0
-        self.gpus_in_use = 0
+        self.accepted = self.retired = self.gpus_in_use = 0
         self._slots_touched: dict[int, None] = {}
         self._plots_stale: dict[int, None] = {}
         self._devices = DeviceBooks()
@@ -104,24 +94,11 @@ class Auditor:
         self._spending.turned(item, self._at)
 
     def _flavor_set(self, item: fact.FlavorSet) -> None:
-        self._flavors[item.name] = item.flavor
+        self._settings.flavors[item.name] = item.flavor
         self._plots_stale.update(dict.fromkeys(range(len(self._nodes))))
 
-    def _labels_mentioned(self, item: fact.LabelsMentioned) -> None:
-        self._mentioned |= frozenset(item.labels)
-
-    def _tier_set(self, item: fact.TierSet) -> None:
-        self._tiers[item.name] = item.tier
-
-    def _profile_set(self, item: fact.ProfileSet) -> None:
-        before = self._profiles.get(item.name)
-        follows = item.version == (1 if before is None else before.version + 1)
-        require(follows, "versions of a profile follow each other", f"{item.name}: {item.version} after {before}")
-        self._profiles[item.name] = Edition(item.profile, item.version)
-
-    def _profile_was_used(self, item: fact.ProfileUsed) -> None:
-        require(item.name in self._profiles, "a profile in use is one that is stored", item.name)
-        self._profile_used = item.name
+    def _setting(self, item: SettingFact) -> None:
+        self._settings.book(item)
 
     def _advised(self, item: fact.Advised | fact.AdviceDropped) -> None:
         self._advice.book(item, self._at)
@@ -193,7 +170,7 @@ class Auditor:
         require(width == book.spec.gang, _ALL_OR_NONE, f"job {number}: {width} of {book.spec.gang}")
         book.epoch = epoch
         book.end = None if book.spec.limit_ms is None else self._at + book.spec.limit_ms
-        book.ranks = bytearray(book.spec.gang)
+        book.ranks, book.shrinks_to = bytearray(book.spec.gang), 0
         self._check_company(number, [slot for slot, _, _ in leases])
         for slot, tasks, devices in leases:
             self._bookings.check_seat(number, book.spec, slot, self._at)
@@ -211,8 +188,10 @@ class Auditor:
     def _ranks_over(self, item: fact.RanksOver) -> None:
         book = self._book_of(item.job)
         require(book.phase in HOLDING, _FINAL, f"ranks of job {item.job} end while it holds nothing")
-        book.ranks[item.first : item.first + item.count] = b"\2" * item.count
-        require(book.ranks.count(2) < len(book.ranks), _ALL_OR_NONE, f"job {item.job}: every rank is over, the job not")
+        window = book.ranks[item.first : item.first + item.count]
+        book.ranks[item.first : item.first + item.count] = window.replace(b"\0", b"\2").replace(b"\1", b"\2")
+        is_up = 0 in book.ranks or 1 in book.ranks
+        require(is_up, _ALL_OR_NONE, f"job {item.job}: every rank is over, the job not")
         self._settle_ranks(item.job, book)
 
     def _settle_ranks(self, number: int, book: JobBook) -> None:
@@ -253,9 +232,38 @@ class Auditor:
 
     def _requeued(self, item: fact.Requeued) -> None:
         book = self._move(item.job, TaskPhase.QUEUED)
-        if item.why == Why.LOST and book.spec.gang > 1 and not book.held:
-            self._claims.owe(item.job, any(self._is_left(slot, devices) for slot, _, devices in book.leases))
+        owes = (item.why == Why.LOST and book.spec.gang > 1) or item.why in RESIZED
+        if owes and not book.held:
+            self._claims.owe(item.job, any(self._is_left(slot, devices) for slot, _, devices in book.least_leases()))
         self._unseat_gang(item.job, book)
+
+    def _scaled(self, item: fact.Scaled) -> None:
+        self._book_of(item.job).scale(item)
+        self._jobs_touched[item.job] = None
+
+    def _grown(self, item: fact.Grown) -> None:
+        book = self._book_of(item.job)
+        self._goodput.resize(item.job, book.spec, self._seats_of(book))
+        more = list(zip(item.slots, item.tasks, item.devices, strict=True))
+        self._check_company(item.job, item.slots)
+        for slot, tasks, devices in more:
+            self._bookings.check_seat(item.job, book.spec, slot, self._at)
+            self._seat(item.job, book.spec.ask, slot, tasks, devices)
+        self._start(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in more])
+        book.grow(item.job, more)
+        self._jobs_touched[item.job] = None
+
+    def _shrink_asked(self, item: fact.ShrinkAsked) -> None:
+        self._book_of(item.job).ask_shrink(item)
+
+    def _shrunk(self, item: fact.Shrunk) -> None:
+        book = self._book_of(item.job)
+        self._goodput.resize(item.job, book.spec, self._seats_of(book))
+        gone = book.shrink(item)
+        for slot, tasks, devices in gone:
+            self._unseat(item.job, book.spec.ask, slot, tasks, devices)
+        self._stop(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in gone])
+        self._jobs_touched[item.job] = None
 
     def _is_left(self, slot: int, devices: int) -> bool:
         """Whether a place is still there and is no booking's."""
@@ -452,7 +460,7 @@ class Auditor:
         for slot, tasks in places:
             node = self._nodes[slot]
             name = node.flavor()
-            flavor = self._flavors.get(name, Flavor(name))
+            flavor = self._settings.flavors.get(name, Flavor(name))
             self._spending.start(number, spec, slot, tasks, name, flavor, self._at)
 
     def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
@@ -469,7 +477,7 @@ class Auditor:
         milli = DEVICE * has.gpus - sum(node.held.devices.values())
         free = Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=milli)
         is_healthy = node.phase == NodePhase.UP and not node.bars
-        return plot_of(node.traits, node.capacity, has, self._flavors, free if is_healthy else None)
+        return plot_of(node.traits, node.capacity, has, self._settings.flavors, free if is_healthy else None)
 
     # -- comparing -----------------------------------------------------------------------------------------------
 
@@ -489,13 +497,7 @@ class Auditor:
             self._compare_job(world, number)
         for span in self._spans_touched:
             self._compare_span(world, *span)
-        require_same(world.flavors, self._flavors, "flavors are what the facts say")
-        require_same(world.fleet.mentioned, self._mentioned, "labels are what the facts mention")
-        require_same(world.tiers, self._tiers, "tiers are what the facts say")
-        require_same(world.profiles, self._profiles, "profiles are what the facts say")
-        used = (world.profile_used, world.fleet.profile)
-        wanted = (self._profile_used, self._profiles[self._profile_used].profile)
-        require_same(used, wanted, "the fleet is scored by the profile in use")
+        self._settings.compare(world)
         self._advice.compare(world.advice, self._at)
         require_same(world.claims, self._claims.claims, "claims are what the facts say")
         self._bookings.compare(world)
@@ -562,10 +564,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.TenantDropped: Auditor._tenant_dropped,
     fact.BudgetTurned: Auditor._budget_turned,
     fact.FlavorSet: Auditor._flavor_set,
-    fact.LabelsMentioned: Auditor._labels_mentioned,
-    fact.TierSet: Auditor._tier_set,
-    fact.ProfileSet: Auditor._profile_set,
-    fact.ProfileUsed: Auditor._profile_was_used,
+    **dict.fromkeys(get_args(SettingFact), Auditor._setting),
     fact.Advised: Auditor._advised,
     fact.AdviceDropped: Auditor._advised,
     fact.NodeJoined: Auditor._node_joined,
@@ -584,6 +583,10 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.StopAsked: Auditor._stop_asked,
     fact.Ended: Auditor._ended,
     fact.Requeued: Auditor._requeued,
+    fact.Scaled: Auditor._scaled,
+    fact.Grown: Auditor._grown,
+    fact.ShrinkAsked: Auditor._shrink_asked,
+    fact.Shrunk: Auditor._shrunk,
     fact.JobHeld: Auditor._job_held,
     fact.JobReleased: Auditor._job_released,
     fact.Claimed: Auditor._claimed,

@@ -5,6 +5,9 @@ from __future__ import annotations
 from array import array
 from typing import Final
 
+import msgspec
+
+from muster.model import fact
 from muster.model.job import Bar, BarKind, Meter, NodePhase
 from muster.model.node import NO_LACK, Traits, flavor_of
 from muster.model.phase import (
@@ -42,8 +45,9 @@ PHASE_OF: Final[dict[type, int]] = {
 
 
 class JobBook:
-    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over; `why` is why its run was last told to stop;
-    `end` is when its run ends at the latest, while it holds anything."""
+    """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over, 3 left; `why` is why its run was last told to
+    stop; `end` is when its run ends at the latest, while it holds anything; `shrinks_to` is the width to come, or
+    0."""
 
     __slots__ = (
         "devices",
@@ -56,6 +60,7 @@ class JobBook:
         "phase",
         "phases",
         "ranks",
+        "shrinks_to",
         "slots",
         "spec",
         "why",
@@ -71,10 +76,78 @@ class JobBook:
         self.leases: list[tuple[int, int, int]] = []
         self.meter: Meter | None = None
         self.ranks = bytearray()
+        self.shrinks_to = 0
         self.phases = bytearray(spec.array)
         self.epochs = array("i", bytes(4 * spec.array))
         self.slots = array("i", [NOWHERE]) * spec.array
         self.devices = array("q", bytes(8 * spec.array))
+
+    def scale(self, item: fact.Scaled) -> None:
+        """It has other bounds."""
+        law = "bounds are at least one, the least first"
+        require(1 <= item.least <= item.most, law, f"job {item.job}: {item.least} to {item.most}")
+        self.spec = msgspec.structs.replace(self.spec, gang=item.least, gang_most=item.most)
+
+    def grow(self, number: int, more: list[tuple[int, int, int]]) -> None:
+        """Its run has places more: it has only just got the others, or it bears it in place."""
+        count = sum(tasks for _, tasks, _ in more)
+        is_fresh, width = self.phase == TaskPhase.STARTING, len(self._members()) + count
+        bears = is_fresh or (self.phase == TaskPhase.RUNNING and self.spec.in_place and not self.shrinks_to)
+        require(bears, "only a run that bears it grows", f"job {number}")
+        require(width <= self.spec.gang_most, "no run is wider than it may be", f"job {number}: {width}")
+        self.ranks += bytes(count)
+        if not is_fresh:
+            self.leases += more
+            return
+        places: dict[int, tuple[int, int, int]] = {}
+        for slot, tasks, devices in (*self.leases, *more):
+            _, before, mask = places.get(slot, (slot, 0, 0))
+            places[slot] = (slot, before + tasks, mask | devices)
+        self.leases = list(places.values())
+
+    def ask_shrink(self, item: fact.ShrinkAsked) -> None:
+        """The last ranks of its run are to leave."""
+        runs = self.phase == TaskPhase.RUNNING and self.spec.in_place
+        require(runs and item.width < len(self._members()), "only a run that bears it shrinks", f"job {item.job}")
+        self._check_least(item.job, item.width)
+        self.shrinks_to = item.width
+
+    def shrink(self, item: fact.Shrunk) -> list[tuple[int, int, int]]:
+        """They are gone: their places, from the last on."""
+        require(item.width == self.shrinks_to, "a run shrinks to what was asked", f"job {item.job}: {item.width}")
+        self._check_least(item.job, item.width)
+        leaving = self._members()[item.width :]
+        over = all(self.ranks[rank] == 2 for rank in leaving)
+        require(over, "who leaves is over", f"job {item.job}: {leaving}")
+        gone: list[tuple[int, int, int]] = []
+        count = len(leaving)
+        while count:
+            slot, tasks, devices = self.leases.pop()
+            stay = max(0, tasks - count)
+            mine, devices = deal(devices, self.spec.ask.gpus * stay)  # the lowest stay with those who stay
+            if stay:
+                self.leases.append((slot, stay, mine))
+            gone.append((slot, tasks - stay, devices))
+            count -= tasks - stay
+        for rank in leaving:
+            self.ranks[rank] = 3
+        self.shrinks_to = 0
+        return gone
+
+    def least_leases(self) -> list[tuple[int, int, int]]:
+        """The places of its first ranks, as many as it cannot do without."""
+        found, count = list[tuple[int, int, int]](), self.spec.gang
+        for slot, tasks, devices in self.leases:
+            if count > 0:
+                found.append((slot, tasks, devices))
+                count -= tasks
+        return found
+
+    def _members(self) -> list[int]:
+        return [rank for rank, state in enumerate(self.ranks) if state != 3]
+
+    def _check_least(self, number: int, width: int) -> None:
+        require(width >= self.spec.gang, "no run shrinks below its least", f"job {number}: {width} of {self.spec.gang}")
 
     def use(self, cpu_ms: int, rss_bytes: int) -> None:
         """Tasks used this much, beside what others did."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -94,12 +94,21 @@ class Stock:
         return twin
 
 
+class Carry(NamedTuple):
+    """What a run did since its last checkpoint with other widths, up to an instant, and may yet be lost: flavor,
+    thousandths of devices, from and to when."""
+
+    at: int
+    spans: tuple[tuple[str, int, int, int], ...] = ()
+
+
 class Goodput:
     """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are those of runs;
-    `kept` are the slots whose booking is open. Nothing before `since` counts, and idle time is split up to `at`. What
-    is booked also goes into the `diary`, if somebody keeps one; it is nobody's content and no fork has it."""
+    `kept` are the slots whose booking is open; `carries` is what runs did before they got the width that they have.
+    Nothing before `since` counts, and idle time is split up to `at`. What is booked also goes into the `diary`, if
+    somebody keeps one; it is nobody's content and no fork has it."""
 
-    __slots__ = ("at", "booked", "by_slot", "diary", "kept", "marks", "since", "stocks")
+    __slots__ = ("at", "booked", "by_slot", "carries", "diary", "kept", "marks", "since", "stocks")
 
     def __init__(self) -> None:
         self.since = 0
@@ -110,6 +119,7 @@ class Goodput:
         self.marks: dict[int, Mark] = {}
         self.kept: dict[int, None] = {}
         self.diary: Diary | None = None
+        self.carries: dict[int, Carry] = {}
 
     # -- what nobody holds ---------------------------------------------------------------------------------------
 
@@ -174,7 +184,24 @@ class Goodput:
 
     def close(self, job: Job, at: int, *, is_useful: bool) -> None:
         """The phase of a gang that holds devices ends: book what it was spent on."""
-        self._book_leases(job, self._spans(job, at), USEFUL if is_useful else LOST)
+        ran_as = USEFUL if is_useful else LOST
+        self._book_leases(job, self._spans(job, at), ran_as)
+        if job.id in self.carries:
+            self._book_carry(job, ran_as)
+
+    def carry(self, job: Job, at: int) -> None:
+        """A run gets another width: what it did so far with the one that it has may yet be of use or lost."""
+        start, *ran = self._spans(job, at)
+        self._book_leases(job, (start,), LOST)
+        held = [(flavor, devices_of(job.spec.ask, tasks)) for flavor, tasks in self._by_flavor(_leases_of(job))]
+        now = [(*each, begin, end) for each in held for _, begin, end in ran if begin < end]
+        if ran:
+            self.carries[job.id] = Carry(at, (*self.carries.get(job.id, Carry(at)).spans, *now))
+
+    def saved_at(self, job: int, since: int) -> int:
+        """From when on what a run does, which began then, would be lost."""
+        mark = self.marks.get(job)
+        return since if mark is None else max(since, mark.saved_at)
 
     def mark(self, job: Job, step: int, checkpointed: bool, at: int) -> None:
         """A run is so far. If it is checkpointed, what it did up to now is of use, whatever becomes of it."""
@@ -182,6 +209,9 @@ class Goodput:
             self.marks[job.id] = msgspec.structs.replace(self.marks.get(job.id, Mark(0)), step=step)
             return
         self._book_leases(job, self._spans(job, at)[1:], USEFUL)
+        if job.id in self.carries:
+            self._book_carry(job, USEFUL)
+            self.carries[job.id] = Carry(at)
         self.marks[job.id] = Mark(step, step, at)
 
     def close_tasks(self, job: Job, tasks: Tasks, first: int, count: int, at: int, *, is_useful: bool = False) -> None:
@@ -203,11 +233,15 @@ class Goodput:
             for span in self._spans(job, at):
                 for lease in job.phase.run.leases:
                     yield self.by_slot[lease.slot].flavor, devices_of(job.spec.ask, lease.tasks), span
+            if job.id in self.carries:
+                for flavor, amount, begin, end in self.carries[job.id].spans:
+                    yield flavor, amount, (PROVISIONAL, begin, end)
 
     def fork(self) -> Goodput:
         """An independent copy."""
         twin = Goodput()
         twin.since, twin.at, twin.marks, twin.kept = self.since, self.at, self.marks.copy(), self.kept.copy()
+        twin.carries = self.carries.copy()
         twins = {stock: stock.fork() for stock in self.stocks.values()}
         twin.stocks = {stock.flavor: stock for stock in twins.values()}
         twin.by_slot = list(map(twins.__getitem__, self.by_slot))  # a loop over all slots would be a fifth of a fork
@@ -221,6 +255,8 @@ class Goodput:
             began, placed = max(phase.since, since), max(phase.run.since, since)
             mark = self.marks.get(job.id) if self.marks else None
             ran_since = began if mark is None else max(began, mark.saved_at)
+            if self.carries and job.id in self.carries:  # what came before it is booked, or carried
+                return (STARTING, at, at), (PROVISIONAL, max(ran_since, self.carries[job.id].at), at)
             return (RESTARTING if job.epoch > 1 else STARTING, placed, began), (PROVISIONAL, ran_since, at)
         if isinstance(phase, Starting):
             return ((RESTARTING if job.epoch > 1 else STARTING, max(phase.run.since, since), at),)
@@ -243,10 +279,14 @@ class Goodput:
     def _book_leases(self, job: Job, spans: Sequence[Span], ran_as: int) -> None:
         """Book spans of a gang on each of its nodes; what was provisional turned out so."""
         each = devices_of(job.spec.ask)
-        for flavor, tasks in self._by_flavor(job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()):
+        for flavor, tasks in self._by_flavor(_leases_of(job)):
             for kind, begin, end in spans:
                 if begin < end:
                     self._book(job, flavor, each * tasks, (ran_as if kind == PROVISIONAL else kind, begin, end))
+
+    def _book_carry(self, job: Job, ran_as: int) -> None:
+        for flavor, amount, begin, end in self.carries.pop(job.id).spans:
+            self._book(job, flavor, amount, (ran_as, begin, end))
 
     def _by_flavor(self, leases: Sequence[Lease]) -> Iterable[tuple[str, int]]:
         """How many tasks are on each flavor."""
@@ -266,6 +306,10 @@ class Goodput:
         row[kind] += amount * (end - begin)
         if self.diary is not None:
             self.diary.spend(job, flavor, amount, span)
+
+
+def _leases_of(job: Job) -> Sequence[Lease]:
+    return job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
 
 
 _KIND_OF: Final = {

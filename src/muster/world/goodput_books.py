@@ -23,9 +23,10 @@ _GANG: Final = -1
 
 
 class RunBook:
-    """When a try of a gang, or of a task, came to where it is; `saved` is when it was last checkpointed."""
+    """When a try of a gang, or of a task, came to where it is; `saved` is when it was last checkpointed. `earlier` is
+    what it did with other widths since then, and for how long."""
 
-    __slots__ = ("is_first", "placed", "ran", "saved", "stopped")
+    __slots__ = ("earlier", "is_first", "placed", "ran", "saved", "stopped")
 
     def __init__(self, placed: int, is_first: bool) -> None:
         self.placed = placed
@@ -33,6 +34,7 @@ class RunBook:
         self.ran: int | None = None
         self.stopped: int | None = None
         self.saved = 0
+        self.earlier: list[tuple[Seats, int]] = []
 
 
 class GoodputBooks:
@@ -79,7 +81,16 @@ class GoodputBooks:
         run = self._runs[(job, _GANG)]
         if run.ran is not None:
             self._book(spec, seats, USEFUL, self.at - max(run.ran, run.saved))
+            self._settle(run, spec, USEFUL)
             run.saved = self.at
+
+    def resize(self, job: int, spec: Spec, seats: Seats) -> None:
+        """A gang that runs gets another width: what it did with the one that it had is known, its fate is not."""
+        run = self._runs[(job, _GANG)]
+        if run.ran is not None:
+            self._book(spec, seats, STARTING if run.is_first else RESTARTING, run.ran - run.placed)
+            run.earlier.append((seats, self.at - max(run.ran, run.saved)))
+            run.placed = run.ran = self.at
 
     def stop(self, job: int, spec: Spec, seats: Seats) -> None:
         """A gang is told to stop: whatever it does from now on is of no use, nor what it did since it was saved."""
@@ -121,6 +132,12 @@ class GoodputBooks:
         self._book(spec, seats, STARTING if run.is_first else RESTARTING, up - run.placed)
         if run.ran is not None:
             self._book(spec, seats, ran_as, self.at - max(run.ran, run.saved))
+            self._settle(run, spec, ran_as)
+
+    def _settle(self, run: RunBook, spec: Spec, ran_as: int) -> None:
+        for seats, span in run.earlier:
+            self._book(spec, seats, ran_as, span)
+        run.earlier.clear()
 
     def _book(self, spec: Spec, seats: Seats, kind: int, span: int) -> None:
         for flavor, amount in seats:

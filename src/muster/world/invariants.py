@@ -37,6 +37,7 @@ from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import BarEnd
 from muster.world.tour import Tour
+from muster.world.width_law import check_widths
 from muster.world.world import World
 
 _Key = TypeVar("_Key")
@@ -83,11 +84,9 @@ def _check_gangs(world: World) -> None:
     for job in world.jobs.values():
         if isinstance(job.phase, ACTIVE):
             run = job.phase.run
-            width = sum(lease.tasks for lease in run.leases)
-            require(width == job.spec.gang, law, f"job {job.id}: {width} of {job.spec.gang}")
             require(run.epoch == job.epoch, "a run has its job's epoch", f"job {job.id}: {run.epoch}, {job.epoch}")
         has_ranks = job.id in world.ranks
-        wants_ranks = isinstance(job.phase, ACTIVE) and job.spec.gang > 1
+        wants_ranks = isinstance(job.phase, ACTIVE) and (job.spec.gang > 1 or job.spec.gang_most > 0)
         require(has_ranks == wants_ranks, law, f"job {job.id}: ranks kept {has_ranks}, wanted {wants_ranks}")
     strangers = [number for number in world.ranks if number not in world.jobs]
     require(not strangers, law, f"ranks of unknown jobs {strangers[:5]}")
@@ -570,6 +569,7 @@ LAWS: Final = (
     _check_mix,
     check_crowd,
     _check_gangs,
+    check_widths,
     _check_arrays,
     _check_devices,
     _check_places,

@@ -21,6 +21,7 @@ from muster.world.compiled import Words, words_of
 from muster.world.sites import Site
 from muster.world.tasks import Tasks
 from muster.world.usage import amount_of
+from muster.world.widths import split_leases
 
 RunClass: TypeAlias = tuple[str, str, int]
 """Tenant, tier, priority."""
@@ -112,11 +113,13 @@ class Runs:
         self._dead = 0
 
     def add_gang(self, job: Job, run: Run, by_slot: Sequence[Site], saved: int) -> None:
-        """A gang holds leases, and would lose what it did since `saved`."""
+        """A gang holds leases, and would lose what it did since `saved`. What it has beyond its least part has no
+        rows: see `muster.world.widths`."""
         spec, rows = job.spec, array("q")
         tenant, kind = self.tenants.number(spec.tenant), self.kinds.number((spec.tier, spec.priority))
         worth, state = amount_of(spec.ask, spec.gang), STAYS if spec.evictable else FIXED
-        for back, lease in enumerate(run.leases):
+        leases = split_leases(run.leases, spec.gang, spec.ask)[0] if spec.gang_most else run.leases
+        for back, lease in enumerate(leases):
             amounts = amounts_of(spec.ask, lease.tasks)
             where = (lease.slot, by_slot[lease.slot].number)
             rows.extend((run.since, job.id, tenant, kind, *where, *amounts, worth, saved, state, 0, back, lease.tasks))

@@ -7,11 +7,13 @@ world with what a node says of itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, Running, Starting, TaskPhase
 from muster.model.record import Record
 from muster.world.tasks import HOLDING, spans_of
+from muster.world.widths import members_of
 from muster.world.world import World
 
 
@@ -58,6 +60,10 @@ def _parts_on(seat: Seat, held: Sequence[int], devices: int) -> Iterator[Seat]:
             first = task + 1
 
 
+_PHASES: Final = tuple(((phase,), phase) for phase in HOLDING)
+"""Of a gang that is up, ranks may join and leave: each is in a phase of its own."""
+
+
 def _gang_seats(world: World, job: Job, slot: int) -> Iterator[Seat]:
     if not isinstance(job.phase, ACTIVE):
         return
@@ -66,13 +72,15 @@ def _gang_seats(world: World, job: Job, slot: int) -> Iterator[Seat]:
         phase = TaskPhase.STARTING
     elif isinstance(job.phase, Running):
         phase = TaskPhase.RUNNING
-    ranks = world.ranks.get(job.id, bytes([phase]))
-    first = 0
+    ranks = world.ranks.get(job.id, bytearray([phase]))
+    members, place = members_of(ranks), 0
     for lease in job.phase.run.leases:
         if lease.slot == slot:
-            for begin, count in spans_of(ranks, HOLDING, first, first + lease.tasks):
-                yield Seat(job.id, job.epoch, begin, count, phase)
-        first += lease.tasks
+            first, last = members[place], members[place + lease.tasks - 1]
+            for kinds, said in _PHASES if phase == TaskPhase.RUNNING else ((HOLDING, phase),):
+                for begin, count in spans_of(ranks, kinds, first, last + 1):
+                    yield Seat(job.id, job.epoch, begin, count, said)
+        place += lease.tasks
 
 
 def _array_seats(world: World, job: Job, slot: int) -> Iterator[Seat]:

@@ -19,7 +19,7 @@ from muster.model.booking import Booking
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError, StoreError
 from muster.model.goodput import Mark
-from muster.model.job import Bar, Job, Meter, NodePhase
+from muster.model.job import Bar, Job, Meter, NodePhase, Resize
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, Lease, Queued, Stopping, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
@@ -31,7 +31,7 @@ from muster.wire.upcast import lift_quota
 from muster.world.booking import settle_bookings
 from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
-from muster.world.goodput import devices_of
+from muster.world.goodput import Carry, devices_of
 from muster.world.losses import Days
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks, spans_of
@@ -98,6 +98,7 @@ class GoodputColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     spent: dict[str, list[str]]
     booked: list[tuple[str, str, list[str]]]
     marks: list[tuple[int, Mark]] = []
+    carries: list[tuple[int, Carry]] = []
 
 
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -127,6 +128,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     advice: dict[str, Advice] = {}
     meters: list[tuple[int, Meter]] = []
     bookings: dict[str, Booking] = {}
+    resizes: list[tuple[int, Resize]] = []
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -181,6 +183,7 @@ def snapshot(world: World) -> bytes:
             advice=world.advice,
             meters=sorted(world.meters.items()),
             bookings=world.bookings,
+            resizes=sorted(world.widths.resizes.items()),
             goodput=_goodput_columns(world),
         )
     )
@@ -214,6 +217,7 @@ def _rebuild(content: Snapshot) -> World:
     world.tiers |= content.tiers
     world.profiles |= content.profiles
     world.meters.update(content.meters)
+    world.widths.resizes.update(content.resizes)
     for kind, advice in content.advice.items():
         heed(world, kind, advice)
     world.use_profile(content.profile_used or DEFAULT_NAME)
@@ -278,7 +282,7 @@ def _goodput_columns(world: World) -> GoodputColumns:
     goodput = world.goodput
     spent = {flavor: list(map(str, times)) for flavor, times in goodput.spent(world.now).items()}
     booked = [(*key, list(map(str, row))) for key, row in sorted(goodput.booked.items())]
-    return GoodputColumns(goodput.since, spent, booked, sorted(goodput.marks.items()))
+    return GoodputColumns(goodput.since, spent, booked, sorted(goodput.marks.items()), sorted(goodput.carries.items()))
 
 
 def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
@@ -286,6 +290,7 @@ def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
     kept = GoodputColumns(world.now, {}, []) if columns is None else columns
     goodput = world.goodput
     goodput.since, goodput.marks = kept.since, dict(kept.marks)
+    goodput.carries = dict(kept.carries)
     goodput.booked = {(tenant, flavor): list(map(int, row)) for tenant, flavor, row in kept.booked}
     goodput.restore(world.fleet, {flavor: list(map(int, row)) for flavor, row in kept.spent.items()}, world.now)
 
@@ -339,6 +344,8 @@ def _restore_job(world: World, job: Job) -> None:
     elif isinstance(job.phase, ACTIVE):
         for lease in job.phase.run.leases:
             world.fleet.occupy(lease.slot, job.id, job.spec.ask, lease.tasks, lease.devices)
+        if job.spec.gang_most:
+            world.widths.elastic[job.id] = None
         run, end = job.phase.run, job.phase.run.find_end(job.spec.limit_ms)
         world.charge(job.spec, run.leases, world.now, end)
         if end is not None:

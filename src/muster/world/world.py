@@ -42,6 +42,7 @@ from muster.world.tasks import Tasks
 from muster.world.timers import Timers
 from muster.world.usage import Usage
 from muster.world.walk import Walk
+from muster.world.widths import Widths
 
 _INSIDE, _OVER = Standing.INSIDE, Standing.OVER  # members are slow to look up
 
@@ -83,19 +84,17 @@ class World:
         "usage",
         "varied",
         "walk",
+        "widths",
     )
 
     def __init__(self) -> None:
-        self.seq = 0
-        self.now = 0
+        self.seq = self.now = 0
         self.next_job = 1
-        self.accepted = 0
-        self.retired = 0
+        self.accepted = self.retired = 0
         self.fleet = Fleet()
         self.flavors: dict[str, Flavor] = {}
         self.tenants: dict[str, Tenant] = {}
-        self.sites = Sites()
-        self.ledger = Ledger()
+        self.sites, self.ledger = Sites(), Ledger()
         self.budgets = Budgets(self.ledger)
         self.quotas = Quotas(self.tenants, self.ledger, self.sites, self.budgets)
         self.jobs: dict[int, Job] = {}
@@ -116,9 +115,8 @@ class World:
         self.walk = Walk(self.usage, self.tenants)
         self.queue = Queue(self.walk)
         self.successors: dict[int, dict[int, None]] = {}
-        self.timers = Timers()
-        self.ends = Ends()
-        self.goodput = Goodput()
+        self.timers, self.ends = Timers(), Ends()
+        self.goodput, self.widths = Goodput(), Widths()
 
     def hold(self, job: Job, run: Run, at: int) -> None:
         """Give a waiting gang its leases. The inverse of `release`."""
@@ -133,12 +131,14 @@ class World:
         if end is not None:
             self.ends.add(job.id, end)
         if self.budgets.accounts:
-            self._spend(job, leases, 1)
+            self.spend(job, leases, 1)
         if fleet.company.by_name:
             fleet.company.seat(spec, leases, 1)
         self.dequeue(job)
-        if spec.gang > 1:
+        if spec.gang > 1 or spec.gang_most:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
+        if spec.gang_most:
+            self.widths.elastic[job.id] = None
         if self.runs is not None:
             self.runs.add_gang(job, run, self.sites.by_slot, run.since)
         if (sharing := self.tiers[spec.tier].sharing) is not None:
@@ -176,7 +176,7 @@ class World:
             tasks.set_since(begin, first - begin, at)
         self.charge(job.spec, leases, at)
         if self.budgets.accounts:
-            self._spend(job, leases, 1)
+            self.spend(job, leases, 1)
         if self.fleet.company.by_name:
             self.fleet.company.seat(job.spec, leases, 1)
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
@@ -195,15 +195,15 @@ class World:
         leases = [
             Lease(slot, width, tasks.held_devices(seat, width) if has_devices else 0) for slot, seat, width in seats
         ]
-        self._vacate(job, leases, at)
+        self.vacate(job, leases, at)
         tasks.clear(first, count, has_devices)
         if self.budgets.accounts:
-            self._spend(job, leases, -1)
+            self.spend(job, leases, -1)
         if job.id in self.budgets.prices:
             self.budgets.drop_prices(job.id, self.fleet.flavors_held(job.id))
-        self._refund(job.spec, leases, at)
+        self.refund(job.spec, leases, at)
         if self.fleet.company.by_name:
-            self._leave_company(job.spec, leases)
+            self.leave_company(job.spec, leases)
         if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
             self.enqueue(job)
         tasks.set_phase(first, count, after)
@@ -469,7 +469,7 @@ class World:
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
-        twin.claims = self.claims.copy()
+        twin.claims, twin.widths = self.claims.copy(), self.widths.fork()
         twin.runs = None if self.runs is None else self.runs.fork()
         return twin
 
@@ -484,8 +484,7 @@ class World:
         twin.mix, twin.advice = None if self.mix is None else self.mix.fork(), self.advice.copy()
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
         twin.budgets = self.budgets.fork(twin.ledger)
-        twin.quotas = Quotas(twin.tenants, twin.ledger, twin.sites, twin.budgets)
-        twin.usage = self.usage.fork()
+        twin.quotas, twin.usage = Quotas(twin.tenants, twin.ledger, twin.sites, twin.budgets), self.usage.fork()
         twin.walk = Walk(twin.usage, twin.tenants)
         twin.queue = Queue(twin.walk)
         twin.goodput.by_slot = [Stock("")] * len(self.fleet)  # what might start is not in the account
@@ -496,21 +495,23 @@ class World:
         spec, leases = job.spec, run.leases
         if self.goodput.marks:
             self.goodput.marks.pop(job.id, None)
-        self._vacate(job, leases, at)
+        self.vacate(job, leases, at)
         if self.budgets.accounts:
-            self._spend(job, leases, -1)
+            self.spend(job, leases, -1)
         if job.id in self.budgets.prices:
             self.budgets.drop_prices(job.id)
-        self._refund(spec, leases, at, end := run.find_end(spec.limit_ms))
+        self.refund(spec, leases, at, end := run.find_end(spec.limit_ms))
         if end is not None:
             self.ends.remove(job.id)
         self.ranks.pop(job.id, None)
+        if spec.gang_most or self.widths.resizes:
+            self.widths.leave(job.id)
         if self.runs is not None:
             self.runs.remove(job)
         if self.queue.floors.by_scope:
             self.queue.floors.unseat(job)
         if self.fleet.company.by_name:
-            self._leave_company(spec, leases)
+            self.leave_company(spec, leases)
 
     def _leave_others(self, job: Job) -> None:
         for other in job.waits:
@@ -519,7 +520,7 @@ class World:
             if not jobs:
                 del self.successors[other]
 
-    def _vacate(self, job: Job, leases: Sequence[Lease], at: int) -> None:
+    def vacate(self, job: Job, leases: Sequence[Lease], at: int) -> None:
         """Tasks leave their nodes: whoever could use what they had is worth a try, unless no new work may go there."""
         ask, fleet, goodput = job.spec.ask, self.fleet, self.goodput
         for lease in leases:
@@ -544,7 +545,7 @@ class World:
         if self.queue.outside and len(self.sites.all) > 1:
             self._wake_on_site(self.sites.by_slot[slot])
 
-    def _leave_company(self, spec: Spec, leases: Sequence[Lease]) -> None:
+    def leave_company(self, spec: Spec, leases: Sequence[Lease]) -> None:
         """A job gave its places back."""
         if self.fleet.company.seat(spec, leases, -1):
             self.wake_company()
@@ -554,7 +555,7 @@ class World:
         for tenant in list(self.queue.outside):
             self.queue.wake_for_quota(tenant, partial(self.standing_on, site))
 
-    def _refund(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
+    def refund(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None) -> None:
         """The inverse of `charge`: what is given back may let others start."""
         self.charge(spec, leases, at, end, -1)
         if self.queue.outside:
@@ -566,7 +567,8 @@ class World:
             for name in self.quotas.find_kin(tenant, self.queue.outside):
                 self.wake_tenant(name)
 
-    def _spend(self, job: Job, leases: Sequence[Lease], sign: int) -> None:
+    def spend(self, job: Job, leases: Sequence[Lease], sign: int) -> None:
+        """Leases cost something from now on (1), or no more (-1)."""
         spec, fleet = job.spec, self.fleet
         for lease in leases:
             name, flavor = fleet.flavor(lease.slot), self.flavor_of(lease.slot)

@@ -1,0 +1,150 @@
+"""growing: who gets more places than it needs, once everybody who waits has been served.
+
+An elastic gang starts with the least that it needs, and at the same instant gets what is left over, up to the most that
+it may have. Later it gets more in place, if it bears that; or its run is begun anew, if that makes it at least half as
+wide again. Neither happens again before a while has passed since the run began or last got another width, nor a wider
+start so soon after it was made to shrink: so nobody flaps, and the instants are those of the world.
+
+What is given here is held on the weakest terms: anybody who waits and is within its quota may have it back. So nobody
+who grows ever stands in the way of somebody who waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import Final, NamedTuple
+
+from muster.model import fact
+from muster.model.job import Job, Resize
+from muster.model.node import LEVELS, Level
+from muster.model.phase import Lease, Running, Starting, TaskPhase, Why
+from muster.scheduler.fit import TASKS_MAX, find_tasks
+from muster.scheduler.within import places_of
+from muster.units import INSTANT_MAX, MINUTE_MS
+from muster.world.widths import RANKS_MAX, leases_of, split_leases, width_of
+from muster.world.world import World
+
+IN_PLACE_MS: Final = MINUTE_MS
+"""How long a run that bears it in place has one width before it grows."""
+RESTART_MS: Final = 10 * MINUTE_MS
+"""How long another run has one width before it is begun anew with more, or after it was made to shrink."""
+
+ROOM: Final = "room for"
+
+
+class Reach(NamedTuple):
+    """Where a run may get more places: those alike in this find the same."""
+
+    tenant: str
+    site: int
+    flavors: tuple[str, ...]
+    domain: tuple[object, ...]
+    shape: tuple[object, ...]
+
+
+def in_order(world: World, now: int) -> list[int]:
+    """The elastic gangs that hold places, as the walk would meet their tenants."""
+    jobs = [world.jobs[number] for number in world.widths.elastic]
+    tenants = world.walk.in_order(dict.fromkeys(sorted({job.spec.tenant for job in jobs})), now)
+    place = {name: at for at, name in enumerate(tenants)}
+    return [job.id for job in sorted(jobs, key=lambda job: (place[job.spec.tenant], job.id))]
+
+
+def plan_growth(world: World, now: int, fresh: Container[int]) -> Iterator[fact.Grown | fact.StopAsked]:
+    """What makes runs wider, one after the other: each is to be true before the next is asked for. The `fresh` ones
+    have just got their places, and no engine knows of it yet."""
+    full: dict[Reach, None] = {}
+    for number in in_order(world, now):
+        job = world.jobs[number]
+        if may_grow(world, job, now, number in fresh):
+            reach = _reach_of(world, job)
+            more = [] if reach in full else find_more(world, job)
+            if not more:
+                full[reach] = None
+                continue
+            item = _grow_by(job, more)
+            if item is not None:
+                yield item
+
+
+def find_chance(world: World, now: int) -> int:
+    """The first instant after now at which time alone lets somebody grow; INSTANT_MAX if there is none."""
+    jobs = (world.jobs[number] for number in world.widths.elastic)
+    instants = (_grows_at(world, job) for job in jobs if _can_grow(world, job) and isinstance(job.phase, Running))
+    return min((at for at in instants if at > now), default=INSTANT_MAX)
+
+
+def may_grow(world: World, job: Job, now: int, is_fresh: bool) -> bool:
+    """Whether a run may get more places now."""
+    if not _can_grow(world, job):
+        return False
+    if isinstance(job.phase, Starting):
+        resize = world.widths.resizes.get(job.id)
+        return is_fresh and (resize is None or now >= resize.at + RESTART_MS)
+    return now >= _grows_at(world, job)
+
+
+def find_more(world: World, job: Job) -> list[Lease]:
+    """The places that a run could have besides its own: where it is already, by quota and by what it asks for."""
+    spec, leases = job.spec, leases_of(job)
+    site = world.site_of(leases[0].slot)
+    most = spec.gang_most - width_of(job)
+    most = world.quotas.headroom(spec.tenant, site, spec.ask, most, evictable=True)
+    if not most:
+        return []
+    flavors = {world.fleet.flavor(lease.slot) for lease in leases}
+    here = dict(places_of(world, world.fleet, spec.ask, spec.needs)).get(site, ())
+    pools = tuple(pool for pool in here if world.fleet.pools[pool].flavor in flavors)
+    level = LEVELS[spec.needs.within or "cluster"]
+    if level >= Level.CLUSTER:
+        return find_tasks(world.fleet, spec.ask, most, spec.needs, pools) if pools else []
+    domain = _domain_of(world, leases[0].slot, level)
+    found = find_tasks(world.fleet, spec.ask, TASKS_MAX, spec.needs, pools)
+    inside = [lease for lease in found if _domain_of(world, lease.slot, level) == domain]
+    return split_leases(inside, most, spec.ask)[0]
+
+
+def _grow_by(job: Job, more: list[Lease]) -> fact.Grown | fact.StopAsked | None:
+    tasks = sum(lease.tasks for lease in more)
+    cause = f"{ROOM} {tasks} more"
+    if isinstance(job.phase, Starting) or job.spec.in_place:
+        columns = ([x.slot for x in more], [x.tasks for x in more], [x.devices for x in more])
+        return fact.Grown(job.id, *columns, cause)
+    return fact.StopAsked(job.id, Why.RESIZE, cause=cause) if 2 * tasks >= width_of(job) else None
+
+
+def _can_grow(world: World, job: Job) -> bool:
+    """Whether a run may ever get more: it has less than it may, nothing of it is over or to leave, and its turns are
+    its own. What is booked is as wide as the booking has room for it."""
+    spec = job.spec
+    if job.held or not isinstance(job.phase, (Starting, Running)) or width_of(job) >= spec.gang_most:
+        return False
+    if spec.needs.booking or world.tiers[spec.tier].sharing is not None:
+        return False
+    ranks, resize = world.ranks[job.id], world.widths.resizes.get(job.id, Resize(0))
+    settled = TaskPhase.RUNNING if isinstance(job.phase, Running) else TaskPhase.STARTING
+    if len(ranks) + spec.gang_most > RANKS_MAX:
+        return False
+    return not resize.to and ranks.count(settled) == width_of(job)
+
+
+def _grows_at(world: World, job: Job) -> int:
+    since = max(leases_since(job), world.widths.resizes.get(job.id, Resize(0)).at)
+    return since + (IN_PLACE_MS if job.spec.in_place else RESTART_MS)
+
+
+def leases_since(job: Job) -> int:
+    """When the run of a gang got its places."""
+    return job.phase.run.since if isinstance(job.phase, (Starting, Running)) else INSTANT_MAX
+
+
+def _reach_of(world: World, job: Job) -> Reach:
+    spec, leases = job.spec, leases_of(job)
+    slot, level = leases[0].slot, LEVELS[spec.needs.within or "cluster"]
+    flavors = tuple(sorted({world.fleet.flavor(lease.slot) for lease in leases}))
+    shape = (spec.ask, spec.needs)
+    return Reach(spec.tenant, world.site_of(slot).number, flavors, _domain_of(world, slot, level), shape)
+
+
+def _domain_of(world: World, slot: int, level: Level) -> tuple[object, ...]:
+    return (slot,) if level == Level.NODE else world.fleet.traits[slot].place.path(level)

@@ -1,0 +1,52 @@
+"""The auditor's books of what admins and asks settle: flavors, tiers, profiles, labels that tell pools apart."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from muster.model import fact
+from muster.model.node import Flavor
+from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
+from muster.model.tier import TIERS, Tier
+from muster.world.law import require, require_same
+from muster.world.world import World
+
+SettingFact: TypeAlias = fact.LabelsMentioned | fact.TierSet | fact.ProfileSet | fact.ProfileUsed
+
+
+class SettingBooks:
+    """What the facts say of each."""
+
+    def __init__(self) -> None:
+        self.flavors: dict[str, Flavor] = {}
+        self._mentioned: frozenset[str] = frozenset()
+        self._tiers: dict[str, Tier] = TIERS.copy()
+        self._profiles: dict[str, Edition] = PROFILES.copy()
+        self._profile_used = DEFAULT_NAME
+
+    def book(self, item: SettingFact) -> None:
+        """Take one fact down."""
+        match item:
+            case fact.LabelsMentioned():
+                self._mentioned |= frozenset(item.labels)
+            case fact.TierSet():
+                self._tiers[item.name] = item.tier
+            case fact.ProfileSet():
+                before = self._profiles.get(item.name)
+                follows = item.version == (1 if before is None else before.version + 1)
+                law = "versions of a profile follow each other"
+                require(follows, law, f"{item.name}: {item.version} after {before}")
+                self._profiles[item.name] = Edition(item.profile, item.version)
+            case fact.ProfileUsed():
+                require(item.name in self._profiles, "a profile in use is one that is stored", item.name)
+                self._profile_used = item.name
+
+    def compare(self, world: World) -> None:
+        """Whether the world says the same."""
+        require_same(world.flavors, self.flavors, "flavors are what the facts say")
+        require_same(world.fleet.mentioned, self._mentioned, "labels are what the facts mention")
+        require_same(world.tiers, self._tiers, "tiers are what the facts say")
+        require_same(world.profiles, self._profiles, "profiles are what the facts say")
+        used = (world.profile_used, world.fleet.profile)
+        wanted = (self._profile_used, self._profiles[self._profile_used].profile)
+        require_same(used, wanted, "the fleet is scored by the profile in use")

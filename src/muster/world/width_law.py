@@ -1,0 +1,38 @@
+"""The law of widths: a gang holds all its places or none, and an elastic one no fewer than it needs and no more than it
+may have."""
+
+from __future__ import annotations
+
+from muster.model.job import Job, Resize
+from muster.model.phase import ACTIVE, RESIZED, Running, Stopping
+from muster.world.law import require
+from muster.world.widths import members_of, width_of
+from muster.world.world import World
+
+_ALL_OR_NONE = "a gang holds all its places or none"
+
+
+def check_widths(world: World) -> None:
+    """Every run is as wide as it may be; who is elastic, and who changes its width, is kept."""
+    for job in world.jobs.values():
+        if isinstance(job.phase, ACTIVE):
+            _check_width(world, job)
+    holding = {n for n, job in world.jobs.items() if job.spec.gang_most and isinstance(job.phase, ACTIVE)}
+    require(holding == world.widths.elastic.keys(), "who is elastic is kept", f"{sorted(holding)[:5]}")
+    for number, resize in world.widths.resizes.items():
+        known = world.jobs.get(number)
+        require(known is not None, "a resize is that of a job", f"job {number}")
+        is_shrinking = known is not None and isinstance(known.phase, (Running, Stopping))
+        require(is_shrinking or not resize.to, "only what runs shrinks", f"job {number} to {resize.to}")
+
+
+def _check_width(world: World, job: Job) -> None:
+    width, spec = width_of(job), job.spec
+    shrinks = world.widths.resizes.get(job.id, Resize(0)).to > 0
+    resized = shrinks or (isinstance(job.phase, Stopping) and job.phase.why in RESIZED)
+    most = width if resized else max(spec.gang, spec.gang_most)
+    least = min(width, spec.gang) if resized and not shrinks else spec.gang
+    require(least <= width <= most, _ALL_OR_NONE, f"job {job.id}: {width} of {least} to {most}")
+    ranks = world.ranks.get(job.id)
+    known = width if ranks is None else len(members_of(ranks))
+    require(known == width, _ALL_OR_NONE, f"job {job.id}: {width}, ranks {known}")

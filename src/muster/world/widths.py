@@ -1,0 +1,209 @@
+"""Widths: how many tasks the runs of elastic gangs have, and the two primitives that change it.
+
+A run has at least as many places as its spec's `gang`, its *least part*: the first ones, by rank. What it has beyond
+that comes behind them and goes from the end. Ranks are never given twice in one run, for a word about one that left may
+still be under way: who joins later has a higher one. `grow` and `shrink` are each other's inverse in all that is held;
+whoever decides it is elsewhere. Like the world's own primitives, only `apply` calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from muster.model.errors import InvariantError
+from muster.model.job import Job, Resize
+from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, TaskPhase
+from muster.units import Resources
+from muster.world.goodput import devices_of
+
+if TYPE_CHECKING:  # the world keeps them
+    from muster.world.world import World
+
+
+LEFT: Final = TaskPhase.CANCELLED
+"""The phase of a rank that left its run."""
+MEMBERS: Final = (TaskPhase.STARTING, TaskPhase.RUNNING, TaskPhase.STOPPING, TaskPhase.SUCCEEDED, TaskPhase.QUEUED)
+"""Those of all others."""
+RANKS_MAX: Final = 1_000_000
+"""How many ranks one run may ever have had; then it grows no more."""
+
+
+class Widths:
+    """`elastic` are the elastic gangs that hold places; `resizes` is when a job last got another width."""
+
+    __slots__ = ("elastic", "resizes")
+
+    def __init__(self) -> None:
+        self.elastic: dict[int, None] = {}
+        self.resizes: dict[int, Resize] = {}
+
+    def leave(self, job: int) -> None:
+        """A run is over: nothing of it is still to leave."""
+        self.elastic.pop(job, None)
+        resize = self.resizes.get(job)
+        if resize is not None and resize.to:
+            self.resizes[job] = Resize(resize.at)
+
+    def fork(self) -> Widths:
+        """An independent copy."""
+        twin = Widths()
+        twin.elastic, twin.resizes = self.elastic.copy(), self.resizes.copy()
+        return twin
+
+
+def leases_of(job: Job) -> tuple[Lease, ...]:
+    """All places that a gang holds, by rank."""
+    return job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
+
+
+def width_of(job: Job) -> int:
+    """How many tasks the run of a gang has; 0 if there is none."""
+    return sum(lease.tasks for lease in leases_of(job))
+
+
+def members_of(ranks: bytearray) -> Sequence[int]:
+    """The ranks of a run that have not left it, in the order of its places."""
+    if ranks.find(LEFT) < 0:
+        return range(len(ranks))
+    return [rank for rank, phase in enumerate(ranks) if phase != LEFT]
+
+
+def split_leases(leases: Sequence[Lease], count: int, ask: Resources) -> tuple[list[Lease], list[Lease]]:
+    """The leases for the first so many tasks, and the others."""
+    here: list[Lease] = []
+    for at, lease in enumerate(leases):
+        if not count:
+            return here, list(leases[at:])
+        if lease.tasks > count:
+            devices = lease.devices if ask.gpu_milli else lowest_of(lease.devices, ask.gpus * count)
+            rest = lease.devices if ask.gpu_milli else lease.devices & ~devices
+            left = Lease(lease.slot, lease.tasks - count, rest)
+            return [*here, Lease(lease.slot, count, devices)], [left, *leases[at + 1 :]]
+        here.append(lease)
+        count -= lease.tasks
+    return here, []
+
+
+def least_part(job: Job) -> tuple[Lease, ...]:
+    """The places that a gang cannot do without."""
+    return tuple(split_leases(leases_of(job), job.spec.gang, job.spec.ask)[0])
+
+
+def lowest_of(devices: int, count: int) -> int:
+    """The lowest so many bits that are set."""
+    found = 0
+    for _ in range(count):
+        low = devices & -devices
+        found, devices = found | low, devices ^ low
+    return found
+
+
+def grow(world: World, job: Job, more: Sequence[Lease], at: int) -> None:
+    """Give a run places behind those that it has. The inverse of `shrink`."""
+    spec, phase = job.spec, job.phase
+    if not isinstance(phase, (Starting, Running)):
+        raise InvariantError("only a run that goes on grows", f"job {job.id} is {type(phase).__name__}")
+    if devices_of(spec.ask):
+        world.goodput.carry(job, at)
+        world.goodput.take(spec.ask, more, at)
+    for lease in more:
+        world.fleet.occupy(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
+    world.charge(spec, more, at, phase.run.find_end(spec.limit_ms))
+    if world.budgets.accounts:
+        world.spend(job, more, 1)
+    if world.fleet.company.by_name:
+        world.fleet.company.seat(spec, more, 1)
+    world.ranks[job.id] += bytes([TaskPhase.STARTING]) * sum(lease.tasks for lease in more)
+    is_fresh = isinstance(phase, Starting)
+    leases = _merged([*phase.run.leases, *more]) if is_fresh else (*phase.run.leases, *more)
+    _set_leases(world, job, leases)
+    if not is_fresh:
+        world.widths.resizes[job.id] = Resize(at)
+
+
+def ask_shrink(world: World, job: Job, width: int, at: int) -> None:
+    """The last ranks of a run are told to leave: those that are not over."""
+    ranks = world.ranks[job.id]
+    for rank in members_of(ranks)[width:]:
+        if ranks[rank] != TaskPhase.SUCCEEDED:
+            ranks[rank] = TaskPhase.STOPPING
+    world.widths.resizes[job.id] = Resize(at, width)
+
+
+def shrink(world: World, job: Job, width: int, at: int) -> None:
+    """Take the last places of a run back."""
+    spec, leases = job.spec, leases_of(job)
+    kept, gone = split_leases(leases, width, spec.ask)
+    if devices_of(spec.ask):
+        world.goodput.carry(job, at)
+    world.vacate(job, gone, at)
+    if world.budgets.accounts:
+        world.spend(job, gone, -1)
+    if job.id in world.budgets.prices:
+        world.budgets.drop_prices(job.id, world.fleet.flavors_held(job.id))
+    if isinstance(job.phase, ACTIVE):
+        world.refund(spec, gone, at, job.phase.run.find_end(spec.limit_ms))
+    if world.fleet.company.by_name:
+        world.leave_company(spec, gone)
+    ranks = world.ranks[job.id]
+    for rank in members_of(ranks)[width:]:
+        ranks[rank] = LEFT
+    _set_leases(world, job, tuple(kept))
+    world.widths.resizes[job.id] = Resize(at)
+
+
+def set_bounds(world: World, job: Job, least: int, most: int) -> None:
+    """A gang has other bounds from now on, whether it waits or runs."""
+    is_waiting = world.is_waiting(job)
+    if is_waiting:
+        world.dequeue(job)
+    if world.mix is not None:
+        world.mix.add(job.spec, -1)
+    spec = replace(job.spec, gang=least, gang_most=most)
+    after = replace(job, spec=spec)
+    if world.mix is not None:
+        world.mix.add(spec, 1)
+    world.jobs[job.id] = after
+    if is_waiting:
+        world.enqueue(after)
+    elif isinstance(after.phase, ACTIVE):
+        _reseat(world, job, after, after.phase.run)
+
+
+def _reseat(world: World, before: Job, after: Job, run: Run) -> None:
+    """What is kept of a run by its least part is kept anew."""
+    spec = after.spec
+    world.widths.elastic[after.id] = None
+    if after.id not in world.ranks:
+        phase = TaskPhase.RUNNING if isinstance(after.phase, Running) else TaskPhase.STARTING
+        world.ranks[after.id] = bytearray([phase]) * width_of(after)
+    if world.queue.floors.by_scope:
+        world.queue.floors.unseat(before)
+    world.queue.floors.seat(after, run.since, world.tiers[spec.tier].sharing)
+    if world.runs is not None:
+        world.runs.remove(before)
+        world.runs.add_gang(after, run, world.sites.by_slot, world.goodput.saved_at(after.id, run.since))
+
+
+def _set_leases(world: World, job: Job, leases: tuple[Lease, ...]) -> None:
+    """Replace the places of a run and nothing else."""
+    phase = job.phase
+    if isinstance(phase, ACTIVE):
+        run = Run(phase.run.epoch, leases, phase.run.since)
+        after = replace(job, phase=replace(phase, run=run))
+        world.jobs[job.id] = after
+        if world.runs is not None and isinstance(phase, Starting):
+            world.runs.remove(job)
+            world.runs.add_gang(after, run, world.sites.by_slot, run.since)
+
+
+def _merged(leases: Sequence[Lease]) -> tuple[Lease, ...]:
+    """One lease for each node, in the order in which nodes first come."""
+    found: dict[int, Lease] = {}
+    for lease in leases:
+        known = found.get(lease.slot, Lease(lease.slot, 0))
+        found[lease.slot] = Lease(lease.slot, known.tasks + lease.tasks, known.devices | lease.devices)
+    return tuple(found.values())
