@@ -46,12 +46,18 @@ Identify: TypeAlias = Callable[[str, int], Principal | Reason]
 
 
 def make_app(
-    follower: Follower, logs: Logs, token: str, hosts: Collection[str] = (), oidc: Identify | None = None
+    follower: Follower,
+    logs: Logs,
+    token: str,
+    hosts: Collection[str] = (),
+    oidc: Identify | None = None,
+    notified: Collection[str] = (),
 ) -> ASGIApp:
-    """The API of one follower: the guard, then the router, then the gate, then a handler."""
+    """The API of one follower: the guard, then the router, then the gate, then a handler. `notified` are the routes for
+    notices that a job may name."""
     metrics = Metrics(follower)
     app = Starlette(
-        routes=Gate(follower).guard(make_routes(follower, logs, metrics)),
+        routes=Gate(follower, notified).guard(make_routes(follower, logs, metrics)),
         exception_handlers={
             MusterError: on_muster_error,
             HTTPException: on_http_error,

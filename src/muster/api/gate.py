@@ -7,7 +7,7 @@ starting. Somebody else's object is answered exactly like one that does not exis
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from starlette.requests import Request
@@ -116,8 +116,9 @@ OPEN_PATHS: Final = tuple(key.split()[1] for key, need in RIGHTS.items() if need
 class Gate:
     """Stands before every handler of one follower's API."""
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower, routes: Collection[str] = ()) -> None:
         self._follower = follower
+        self._notified = sorted(routes)
 
     def guard(self, routes: Iterable[Route]) -> list[Route]:
         """The same routes, each behind its need."""
@@ -175,6 +176,12 @@ class Gate:
             raise RefusedError(Reason(Code.UNKNOWN_TENANT, "tenant", detail=tenant[:128]), missing)
         if held is None or held.rank < role.rank:
             raise not_allowed(role, tenant)
+
+    def check_notified(self, names: Iterable[str]) -> None:
+        """Raise if a job is to be told of where nobody is."""
+        for name in names:
+            if name not in self._notified:
+                raise RejectedError(Reason(Code.UNKNOWN_ROUTE, name, detail=", ".join(self._notified) or "none"))
 
     def sees(self, principal: Principal) -> Sees:
         """Whether somebody may see what is a tenant's, for as many tenants as one answer is about."""

@@ -243,6 +243,7 @@ async def check_submit(request: Request, spec: Spec) -> None:
     if fault is not None:
         raise RejectedError(fault)
     check_tenant(request, Role.USER, spec.tenant, STATUS[Code.UNKNOWN_TENANT])
+    gate_of(request).check_notified(spec.notify)
     if spec.after:
         await _check_after(request, spec)
 

@@ -11,7 +11,8 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -20,9 +21,11 @@ import uvicorn
 from muster.api.app import Identify, make_app
 from muster.api.guard import is_loopback
 from muster.app.identity import Provider, find_provider
+from muster.app.notifying import read_marks, read_routes, write_marks
 from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.follower import Follower
+from muster.control.herald import Herald, Route
 from muster.control.history import fill_history
 from muster.control.leader import KERNEL_FAILED, STORE_FAILED, Leader
 from muster.control.loading import load_world
@@ -101,10 +104,17 @@ def follow(home: Home, host: str, port: int, tls: Tls | None = None) -> int:
     start_log()
     check_host(host, tls)
     home.prepare()
-    provider = find_provider(home.oidc_file)
+    settings = Settings(find_provider(home.oidc_file), read_routes(home.notify_file))
     warm_up()
     with contextlib.closing(bind(host, port, home.find_address())) as listening:
-        return asyncio.run(_follow(home, host, listening, tls, provider))
+        return asyncio.run(_follow(home, host, listening, tls, settings))
+
+
+class Settings(NamedTuple):
+    """What the admin wrote into files of the home."""
+
+    provider: Provider | None
+    routes: list[Route]
 
 
 class Tls(NamedTuple):
@@ -159,7 +169,7 @@ async def _lead(leader: Leader) -> int:
     return await leader.run(stop_on_signals())
 
 
-async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | None, provider: Provider | None) -> int:
+async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | None, settings: Settings) -> int:
     stop = stop_on_signals()
     journal = await _open_journal(home.journal_file, stop)
     if journal is None:
@@ -167,13 +177,17 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
     with contextlib.closing(journal):
         follower = Follower(load_world(journal), journal, WallClock(), home.leader_socket)
         settle_memory()
-        keep_keys, oidc = _know_people(provider, follower)
-        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), hosts=[host.lower()], oidc=oidc)
+        keep_keys, oidc = _know_people(settings.provider, follower)
+        tell = _herald(home, settings.routes, follower)
+        notified = [route.name for route in settings.routes]
+        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), [host.lower()], oidc, notified)
         server = _Server(configure(app, tls))
         cert = "" if tls is None else str(tls.cert.absolute())
         home.write_address(Address(host, listening.getsockname()[1], cert))
         write_note(home.process_file("follower"))
-        return await _serve_until(stop, server, follower, listening, keep_keys)
+        return await _serve_until(
+            stop, server, follower, listening, [each for each in (keep_keys, tell) if each is not None]
+        )
 
 
 def _know_people(provider: Provider | None, follower: Follower) -> tuple[Beside | None, Identify | None]:
@@ -185,6 +199,22 @@ def _know_people(provider: Provider | None, follower: Follower) -> tuple[Beside 
 
     keyring = Keyring(provider.trust.issuer, provider.jwks, fetch, WallClock())
     return keyring.run, Oidc(provider.trust, follower.roster, keyring.find_keys, keyring.miss).identify
+
+
+def _herald(home: Home, routes: list[Route], follower: Follower) -> Beside | None:
+    """What tells people of what happened, if there is anybody to tell."""
+    if not routes:
+        return None
+    marks = read_marks(home.notices_file)
+    return Herald(follower, routes, marks, partial(write_marks, home.notices_file)).run
+
+
+async def _go_on(beside: Beside) -> None:
+    """Run something for ever; if it breaks, that is told and nobody else is harmed."""
+    try:
+        await beside()
+    except Exception:  # noqa: BLE001 - of whatever kind: people are served all the same
+        _log.critical("something that runs beside the server broke", exc_info=True)
 
 
 async def _open_journal(path: Path, stop: asyncio.Event) -> SqliteJournal | None:
@@ -206,11 +236,11 @@ async def _serve_until(
     server: uvicorn.Server,
     follower: Follower,
     listening: socket.socket,
-    beside: Beside | None,
+    beside: Sequence[Beside],
 ) -> int:
     """Serve until told to end, or until the journal cannot be followed any more; the exit code."""
     following = asyncio.ensure_future(follower.run())
-    keeping = None if beside is None else asyncio.ensure_future(beside())
+    others = [asyncio.ensure_future(_go_on(each)) for each in beside]
     stopping = asyncio.ensure_future(stop.wait())
     serving = asyncio.ensure_future(server.serve([listening]))
     _log.info("serving on port %d from entry %d", listening.getsockname()[1], follower.world.seq)
@@ -218,8 +248,8 @@ async def _serve_until(
     server.should_exit = True
     await serving
     stopping.cancel()
-    if keeping is not None:
-        keeping.cancel()
+    for other in others:
+        other.cancel()
     following.cancel()
     [failure] = await asyncio.gather(following, return_exceptions=True)
     if isinstance(failure, asyncio.CancelledError):

@@ -62,6 +62,7 @@ LEFT_OUT_SHOWN: Final = 5
 @click.option("--env", multiple=True, metavar="K=V", help="Set a variable; K alone hands yours on.")
 @click.option("--workdir", type=click.Path(path_type=Path), help="Where it runs.  [default: here]")
 @click.option("--image", default="", metavar="NAME", help="In a container of this image, by podman or docker.")
+@click.option("--notify", multiple=True, metavar="ROUTE", help="Tell this route of its end; the admin has named it.")
 @click.option("--snapshot", is_flag=True, help="Run a copy of this tree as it is now, changed files and all.")
 @click.option("--key", default="", help="The same key never makes a second job.")
 @click.option("-d", "--detach", is_flag=True, help="Print its number and leave.")

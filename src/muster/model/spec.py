@@ -31,6 +31,7 @@ KEY_CHARS_MAX: Final = 128
 WISHES_MAX: Final = 16
 AXES: Final = 3
 
+ROUTES_MAX: Final = 8
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}")
 _WISH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}(!?=[A-Za-z0-9._@/-]{0,128})?")
 _IMAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,255}")
@@ -120,6 +121,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     def is_elastic(self) -> bool:
         """Whether it may have more tasks than it needs to start."""
         return self.gang_most > self.gang
+    notify: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> int:
@@ -241,6 +243,11 @@ def _find_name_fault(spec: Spec) -> Reason | None:
         return Reason(Code.BAD_NAME, "name", needed=len(spec.name), available=128, detail=spec.name[:40])
     if spec.image and not _IMAGE.fullmatch(spec.image):
         return Reason(Code.BAD_NAME, "image", needed=len(spec.image), available=256, detail=spec.image[:40])
+    if len(spec.notify) > ROUTES_MAX:
+        return Reason(Code.TOO_LARGE, "notify", needed=len(spec.notify), available=ROUTES_MAX)
+    for route in spec.notify:
+        if not _NAME.fullmatch(route):
+            return Reason(Code.BAD_NAME, "notify", needed=len(route), available=128, detail=route[:40])
     if not _NAME.fullmatch(spec.tenant):
         return Reason(Code.BAD_NAME, "tenant", needed=len(spec.tenant), available=128, detail=spec.tenant[:40])
     for name in spec.env:

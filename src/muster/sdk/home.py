@@ -32,6 +32,8 @@ class Home:
         self.engine_root = self.root / "engine"
         self.node_file = self.root / "node.json"
         self.oidc_file = self.root / "oidc.toml"
+        self.notify_file = self.root / "notify.toml"
+        self.notices_file = self.root / "notices.json"
         self.up_lock_file = self.root / "up.lock"
         self.history_file = self.root / "keep-history"
 

@@ -98,6 +98,9 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     hold: Annotated[bool, _says("Do not start it before `muster release`.")] = False
     env: Annotated[dict[str, str | int], _says("Variables that it gets.")] = {}
     image: Annotated[str, _says("In a container of this image, by podman or docker.")] = ""
+    notify: Annotated[
+        list[str], _says("Who is told of its end, and if it has to make room: routes of the server's.")
+    ] = []
     workdir: Annotated[str, _says("Where it runs: by default where it is submitted; else from the file's place.")] = ""
 
 
@@ -142,6 +145,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         name=job.name,
         tenant=job.tenant,
         image=job.image,
+        notify=tuple(job.notify),
         gang=prod(sides) if job.gang is None else _count("gang", job.gang),
         array=_count("array", job.array),
         ask=Resources(

@@ -270,6 +270,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.OUT_OF_MEMORY: Words(
         "the task had more memory than it asked for", "ask for more with --memory, or let it use less"
     ),
+    Code.UNKNOWN_ROUTE: Words(
+        "there is no route {subject!r} for notices: this server has {detail}",
+        "name one of those, or ask an admin for one",
+    ),
     Code.NOT_HERE: Words(
         "task {available} of job {needed} does not run on this machine, or not as you",
         "see `muster show {needed}` for where it runs; enter it there, as the user of the server",

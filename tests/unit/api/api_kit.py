@@ -138,7 +138,7 @@ class Scene:
         self.logs = FixedLogs(root)
         self.follower = InlineFollower(root)
         self.follower.happen(NodeSeen("node-1", Resources(gpus=8, cpu_milli=8000, memory_bytes=2**34)))
-        self.app = make_app(self.follower, self.logs, TOKEN, hosts=["muster.example"])
+        self.app = make_app(self.follower, self.logs, TOKEN, hosts=["muster.example"], notified=["team"])
 
     def admit(self, name: str, *grants: Grant, most: Role = Role.ADMIN, tenant: str = "", life_ms: int = 10_000) -> str:
         """Make a user with a token; the header that it speaks with."""
