@@ -47,6 +47,7 @@ JOURNAL_PATIENCE_S: Final = 10.0
 JOURNAL_LOOK_S: Final = 0.05
 FAREWELL_S: Final = 2
 BACKLOG: Final = 1024
+WILDCARDS: Final = ("0.0.0.0", "::")  # noqa: S104 - names for every address of the machine
 
 Beside: TypeAlias = Callable[[], Coroutine[object, object, None]]
 """What runs for ever beside a server."""
@@ -139,6 +140,19 @@ def _check_tls(tls: Tls) -> None:
         raise RejectedError(Reason(Code.BAD_SPEC, "--tls-cert", detail=f"{tls.cert}: {error}")) from error
 
 
+def names_in(cert: Path) -> list[str]:
+    """The names that a certificate has: they are this server's, so a request for one of them is meant for it."""
+    from cryptography import x509  # only who listens beyond this machine needs it
+
+    found = x509.load_pem_x509_certificate(cert.read_bytes())
+    try:
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    spelt = names.get_values_for_type(x509.DNSName)
+    return [*map(str.lower, spelt), *map(str, names.get_values_for_type(x509.IPAddress))]
+
+
 def bind(host: str, port: int, last: Address | None) -> socket.socket:
     """A listening socket: on the port asked for, else on the last one if it is free, else on one the system gives."""
     tries = [port] if port else [last.port if last else 0, 0]
@@ -179,11 +193,13 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
         settle_memory()
         keep_keys, oidc = _know_people(settings.provider, follower)
         tell = _herald(home, settings.routes, follower)
+        names = [host.lower(), *([] if tls is None else names_in(tls.cert))]
         notified = [route.name for route in settings.routes]
-        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), [host.lower()], oidc, notified)
+        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), names, oidc, notified)
         server = _Server(configure(app, tls))
         cert = "" if tls is None else str(tls.cert.absolute())
-        home.write_address(Address(host, listening.getsockname()[1], cert))
+        reachable = names[1] if host in WILDCARDS and len(names) > 1 else host
+        home.write_address(Address(reachable, listening.getsockname()[1], cert))
         write_note(home.process_file("follower"))
         return await _serve_until(
             stop, server, follower, listening, [each for each in (keep_keys, tell) if each is not None]

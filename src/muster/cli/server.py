@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -19,6 +20,7 @@ from muster.model.errors import MusterError
 from muster.sdk.client import Client
 from muster.sdk.errors import ContestedError
 from muster.sdk.home import Home
+from muster.sdk.listen_file import ListenFile
 from muster.sdk.processes import find_server_process
 from muster.units import HOUR_MS, parse_duration, show_duration
 from muster.wire.views import JobView
@@ -37,6 +39,9 @@ SHOWN_MAX: Final = 10
 @click.option(
     "--keep-history", metavar="TIME", help="Forget jobs that ended longer ago: 90d, unless it was said otherwise."
 )
+@click.option("--host", metavar="ADDRESS", help="Where to listen: beyond this machine only with a certificate.")
+@click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="A certificate (PEM).")
+@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="Its key (PEM).")
 @click.option("--flavor", metavar="NAME", help="What kind of capacity this machine is.")
 @click.option("--region", metavar="NAME", help="The region that it stands in.")
 @click.option("--cluster", metavar="NAME", help="The cluster.")
@@ -44,13 +49,31 @@ SHOWN_MAX: Final = 10
 @click.option("--rack", metavar="NAME", help="The rack.")
 @click.option("--label", "labels", multiple=True, metavar="K=V", help="A label of it; all of them, if any is named.")
 @click.option("--taint", "taints", multiple=True, metavar="NAME", help="A taint of it; all of them, if any is named.")
-def up(port: int | None, keep_history: str | None, **said: Any) -> None:
-    """Start the server, or what is missing of it."""
+def up(
+    port: int | None,
+    keep_history: str | None,
+    host: str | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    **said: Any,
+) -> None:
+    """Start the server, or what is missing of it. Where it listens is remembered."""
     home = Home()
     history_ms = None if keep_history is None else _parse_history(keep_history)
-    started = start_missing(home, port, _describe(said), history_ms)
+    listen = _describe_listening(host, tls_cert, tls_key)
+    started = start_missing(home, port, _describe(said), history_ms, listen)
     words = f"started {' and '.join(started)}" if started else "already up"
     click.echo(f"{words}: {_show_url(home)}  home: {home.root}")
+
+
+def _describe_listening(host: str | None, cert: Path | None, key: Path | None) -> ListenFile | None:
+    """Where it is to listen from now on, all of it; None if nothing is said."""
+    if (cert is None) != (key is None):
+        raise click.UsageError("give --tls-cert and --tls-key, or neither")
+    if host is None and cert is None:
+        return None
+    paths = ("" if path is None else str(path.absolute()) for path in (cert, key))
+    return ListenFile(host or "", *paths)
 
 
 def _parse_history(text: str) -> int:
@@ -172,7 +195,8 @@ def _show_process(home: Home, role: str) -> str:
 
 def _show_url(home: Home) -> str:
     address = home.find_address()
-    return "" if address is None else f"http://{address.host}:{address.port}"
+    scheme = "https" if address is not None and address.cert else "http"
+    return "" if address is None else f"{scheme}://{address.host}:{address.port}"
 
 
 COMMANDS = {"up": up, "down": down, "status": status}

@@ -24,6 +24,7 @@ from muster.model.errors import ConflictError, MusterError
 from muster.model.reason import Code, Reason
 from muster.sdk.client import Client
 from muster.sdk.home import Home
+from muster.sdk.listen_file import ListenFile, read_listen_file, write_listen_file
 from muster.sdk.node_file import read_node_file, write_node_file
 from muster.sdk.processes import find_server_process
 
@@ -43,15 +44,23 @@ class Started(NamedTuple):
 
 
 def start_missing(
-    home: Home, port: int | None, node: Mapping[str, Any] | None = None, history_ms: int | None = None
+    home: Home,
+    port: int | None,
+    node: Mapping[str, Any] | None = None,
+    history_ms: int | None = None,
+    listen: ListenFile | None = None,
 ) -> list[str]:
     """Start the roles that are not there and wait until all serve; which were started. `node` is what this machine
-    shall say of itself from now on, besides what it said before; `history_ms` for how long it remembers."""
+    shall say of itself from now on, besides what it said before; `history_ms` for how long it remembers, and `listen`
+    where it listens."""
     home.prepare()
     with _alone(home):
         missing = [role for role in ROLES if not _is_there(home, role)]
         if port is not None and "follower" not in missing:
             _check_port(home, port)
+        before = read_listen_file(home.listen_file)
+        if listen is not None:
+            _change_listening(home, listen, "follower" in missing)
         if node:
             _describe_node(home, node, "leader" in missing)
         if history_ms is not None:
@@ -62,6 +71,8 @@ def start_missing(
         except (ServerFailedError, KeyboardInterrupt):
             for one in started:
                 one.process.terminate()
+            if listen is not None:  # what could not be served is not remembered
+                write_listen_file(home.listen_file, before)
             raise
         return missing
 
@@ -108,10 +119,20 @@ def _keep_history(home: Home, span_ms: int, is_down: bool) -> None:
     home.write_history(span_ms)
 
 
+def _change_listening(home: Home, listen: ListenFile, is_down: bool) -> None:
+    if listen == read_listen_file(home.listen_file):
+        return
+    if not is_down:
+        raise ServerFailedError("where it listens changes when it starts: `muster down` first, then this again", USAGE)
+    write_listen_file(home.listen_file, listen)
+
+
 def _start(home: Home, role: str, port: int | None) -> Started:
     program = [sys.executable, "-P", "-m", "muster.app", role, "--home", str(home.root.absolute())]
     if role == "follower" and port is not None:
         program += ["--port", str(port)]
+    if role == "follower":
+        program += read_listen_file(home.listen_file).words()
     log = home.log_file(role)
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
@@ -131,7 +152,7 @@ def _start(home: Home, role: str, port: int | None) -> Started:
 
 def _await_ready(home: Home, started: list[Started]) -> None:
     give_up_at = time.monotonic() + READY_WITHIN_S
-    with Client(home, patience_s=0) as client:
+    with Client(home, token=home.read_token(), patience_s=0) as client:
         while not _is_ready(client):
             for one in started:
                 if one.process.poll() is not None:

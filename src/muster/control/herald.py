@@ -87,11 +87,15 @@ class Herald:
         mark, follower = self._marks[route.name], self._follower
         while True:
             await follower.until(lambda world: world.seq > mark.seq, NEWS_PATIENCE_S)
-            for entry in await follower.read_entries(mark.seq, ENTRIES_AT_ONCE):
+            seen = follower.world.seq
+            entries = await follower.read_entries(mark.seq, ENTRIES_AT_ONCE)
+            for entry in entries:
                 is_told = await self._tell_entry(route, entry)
                 mark.seq = entry.seq
                 if is_told or mark.seq - self._saved[route.name] >= SAVE_EVERY:
                     self._keep(route)
+            if not entries:  # they are so old that the journal has let go of them
+                mark.seq = seen
 
     async def _tell_entry(self, route: Route, entry: Entry) -> bool:
         notices = [notice for notice in tell_of_fleet(entry, self._follower.world) if self._wants(route, notice, None)]

@@ -34,6 +34,7 @@ class Home:
         self.oidc_file = self.root / "oidc.toml"
         self.notify_file = self.root / "notify.toml"
         self.notices_file = self.root / "notices.json"
+        self.listen_file = self.root / "listen.json"
         self.up_lock_file = self.root / "up.lock"
         self.history_file = self.root / "keep-history"
 

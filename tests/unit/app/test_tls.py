@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.app.serve import Tls, bind, check_host, configure
+from muster.app.serve import Tls, bind, check_host, configure, names_in
 from muster.model.errors import RejectedError
 from muster.model.reason import Code
 from muster.sdk.exchange import Connection
@@ -29,7 +29,14 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
     root = tmp_path_factory.mktemp("tls")
     made = Tls(root / "cert.pem", root / "key.pem")
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    words += ["-addext", "subjectAltName=DNS:localhost", "-keyout", str(made.key), "-out", str(made.cert)]
+    words += [
+        "-addext",
+        "subjectAltName=DNS:localhost,DNS:Muster.Example,IP:10.0.0.7",
+        "-keyout",
+        str(made.key),
+        "-out",
+        str(made.cert),
+    ]
     subprocess.run(words, check=True, capture_output=True)
     return made
 
@@ -81,3 +88,7 @@ def test_in_the_clear_nothing_is_answered(port: int) -> None:
     with pytest.raises(OSError):
         link.exchange("GET", "/", {}, b"")
     link.close()
+
+
+def test_the_names_in_a_certificate_are_the_servers(tls: Tls) -> None:
+    assert names_in(tls.cert) == ["localhost", "muster.example", "10.0.0.7"]

@@ -156,6 +156,22 @@ def test_a_herald_that_was_killed_is_followed_by_one_that_leaves_nothing_out(sce
     assert [each.job for each in third.heard] == [3]
 
 
+def test_entries_that_the_journal_has_let_go_of_are_passed_over(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(scene, ear := Ear())
+    scene.run_job(1)
+    kept = scene.store.read_entries
+
+    def read(after: int, limit: int) -> list[bytes]:
+        return [data for data in kept(after, limit) if decode_entry(data).seq > gone]
+
+    gone = scene.follower.world.seq
+    monkeypatch.setattr(scene.store, "read_entries", read)
+    scene.listen(route(ear), lambda: True)
+    scene.run_job(2)
+    scene.listen(route(ear), lambda: len(ear.heard) == 1)
+    assert ear.heard[0].job == 2
+
+
 def test_what_does_not_arrive_is_tried_again_and_not_for_ever(scene: Scene) -> None:
     begin(scene, ear := Ear())
     scene.run_job(1)
