@@ -116,12 +116,12 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     image: str = ""
     gang_most: int = 0
     in_place: bool = False
+    notify: tuple[str, ...] = ()
 
     @property
     def is_elastic(self) -> bool:
         """Whether it may have more tasks than it needs to start."""
         return self.gang_most > self.gang
-    notify: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> int:
