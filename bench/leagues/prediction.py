@@ -55,7 +55,7 @@ def foretell(records: Sequence[Record]) -> Iterator[Said]:
             at, job = heappop(ends)
             learned.end(job, records[job].duration_ms, at)
         learned.hazards.settle(record.submit_ms)
-        learned.accept(number, traits_of(record))
+        learned.accept(number, traits_of(record), record.submit_ms)
         yield Said(learned.predict(number, record.limit_ms), record.duration_ms)
         learned.begin(number, record.submit_ms)
         heappush(ends, (record.submit_ms + record.duration_ms, number))

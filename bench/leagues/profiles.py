@@ -5,7 +5,8 @@ sjf        the shortest first, nobody is stopped                                
 srtf       shortest remaining time first                                                        oracle
 srsf       shortest remaining service first: time x devices (Gu et al., Tiresias, NSDI 2019)    oracle
 tiresias   two queues by attained service, the line at an hour of a device, arrival in each     knows nothing
-blind      Muster without any learning: attained service on a grid of half octaves              knows nothing
+blind      Muster without any learning: attained service by powers of ten of a device-hour,
+           and of equals the one with fewer devices                                             knows nothing
 muster     Muster's default: hazards learned from what ended so far, a guard for who is owed    learns
 tuned      the same without the guard: months of overload leave nothing to guard                learns
 """
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple
 
 from bench.leagues.oracles import run_time
 from muster.learning.turns import TurnAdviser
-from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, REMAINING, SERVICE, Sharing
+from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, NARROW, REMAINING, SERVICE, Sharing
 from muster.model.tier import Tier
 from muster.ports.adviser import Adviser
 from muster.simulator.traces.record import Record
@@ -48,7 +49,7 @@ POLICIES: Final[dict[str, Policy]] = {
     "srtf": Policy(Sharing(REMAINING, 0, 1000, 1000), run_time, is_oracle=True),
     "srsf": Policy(Sharing(SERVICE, 0, 1000, 1000), run_time, is_oracle=True),
     "tiresias": Policy(Sharing(ATTAINED, QUANTUM_MS, 1000, 1000, steps=(HOUR_MS,))),
-    "blind": Policy(Sharing(ATTAINED, QUANTUM_MS, 500, 1000)),
+    "blind": Policy(Sharing(NARROW, QUANTUM_MS, 1000, 1000)),
     "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 900, (), 22 * HOUR_MS, 30, 150), _learn),
     "tuned": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 1000), _learn),
 }

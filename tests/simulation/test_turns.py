@@ -10,7 +10,7 @@ import pytest
 
 from muster.model.errors import InvariantError
 from muster.model.event import Event, SetTier
-from muster.model.sharing import ATTAINED, Sharing
+from muster.model.sharing import ATTAINED, NARROW, Sharing
 from muster.model.tier import Tier
 from muster.simulator.load import Load
 from muster.simulator.options import SimOptions
@@ -20,13 +20,13 @@ from muster.world.floors import Floors
 
 
 @contextlib.contextmanager
-def shared() -> Iterator[None]:
+def shared(index: str = ATTAINED) -> Iterator[None]:
     """Whoever is in no hurry takes turns."""
     opening = Load.opening
 
     def opening_with_turns(load: Load) -> Iterator[Event]:
         yield from opening(load)
-        sharing = Sharing(ATTAINED, 5 * MINUTE_MS, owed_after_ms=6 * HOUR_MS)
+        sharing = Sharing(index, 5 * MINUTE_MS, owed_after_ms=6 * HOUR_MS)
         yield SetTier("opportunistic", Tier(300, 2 * HOUR_MS, sharing=sharing), cause="admin")
 
     with mock.patch.object(Load, "opening", opening_with_turns):
@@ -41,15 +41,16 @@ def storm(seed: int, days: float) -> SimOptions:
     )  # fmt: skip
 
 
-def test_laws_hold_when_a_tier_is_shared() -> None:
-    with shared():
+@pytest.mark.parametrize("index", [ATTAINED, NARROW])
+def test_laws_hold_when_a_tier_is_shared(index: str) -> None:
+    with shared(index):
         assert run_simulation(storm(1, 0.1)).options.seed == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 3, 7])
-def test_laws_hold_for_longer(seed: int) -> None:
-    with shared():
+@pytest.mark.parametrize(("seed", "index"), [(1, ATTAINED), (3, NARROW), (7, ATTAINED)])
+def test_laws_hold_for_longer(seed: int, index: str) -> None:
+    with shared(index):
         run_simulation(storm(seed, 0.5))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from muster.units import SECOND_MS
+from muster.units import MINUTE_MS, SECOND_MS
 from muster.world.compiled import compiled
 
 if TYPE_CHECKING:
@@ -34,11 +34,19 @@ EDGES_MS: Final = (0, *(round(20 * SECOND_MS * 2 ** (step / 2)) for step in rang
 WIDTHS: Final = np.array([EDGES_MS[at + 1] - EDGES_MS[at] for at in range(BINS)], dtype=np.float64)
 SHRINK: Final = 10.0
 """How many jobs of a class weigh as much as all that is known of the coarser one."""
+MEMORY: Final = 100.0
+"""About so many jobs of a class are remembered in each bin: what people run changes."""
+SPREAD: Final = 0.5
+"""How much of an end counts in the bins beside its own: nobody runs as long as before to the second."""
 PRIOR: Final = 0.16
 """The hazard of a bin before any data: a heavy tail."""
 REACH: Final = 10
-HALF_LIFE: Final = 4.0
-NEAR_SHRINK: Final = 0.5
+HALF_LIFE: Final = 2.0
+"""Of jobs that were submitted one after another, this many apart say half as much of each other."""
+APART_MS: Final = 30 * MINUTE_MS
+"""So long between two submits halves what one says of the other; twice as long leaves a third, and so on."""
+NEAR_SHRINK: Final = 0.25
+"""How much of a neighbour weighs as much as all that is known of the classes."""
 
 
 @compiled
@@ -67,13 +75,14 @@ def _cost(hazards: Floats, level: int, widths: Floats) -> float:
 
 
 @compiled
-def _weigh(near: Floats, levels: Ints, first: int, here: int, end: int) -> int:
+def _weigh(near: Floats, levels: Ints, submits: Ints, first: int, here: int, end: int) -> int:
     """Fill `near` from the neighbours: a level is the bin that a job is in, or minus one minus the bin it ended in."""
     near[:, :] = 0.0
     for at in range(first, end):
         if at == here:
             continue
-        weight = 2.0 ** (-(abs(at - here) - 1) / HALF_LIFE)
+        apart = abs(submits[at] - submits[here]) / APART_MS
+        weight = 2.0 ** (-(abs(at - here) - 1) / HALF_LIFE) / (1.0 + apart)
         level = levels[at]
         entered = level if level >= 0 else -level
         for k in range(entered):
@@ -84,20 +93,23 @@ def _weigh(near: Floats, levels: Ints, first: int, here: int, end: int) -> int:
 
 
 class _Row:
-    """Jobs that are as like as can be, in the order in which they came: the level of each."""
+    """Jobs that are as like as can be, in the order in which they came: the level of each, and its submit."""
 
-    __slots__ = ("count", "jobs", "levels")
+    __slots__ = ("count", "jobs", "levels", "submits")
 
     def __init__(self) -> None:
         self.jobs: list[int] = []
         self.levels: Ints = np.zeros(16, dtype=np.int64)
+        self.submits: Ints = np.zeros(16, dtype=np.int64)
         self.count = 0
 
-    def add(self, job: int) -> int:
+    def add(self, job: int, at: int) -> int:
         """Somebody came; its place."""
         if self.count == len(self.levels):
             self.levels = np.concatenate((self.levels, np.zeros_like(self.levels)))
+            self.submits = np.concatenate((self.submits, np.zeros_like(self.submits)))
         self.jobs.append(job)
+        self.submits[self.count] = at
         self.count += 1
         return self.count - 1
 
@@ -123,6 +135,7 @@ class Hazards:
     def __init__(self) -> None:
         self.stirred: dict[int, None] = {}
         self._classes: dict[Hashable, int] = {}
+        self._ends: dict[int, int] = {}
         self._entered: Floats = np.zeros((64, BINS))
         self._ended: Floats = np.zeros((64, BINS))
         self._rows: dict[Hashable, _Row] = {}
@@ -131,11 +144,11 @@ class Hazards:
         self._near: Floats = np.zeros((2, BINS))
         self._found: Floats = np.zeros(BINS)
 
-    def accept(self, job: int, classes: Sequence[Hashable]) -> None:
+    def accept(self, job: int, classes: Sequence[Hashable], at: int) -> None:
         """A job came, of these classes: the coarsest first; the last one is its row."""
         chain = np.array([self._class(key) for key in classes], dtype=np.int64)
         row = self._rows.setdefault(classes[-1], _Row())
-        self._live[job] = _Life(chain, row, row.add(job))
+        self._live[job] = _Life(chain, row, row.add(job, at))
         self.stirred[job] = None
 
     def begin(self, job: int, served_ms: int, at: int) -> None:
@@ -160,8 +173,8 @@ class Hazards:
         self.settle(at)
         if life.began >= 0 or life.served:
             for row in life.chain:
-                self._entered[row, life.level] += 1
-                self._ended[row, life.level] += 1
+                self._note_end(row, life.level)
+                self._ends[int(row)] = self._ends.get(int(row), 0) + 1
             life.row.levels[life.place] = -life.level - 1
             self._stir(life)
         del self._live[job]
@@ -174,7 +187,7 @@ class Hazards:
             if life is None or life.began < 0 or life.level != level or level + 1 >= BINS:
                 continue
             for row in life.chain:
-                self._entered[row, level] += 1
+                self._note(row, level, 1.0, 0.0)
             life.level += 1
             life.row.levels[life.place] = life.level
             self._stir(life)
@@ -201,17 +214,30 @@ class Hazards:
             found.append(float(EDGES_MS[level] + min(1.0, max(0.0, inside)) * WIDTHS[level]))
         return found
 
-    def explain(self, job: int) -> str:
-        """From what it is known of a live job, in words."""
-        life = self._live[job]
-        like = int(self._entered[life.chain[-1], 0])
-        return f"from {like} jobs like it and {life.row.count - 1} of its row; it ran into bin {life.level}"
+    def counts(self, job: int) -> list[int]:
+        """How many jobs have ended of each class of a live job, from the coarsest to the finest."""
+        return [self._ends.get(int(row), 0) for row in self._live[job].chain]
 
     def _hazards_of(self, life: _Life) -> Floats:
         first, end = life.row.around(life.place)
-        _weigh(self._near, life.row.levels, first, life.place, end)
+        _weigh(self._near, life.row.levels, life.row.submits, first, life.place, end)
         _hazards(self._found, self._ended, self._entered, life.chain, self._near)
         return self._found
+
+    def _note_end(self, row: int, level: int) -> None:
+        """One of a class ended in a bin; a part of it in those beside, as it would have done another time."""
+        beside = SPREAD / 2 if level + 1 < BINS else 0.0
+        self._note(row, level, 1.0 - SPREAD / 2, 1.0 - SPREAD / 2 - beside)
+        if level:
+            self._ended[row, level - 1] += SPREAD / 2
+        if beside:
+            self._note(row, level + 1, beside, beside)
+
+    def _note(self, row: int, level: int, entered: float, ended: float) -> None:
+        """So much of a job entered a bin, and ended in it; what was seen before fades with it."""
+        fades = 1.0 - entered / MEMORY
+        self._entered[row, level] = self._entered[row, level] * fades + entered
+        self._ended[row, level] = self._ended[row, level] * fades + ended
 
     def _expect(self, job: int, life: _Life) -> None:
         heappush(self._crossings, (life.began + EDGES_MS[life.level + 1] - life.served, job, life.level))

@@ -59,10 +59,12 @@ class RunTimes:
         self.hazards = Hazards()
         self._mass = HOLDS
         self._said: dict[int, Range] = {}
+        self._owners: dict[int, str] = {}
 
-    def accept(self, job: int, traits: Traits) -> None:
+    def accept(self, job: int, traits: Traits, at: int) -> None:
         """A job came."""
-        self.hazards.accept(job, _classes(traits))
+        self.hazards.accept(job, _classes(traits), at)
+        self._owners[job] = traits.user or traits.tenant or "all"
 
     def predict(self, job: int, limit_ms: Limit = None) -> Range:
         """How long a live job will have run when it ends."""
@@ -87,13 +89,21 @@ class RunTimes:
             missed = not said.low <= ran_ms <= said.high
             self._mass = min(REACH_MAX, max(MASS_MIN, self._mass + PACE * (missed - (1.0 - HOLDS))))
         self.hazards.end(job, at)
+        self._owners.pop(job, None)
 
     def explain(self, job: int) -> str:
-        """From what a live job's range comes, in words."""
-        return self.hazards.explain(job)
+        """From what a live job's range comes, in words: the finest class of which any has ended."""
+        of_owner = f"of {self._owners[job]}"
+        words = ("of all", "of that time of the day", "of that size", of_owner, f"{of_owner} with the same name",
+                 f"{of_owner} with the same name, size and limit")  # fmt: skip
+        for count, word in reversed(list(zip(self.hazards.counts(job), words, strict=True))):
+            if count:
+                return f"from {count} job{'s' if count > 1 else ''} {word}"
+        return "from no job: none has ended yet"
 
 
 def _classes(traits: Traits) -> tuple[Hashable, ...]:
+    """From the coarsest to the finest; `explain` has a word for each."""
     owner, size = (traits.tenant, traits.user), traits.devices
     return (
         (),

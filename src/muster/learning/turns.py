@@ -1,5 +1,7 @@
 """turns: an adviser for tiers that are shared by advice. It says what a completion of each live job costs at least, in
 device-milliseconds, by what was learned of jobs like it: a Gittins index. Without data it is least attained service.
+
+It also says how much patience is fair: where everybody waits for weeks, nobody is owed a turn after a day.
 """
 
 from __future__ import annotations
@@ -21,6 +23,10 @@ REFRESH_MS: Final = 30 * MINUTE_MS
 """How often everybody's index is computed anew, since classes learn all the time."""
 CHANGE: Final = 0.03
 """What part of an index is not worth a word."""
+PATIENCE: Final = 4
+"""Nobody is owed anything who waits for less than so many times what jobs took so far, on average, until they ended."""
+PATIENCE_STEP: Final = 0.1
+"""What part of the patience is not worth a word."""
 PAUSE_MS: Final = 10 * SECOND_MS
 """How long it says nothing after it spoke, unless somebody is new."""
 STANDS_MS: Final = 30 * DAY_MS
@@ -34,6 +40,8 @@ class TurnAdviser:
         self.hazards = Hazards()
         self._devices: dict[int, int] = {}
         self._indexes: dict[int, int] = {}
+        self._accepted: dict[int, int] = {}
+        self._ended = self._took_ms = self._patience_ms = 0
         self._version = 0
         self._spoke_at = -PAUSE_MS
         self._refreshed_at = 0
@@ -43,7 +51,7 @@ class TurnAdviser:
         """Learn from an entry that the world holds already."""
         for item in facts:
             if isinstance(item, fact.Accepted):
-                self._accept(item.job, item.spec)
+                self._accept(item.job, item.spec, world.now)
             elif isinstance(item, fact.Began):
                 job = world.jobs.get(item.job)
                 if job is not None and isinstance(job.phase, Running):
@@ -52,7 +60,7 @@ class TurnAdviser:
                 self.hazards.pause(item.job, world.now)
             elif isinstance(item, fact.Ended):
                 self.hazards.end(item.job, world.now)
-                self._indexes.pop(item.job, None)
+                self._end(item.job, world.now)
 
     def advise(self, world: World, now: int) -> Sequence[Advise]:
         """Where everybody stands, if somebody waits and it is news."""
@@ -67,16 +75,27 @@ class TurnAdviser:
         self._version += 1
         self._spoke_at, self._has_new = now, False
         columns = {"job": tuple(self._indexes), "index": tuple(self._indexes.values())}
+        columns["patience_ms"] = (self._patience_ms,)
         return (Advise(INDEX, Advice(self._version, now + STANDS_MS, columns), cause="turns"),)
 
-    def _accept(self, number: int, spec: Spec) -> None:
+    def _accept(self, number: int, spec: Spec, now: int) -> None:
         if not takes_part(spec):
             return
         devices, owner = spec.ask.gpus * spec.gang, (spec.tenant, spec.name)
-        self.hazards.accept(number, ((), ("size", devices), ("owner", owner), ("both", owner, devices)))
-        self._devices[number] = devices
+        self.hazards.accept(number, ((), ("size", devices), ("owner", owner), ("both", owner, devices)), now)
+        self._devices[number], self._accepted[number] = devices, now
         self._indexes[number] = 0
         self._has_new = True
+
+    def _end(self, number: int, now: int) -> None:
+        if self._indexes.pop(number, None) is None:
+            return
+        del self._devices[number]
+        self._ended += 1
+        self._took_ms += now - self._accepted.pop(number)
+        patience = PATIENCE * self._took_ms // self._ended
+        if abs(patience - self._patience_ms) > PATIENCE_STEP * self._patience_ms:
+            self._patience_ms = patience
 
     def _reckon(self) -> bool:
         """Compute what is out of date; whether anything is worth a word."""

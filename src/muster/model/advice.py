@@ -17,7 +17,8 @@ THROUGHPUT: Final = "throughput"
 DISTANCE: Final = "distance"
 """How far a dataset is from a cluster, in any unit: a column `dataset:region/cluster` with one number each."""
 INDEX: Final = "index"
-"""Where jobs stand in tiers that are shared by advice: the columns `job` and `index`."""
+"""Where jobs stand in tiers that are shared by advice: the columns `job` and `index`; and `patience_ms`, one number, or
+none: how long everybody has to wait there before it is owed a turn."""
 KINDS_MAX: Final = 64
 WORDS_MAX: Final = 1_000_000
 """How many integers one kind of advice may hold."""

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease, Running, Starting, Why
-from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, MILLI, Sharing
+from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, MILLI, NARROW, Sharing
 from muster.policy.protection import is_protected
 from muster.scheduler.claims import Outlook, look_at
 from muster.scheduler.fit import count_room, find_gang
@@ -356,7 +356,7 @@ def _find_change(world: World, floor: Floor, now: int) -> int | None:
     recent = floor.since(now - sharing.quantum_ms)
     instants = [recent[0][0] + sharing.quantum_ms] if recent else []
     instants += [floor.owed[at][0] for at in (bisect_right(floor.owed, (now, AMOUNT_MAX)),) if at < len(floor.owed)]
-    if sharing.index == ATTAINED and min(instants, default=AMOUNT_MAX) > soon:
+    if sharing.index in (ATTAINED, NARROW) and min(instants, default=AMOUNT_MAX) > soon:
         instants += _steps(world, floor, now)
     return max(soon, -(-min(instants) // quantum) * quantum) if instants else None
 

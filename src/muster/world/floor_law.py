@@ -12,7 +12,7 @@ def check_floors(world: World) -> None:
     """Lay all floors anew, and compare."""
     law = "floors are what the jobs and the advice say"
     kept, laid = world.queue.floors, Floors()
-    laid.advised = kept.advised
+    laid.advised, laid.patience_ms = kept.advised, kept.patience_ms
     for job in world.jobs.values():
         sharing = world.tiers[job.spec.tier].sharing
         if sharing is None or not takes_part(job.spec):

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple, TypeAlias
 from muster.model.advice import Advice
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, Stopping
-from muster.model.sharing import ADVISED, ARRIVAL, MILLI, REMAINING, SERVICE, Sharing
+from muster.model.sharing import ADVISED, ARRIVAL, MILLI, NARROW, REMAINING, SERVICE, Sharing
 from muster.model.spec import Spec
 from muster.model.tier import EVICTIONS_MAX
-from muster.units import AMOUNT_MAX, SECOND_MS
+from muster.units import AMOUNT_MAX, HOUR_MS, SECOND_MS
 
 Scope: TypeAlias = tuple[str, str]
 """Tier and tenant."""
@@ -29,6 +29,11 @@ _GRID_MS: Final = 20 * SECOND_MS
 _GRID_STEPS: Final = 44
 GRID: Final = tuple(isqrt(_GRID_MS * _GRID_MS << step) for step in range(_GRID_STEPS))
 """The edges of attained service, in milliseconds: each half an octave after the one before."""
+
+DECADES: Final = tuple(HOUR_MS * 10**power for power in range(10))
+"""A device-hour, ten of them, a hundred and so on, in device-milliseconds."""
+_WIDTHS: Final = 1 << 32
+"""More than a job can ask for devices."""
 
 
 class Entry(NamedTuple):
@@ -59,34 +64,42 @@ def index_of(sharing: Sharing, devices: int, served_ms: int, advised: int | None
             return max(0, advised - served_ms)
         if sharing.index == SERVICE:
             return devices * max(0, advised - served_ms)
-    if sharing.steps:
-        return bisect_right(sharing.steps, devices * served_ms)
+    steps = _steps_of(sharing)
+    if steps:
+        passed = bisect_right(steps, devices * served_ms)
+        return passed * _WIDTHS + devices if sharing.index == NARROW else passed
     step = bisect_right(GRID, served_ms)
     return devices * (GRID[step] if step < _GRID_STEPS else served_ms)
 
 
 def next_step(sharing: Sharing, devices: int, served_ms: int) -> int | None:
     """The service, in milliseconds, at which attained service counts as more than it does now."""
-    if sharing.steps:
-        step = bisect_right(sharing.steps, devices * served_ms)
-        return -(-sharing.steps[step] // devices) if step < len(sharing.steps) else None
+    steps = _steps_of(sharing)
+    if steps:
+        step = bisect_right(steps, devices * served_ms)
+        return -(-steps[step] // devices) if step < len(steps) else None
     step = bisect_right(GRID, served_ms)
     return GRID[step] if step < _GRID_STEPS else None
 
 
-def owed_at(sharing: Sharing, accepted_at: int, served_ms: int) -> int:
-    """From when on a job that waits is owed a turn."""
+def _steps_of(sharing: Sharing) -> tuple[int, ...]:
+    return sharing.steps or (DECADES if sharing.index == NARROW else ())
+
+
+def owed_at(sharing: Sharing, patience_ms: int, accepted_at: int, served_ms: int) -> int:
+    """From when on a job that waits is owed a turn, where all have to have some patience."""
     if sharing.owed_after_ms is None:
         return AMOUNT_MAX
-    return accepted_at + served_ms + sharing.owed_after_ms + sharing.owed_times * served_ms
+    return accepted_at + served_ms + max(patience_ms, sharing.owed_after_ms) + sharing.owed_times * served_ms
 
 
-def owed_until(sharing: Sharing, job: Job, since: int) -> int:
+def owed_until(sharing: Sharing, patience_ms: int, job: Job, since: int) -> int:
     """Until when a job that runs since an instant is owed its turn: until it got some credit for what it waited."""
     waited = since - job.accepted_at - job.served_ms
-    if sharing.owed_after_ms is None or waited <= sharing.owed_after_ms:
+    if sharing.owed_after_ms is None or waited <= max(patience_ms, sharing.owed_after_ms):
         return 0
-    return since + sharing.credit_ms - job.served_ms + (waited - sharing.owed_after_ms) // max(1, sharing.owed_times)
+    over = waited - max(patience_ms, sharing.owed_after_ms)
+    return since + sharing.credit_ms - job.served_ms + over // max(1, sharing.owed_times)
 
 
 def kept_index(sharing: Sharing, index: int, evictions: int) -> int:
@@ -113,10 +126,11 @@ class Floor:
     they were when they began, and whoever wants to know reckons. `leaving` were told to stop; those who
     are `fixed` are not stopped for others: they must not be, or were as often as is counted."""
 
-    __slots__ = ("entries", "fixed", "holders", "leaving", "order", "owed", "sharing", "sinces", "turns")
+    __slots__ = ("entries", "fixed", "holders", "leaving", "order", "owed", "patience_ms", "sharing", "sinces", "turns")
 
-    def __init__(self, sharing: Sharing) -> None:
+    def __init__(self, sharing: Sharing, patience_ms: int) -> None:
         self.sharing = sharing
+        self.patience_ms = patience_ms
         self.entries: dict[int, Entry] = {}
         self.order: list[Standing] = []
         self.owed: list[tuple[int, int]] = []
@@ -130,7 +144,8 @@ class Floor:
         """Somebody waits."""
         sharing, spec = self.sharing, job.spec
         index = index_of(sharing, devices_of(spec), job.served_ms, advised)
-        entry = Entry((-spec.priority, index, job.id), owed_at(sharing, job.accepted_at, job.served_ms))
+        owed = owed_at(sharing, self.patience_ms, job.accepted_at, job.served_ms)
+        entry = Entry((-spec.priority, index, job.id), owed)
         self.entries[job.id] = entry
         insort(self.order, entry.standing)
         if entry.owed_at < AMOUNT_MAX:
@@ -151,7 +166,7 @@ class Floor:
             (-job.spec.priority, index, job.id),
             devices,
             since,
-            owed_until(sharing, job, since),
+            owed_until(sharing, self.patience_ms, job, since),
         )
         if not job.spec.evictable or len(job.evicted) >= EVICTIONS_MAX:
             self.fixed[job.id] = None
@@ -172,7 +187,7 @@ class Floor:
 
     def fork(self) -> Floor:
         """An independent copy."""
-        twin = Floor(self.sharing)
+        twin = Floor(self.sharing, self.patience_ms)
         twin.entries, twin.order, twin.owed = self.entries.copy(), self.order.copy(), self.owed.copy()
         twin.holders, twin.turns, twin.sinces = self.holders.copy(), self.turns.copy(), self.sinces.copy()
         twin.leaving, twin.fixed = self.leaving.copy(), self.fixed.copy()
@@ -180,14 +195,15 @@ class Floor:
 
 
 class Floors:
-    """All floors, and what was advised of whom. `waits` counts who waits on any."""
+    """All floors, and what was advised of whom. `waits` counts who waits on any; `patience_ms` is what everybody has to
+    wait at least before it is owed anything, by what an adviser said."""
 
-    __slots__ = ("advised", "by_scope", "waits")
+    __slots__ = ("advised", "by_scope", "patience_ms", "waits")
 
     def __init__(self) -> None:
         self.by_scope: dict[Scope, Floor] = {}
         self.advised: dict[int, int] = {}
-        self.waits = 0
+        self.waits = self.patience_ms = 0
 
     def add(self, job: Job, sharing: Sharing) -> None:
         """Somebody waits in a tier that is shared."""
@@ -233,9 +249,11 @@ class Floors:
         """What was said of jobs is this now: those of whom it is news stand elsewhere."""
         columns = {} if advice is None else advice.columns
         before, after = self.advised, dict(zip(columns.get("job", ()), columns.get("index", ()), strict=False))
-        self.advised = after
-        is_all = bool(before) != bool(after)
+        patience_ms = max((0, *columns.get("patience_ms", ())))
+        is_all = bool(before) != bool(after) or patience_ms != self.patience_ms
+        self.advised, self.patience_ms = after, patience_ms
         for floor in self.by_scope.values():
+            floor.patience_ms = patience_ms
             for number in [each for each in floor.entries if is_all or before.get(each) != after.get(each)]:
                 floor.remove(number)
                 floor.add(jobs[number], self.find_advised(number))
@@ -259,7 +277,7 @@ class Floors:
     def fork(self) -> Floors:
         """An independent copy."""
         twin = Floors()
-        twin.advised, twin.waits = self.advised, self.waits
+        twin.advised, twin.waits, twin.patience_ms = self.advised, self.waits, self.patience_ms
         twin.by_scope = {scope: floor.fork() for scope, floor in self.by_scope.items()}
         return twin
 
@@ -274,7 +292,7 @@ class Floors:
         scope = (job.spec.tier, job.spec.tenant)
         floor = self.by_scope.get(scope)
         if floor is None:
-            floor = self.by_scope[scope] = Floor(sharing)
+            floor = self.by_scope[scope] = Floor(sharing, self.patience_ms)
         return floor
 
     def _close(self, floor: Floor, job: Job) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muster.learning.hazard import BINS, EDGES_MS, Hazards
-from muster.learning.turns import TurnAdviser
+from muster.learning.turns import PATIENCE, TurnAdviser
 from muster.model import event
 from muster.model.advice import INDEX
 from muster.model.sharing import ADVISED, Sharing
@@ -61,7 +61,18 @@ def test_jobs_like_those_that_ended_soon_go_first() -> None:
     long, short = watched.submit("long"), watched.submit("short")
     indexes = watched.indexes()
     assert 10 * indexes[short] < indexes[long]
-    assert "12 jobs like it" in watched.adviser.hazards.explain(short)
+    assert watched.adviser.hazards.counts(short)[-1] == 12
+
+
+def test_patience_grows_with_what_jobs_take_until_they_end() -> None:
+    watched = Watched()
+    for _ in range(3):
+        watched.play("a", 10 * HOUR_MS)
+    watched.submit("a")
+    watched.submit("a")
+    (advise,) = watched.adviser.advise(watched.rig.world, watched.rig.now)
+    (patience,) = advise.advice.columns["patience_ms"]
+    assert PATIENCE * 9 * HOUR_MS < patience < PATIENCE * 11 * HOUR_MS
 
 
 def test_half_the_devices_cost_half() -> None:
@@ -99,13 +110,39 @@ def test_bins_grow_by_half_octaves() -> None:
     assert EDGES_MS[3] == 2 * EDGES_MS[1]
 
 
+def test_a_neighbour_of_this_minute_says_more_than_one_of_yesterday() -> None:
+    middles = []
+    for apart_ms in (MINUTE_MS, 24 * HOUR_MS):
+        hazards = Hazards()
+        for number in range(40):
+            hazards.accept(number, ((), "row"), number)
+            hazards.begin(number, 0, number)
+            hazards.end(number, number + 10 * HOUR_MS)
+        hazards.accept(98, ((), "row"), 90 * HOUR_MS)
+        hazards.begin(98, 0, 90 * HOUR_MS)
+        hazards.end(98, 90 * HOUR_MS + MINUTE_MS)
+        hazards.accept(99, ((), "row"), 90 * HOUR_MS + apart_ms)
+        middles += hazards.quantiles_ms(99, (0.5,))
+    assert middles[0] < 10 * MINUTE_MS < HOUR_MS < middles[1]
+
+
+def test_what_people_run_changes_and_old_times_fade() -> None:
+    hazards = Hazards()
+    for number in range(800):
+        hazards.accept(number, ((), "row"), number * HOUR_MS)
+        hazards.begin(number, 0, number * HOUR_MS)
+        hazards.end(number, number * HOUR_MS + (MINUTE_MS if number < 400 else 30 * MINUTE_MS))
+    hazards.accept(900, ((), "row"), 2000 * HOUR_MS)
+    assert hazards.quantiles_ms(900, (0.2,))[0] > 10 * MINUTE_MS
+
+
 def test_quantiles_follow_what_like_jobs_did_and_how_far_it_got() -> None:
     hazards = Hazards()
     for number in range(60):
-        hazards.accept(number, ((), "row"))
+        hazards.accept(number, ((), "row"), number * HOUR_MS)
         hazards.begin(number, 0, number * HOUR_MS)
         hazards.end(number, number * HOUR_MS + (number % 6 + 1) * MINUTE_MS)
-    hazards.accept(100, ((), "row"))
+    hazards.accept(100, ((), "row"), 100 * HOUR_MS)
     low, middle, high = hazards.quantiles_ms(100, (0.1, 0.5, 0.9))
     assert low < middle < high < HOUR_MS
     assert MINUTE_MS < middle < 6 * MINUTE_MS

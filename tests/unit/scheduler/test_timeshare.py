@@ -10,7 +10,7 @@ from muster.model import event, fact
 from muster.model.advice import INDEX, Advice
 from muster.model.phase import Why
 from muster.model.reason import Code, Refused
-from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, SERVICE, Sharing
+from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, NARROW, SERVICE, Sharing
 from muster.model.tier import EVICTIONS_MAX, STANDARD, Tier
 from muster.testing.rig import Rig
 from muster.units import AMOUNT_MAX, DAY_MS, HOUR_MS, MINUTE_MS
@@ -27,9 +27,10 @@ def shared(nodes: int = 1, index: str = ATTAINED, quantum_ms: int | None = QUANT
     return rig
 
 
-def advise(rig: Rig, version: int = 1, **indexes: int) -> list[fact.Fact]:
+def advise(rig: Rig, version: int = 1, patience_ms: int = 0, **indexes: int) -> list[fact.Fact]:
     jobs = tuple(int(name[1:]) for name in indexes)
-    advice = Advice(version, rig.now + DAY_MS, {"job": jobs, "index": tuple(indexes.values())})
+    columns = {"job": jobs, "index": tuple(indexes.values()), "patience_ms": (patience_ms,)}
+    advice = Advice(version, rig.now + DAY_MS, columns)
     return rig.feed(event.Advise(INDEX, advice)).facts
 
 
@@ -156,6 +157,28 @@ def test_who_waited_too_long_for_what_it_got_is_owed_a_turn() -> None:
     run(rig, last)
     assert not stops(rig.feed(after_ms=HOUR_MS).facts), "it keeps its turn until it has some credit"
     assert stops(rig.feed(after_ms=6 * HOUR_MS).facts) == {last: Why.PREEMPT}
+
+
+def test_where_all_wait_long_nobody_is_owed_early_and_the_world_remembers() -> None:
+    rig = shared(index=ADVISED, owed_after_ms=HOUR_MS, owed_milli=0)
+    first = run(rig, rig.submit(8))
+    last = rig.submit(8)
+    advise(rig, patience_ms=5 * HOUR_MS, **{f"j{first}": 1, f"j{last}": 1 << 40})
+    assert not stops(rig.feed(after_ms=4 * HOUR_MS).facts)
+    check_world(rig.world)
+    assert restore(snapshot(rig.world)).queue.floors.patience_ms == 5 * HOUR_MS
+    assert stops(rig.feed(after_ms=2 * HOUR_MS).facts) == {first: Why.PREEMPT}
+
+
+def test_of_equals_the_narrow_go_first_and_more_service_goes_last() -> None:
+    rig = shared(index=NARROW, keep_milli=1000)
+    wide = run(rig, rig.submit(8))
+    narrow = rig.submit(1)
+    assert stops(rig.feed(after_ms=QUANTUM_MS).facts) == {wide: Why.PREEMPT}
+    rig.exit(wide, code=143)
+    run(rig, narrow)
+    outcome = rig.feed(after_ms=HOUR_MS)
+    assert stops(outcome.facts) == {narrow: Why.PREEMPT}, "it got more than a device-hour, and the other one less"
 
 
 def test_who_was_told_to_stop_and_does_not_is_not_counted_on() -> None:
