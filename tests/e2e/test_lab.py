@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,25 @@ def test_a_live_server_s_record_replays_also_while_it_runs(tmp_path: Path) -> No
         longer = live.muster("bundle", str(file)).stdout
         assert live.muster("replay", str(file)).stdout == f"same: {longer}"
     assert int(longer.split()[0]) > int(recorded.split()[0])
+
+
+def test_a_live_server_s_history_is_a_trace_also_while_it_runs(tmp_path: Path) -> None:
+    history, packed = tmp_path / "history.csv", tmp_path / "history.swf.gz"
+    with serving(tmp_path / "home") as live:
+        live.muster("run", "--name", "first", "--", "true")
+        live.muster("run", "--", "false", code=1)
+        told = live.muster("trace", "export", str(history)).stdout
+        assert told.startswith("2 jobs\n")
+        live.muster("trace", "export", str(packed), "--to", "swf")
+    found = json.loads(live.muster("trace", "info", str(history), "--json").stdout)
+    assert found["figures"]["statuses"] == {"succeeded": 1, "failed": 1}
+    assert "2: asks for no GPU" in live.muster("trace", "convert", str(history), str(packed), "--to", "swf").stdout
+
+
+def test_a_simulation_writes_its_page(lone: LiveHome, tmp_path: Path) -> None:
+    page = tmp_path / "run.html"
+    lone.muster(*SMALL_SIM, "--like", "kalos", "--report", str(page))
+    assert "muster sim --nodes 4 --days 0.1 --seed 3 --like kalos" in page.read_text()
 
 
 def test_damage_is_named(lone: LiveHome, tmp_path: Path) -> None:
