@@ -78,6 +78,7 @@ FOUND_BY = {
     "losses_decay": {"losses are what the facts say", "the world is the fold of its facts"},
     "risk_not_settled": {RESTORE, "the index is what is free"},
     "stale_wakeup": {"nobody who could start is asleep", RESTORE},
+    "gangs_sleep_too_long": {"nobody who could start is asleep", RESTORE},
     "quota_never_wakes": {"a line stands no worse than its quota says", RESTORE},
     "quota_ignored": {
         "nothing starts on a budget that is spent",

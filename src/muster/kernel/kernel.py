@@ -15,7 +15,7 @@ import msgspec
 from muster.kernel.afters import settle
 from muster.kernel.bars import stop_range
 from muster.kernel.reactors import REACTORS
-from muster.kernel.timers import find_wake, fire_timers
+from muster.kernel.timers import find_wake, fire_timers, has_timers
 from muster.kernel.turn import Turn
 from muster.kernel.widths import grow_all
 from muster.kernel.windows import mend_windows
@@ -61,16 +61,18 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class Kernel:
-    """The door to one world."""
+    """The door to one world. `_timer` is when time alone will bring something about, and `_is_timed` whether that may
+    be anything but the oldest end; from `_look_at` on it is worth a look who may take from whom, and from `_grow_at` on
+    who may have more."""
 
-    __slots__ = ("_grow_at", "_is_owed", "_latest", "_look_at", "_timer", "world")
+    __slots__ = ("_grow_at", "_is_timed", "_latest", "_look_at", "_timer", "world")
 
     def __init__(self, world: World) -> None:
         self.world = world
         self._latest = world.now
         self._timer = find_wake(world)
-        self._is_owed = True
-        self._look_at = INSTANT_MAX
+        self._is_timed = has_timers(world)
+        self._look_at = 0
         self._grow_at = 0
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
@@ -79,7 +81,7 @@ class Kernel:
             raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
         self._latest = now
         world, timer = self.world, self._timer
-        queue, turn, had_claims = world.queue, Turn(world, now), bool(world.claims or world.bookings)
+        queue, turn = world.queue, Turn(world, now)
         if timer is not None and timer <= now:
             fire_timers(turn)
         answers: list[Done | Refused] = []
@@ -93,18 +95,19 @@ class Kernel:
         if turn.facts:
             world.seq += 1
             world.now = now
-            if timer is None or timer <= now or had_claims or self._has_timers():
+            was_timed, self._is_timed = self._is_timed, has_timers(world)
+            if timer is None or timer <= now or was_timed or self._is_timed:
                 self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer
-        if self._is_owed or queue.floors.waits or min(self._look_at, self._grow_at) != INSTANT_MAX:
+        if queue.floors.waits or min(self._look_at, self._grow_at) != INSTANT_MAX:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
     def _find_sooner(self, wake_at: int | None, now: int) -> int | None:
         """When there is something to do, if not before: the next look, or the next turn."""
         instants = [] if wake_at is None else [wake_at]
-        if self._is_owed or self._look_at != INSTANT_MAX:
-            instants.append(now if self._is_owed else self._look_at)
+        if self._look_at != INSTANT_MAX:
+            instants.append(max(now, self._look_at))
         if self._grow_at != INSTANT_MAX:
             instants.append(self._grow_at)
         change = timeshare.find_wake(self.world, now)
@@ -141,7 +144,7 @@ class Kernel:
         if world.queue.shapes and can_anybody_take(world):
             self._take(turn)
         else:
-            self._is_owed, self._look_at = False, INSTANT_MAX
+            self._look_at = INSTANT_MAX
         if world.widths.elastic:
             self._grow(turn)
         else:
@@ -151,12 +154,11 @@ class Kernel:
         """Places are taken from some for others: what is told to stop keeps its own until it is gone. Who looked in
         vain looks again when something happened that could matter, or when time alone may have changed the answer; and
         who took something looks again at once, for there is a limit to what one look takes."""
-        if not (self._is_owed or turn.now >= self._look_at or any(map(_may_matter, turn.facts))):
+        if not (turn.now >= self._look_at or any(map(_may_matter, turn.facts))):
             return
         taken = plan_takings(turn.world, turn.now)
-        self._is_owed = bool(taken)
         self._give_way(turn, taken)
-        self._look_at = find_next_chance(turn.world, turn.now)
+        self._look_at = turn.now if taken else find_next_chance(turn.world, turn.now)
 
     def _grow(self, turn: Turn) -> None:
         """What is left over is given to those who may have more: if something happened, or time alone lets them."""
@@ -173,9 +175,3 @@ class Kernel:
                 turn.stop_run(job)
             elif isinstance(item, fact.TasksMoved):
                 stop_range(turn, item.job, item.first, item.count)
-
-    def _has_timers(self) -> bool:
-        """Whether anything but the oldest end may have a time."""
-        world = self.world
-        has_any = world.claims or world.advice or world.bookings
-        return bool(has_any) or world.timers.has_limits() or world.budgets.is_used

@@ -40,6 +40,13 @@ def fire_timers(turn: Turn) -> None:
         turn.emit(fact.Retired(old, cause="retention"))
 
 
+def has_timers(world: World) -> bool:
+    """Whether anything but the oldest end may have a time."""
+    timers = world.timers
+    has_any = timers.limits or timers.bars or world.claims or world.advice or world.bookings
+    return bool(has_any) or world.budgets.is_used
+
+
 def find_wake(world: World) -> int | None:
     """When time alone will next bring something about."""
     timers, jobs = world.timers, world.jobs

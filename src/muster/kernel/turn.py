@@ -28,9 +28,10 @@ class Turn:
 
     def emit(self, fact: Fact) -> None:
         """Make a fact true and remember it for the journal."""
-        if not self.facts:
-            advance(self.world, self.now)
-        APPLY[type(fact)](self.world, fact, self.now)
+        world, now = self.world, self.now
+        if now > world.goodput.at:
+            advance(world, now)
+        APPLY[type(fact)](world, fact, now)
         self.facts.append(fact)
 
     def start_gangs(self, jobs: list[int]) -> None:
@@ -39,14 +40,15 @@ class Turn:
         addresses = fleet.addresses
         for number in jobs:
             job = known[number]
-            if not isinstance(job.phase, Starting):
+            phase = job.phase
+            if not isinstance(phase, Starting):
                 continue
             nodes, counts, devices = [], [], []
-            for lease in job.phase.run.leases:
+            for lease in phase.run.leases:
                 nodes.append(addresses[lease.slot])
                 counts.append(lease.tasks)
                 devices.append(lease.devices)
-            ids = fleet.name_devices(job.phase.run.leases) if fleet.device_ids else []
+            ids = fleet.name_devices(phase.run.leases) if fleet.device_ids else []
             width = sum(counts) if job.spec.gang_most else 0
             self.instructions.append(Start(number, job.epoch, job.spec, 0, nodes, counts, devices, ids, width))
 

@@ -21,7 +21,7 @@ from typing import Final
 from muster.model.fact import Fact
 from muster.model.job import Job
 from muster.scheduler.claims import drop_outlived, serve_claims
-from muster.scheduler.fit import count_room, find_gang, find_tasks
+from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks
 from muster.scheduler.order import Round
 from muster.scheduler.shadows import Shadow, Shadows, are_due
 from muster.scheduler.timeshare import Shares
@@ -86,7 +86,8 @@ def _start_all(
             shadows.open_for(job)
         leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, EVERYWHERE, job)
         if leases is None:
-            queue.sleep(shape) if shadows is None else shadows.refuse_room(line, job)
+            short = count_short(fleet, shape.ask, shape.gang, shape.needs)
+            queue.sleep(shape, short) if shadows is None else shadows.refuse_room(line, job)
             continue
         pools = pools_within(world, line.tenant, shape, line.band[0])
         if pools is not EVERYWHERE:

@@ -59,6 +59,14 @@ def _find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Poo
     return _leases(words, desk, count) if count else None
 
 
+def count_short(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> int:
+    """For how many tasks of a gang that did not fit room must come free before it can, at least; 0 if that is not
+    known: nodes that are booked are not counted."""
+    if gang == 1 or needs.booking:
+        return 0
+    return gangs.count_short(fleet.words, query_of(fleet, ask, gang, needs))
+
+
 def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE, pools: Pools = None) -> list[Lease]:
     """Leases for as many of `most` equal tasks as fit now, the fullest nodes first."""
     words, desk = fleet.words, desk_of(fleet)

@@ -183,6 +183,12 @@ def _bound(words: Words, query: Words, row: int) -> int:
         return 0
     if not query[GPUS]:
         return int(words[row + DOMAIN_GPU_MILLI] // query[MILLI] if query[MILLI] else query[GANG])
+    return _count_tasks(words, query, row)
+
+
+@compiled
+def _count_tasks(words: Words, query: Words, row: int) -> int:
+    """How many tasks with whole devices the nodes of a domain have devices for."""
     tasks, mark, total = 0, query[GPUS], 0
     for gpus in range(query[GPUS], words[DEVICES] + 1):
         if gpus == mark:
@@ -378,3 +384,15 @@ def widest_room(words: Words, query: Words, desk: Words) -> int:
             most = max(most, measure(words, query, desk, level, domain))
         group += 1
     return most
+
+
+@compiled
+def count_short(words: Words, query: Words) -> int:
+    """For how many tasks of a gang there are no devices at least, in whichever domain it is kept to; 0 if that is not
+    known. A task more has room for each that could go where something comes free, and no sooner."""
+    level, most = query[WITHIN], 0
+    if not query[GPUS] or level == NODE_LEVEL:
+        return 0
+    for domain in range(words[AT_LEVEL + level - 1], words[AT_LEVEL + level]):
+        most = max(most, _count_tasks(words, query, words[AT_DOMAINS] + domain * words[DOMAIN_WIDTH]))
+    return int(max(0, query[GANG] - most))

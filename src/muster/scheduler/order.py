@@ -16,8 +16,9 @@ from collections.abc import Collection
 from heapq import heapify, heappop, heapreplace
 from typing import Final
 
-from muster.world.fleet import Fleet, FreeVector
-from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, Shape, job_of
+from muster.units import Resources
+from muster.world.fleet import Fleet
+from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
 
@@ -140,20 +141,15 @@ class Round:
         queue, fleet = self._world.queue, self._world.fleet
         if len(queue.awake) > HOPELESS_MAX or not self.drops_hopeless:
             return
-        free: dict[int, FreeVector | None] = {}
         for shape in tuple(queue.awake):
-            if shape.freed is not None and not _has_room(fleet, shape, free):
+            if shape.freed is not None and not _has_room(fleet, shape.ask, shape.freed):
                 queue.sleep(shape)
 
 
-def _has_room(fleet: Fleet, shape: Shape, known: dict[int, FreeVector | None]) -> bool:
-    """Whether one task of a shape could fit where something came free, by its plain amounts; what is free on a slot is
-    looked up once for all shapes."""
-    ask = shape.ask
-    for slot in shape.freed or ():
-        if slot not in known:
-            known[slot] = fleet.find_free(slot)
-        free = known[slot]
+def _has_room(fleet: Fleet, ask: Resources, slots: list[int]) -> bool:
+    """Whether one task could fit on one of these slots, by its plain amounts."""
+    for slot in slots:
+        free = fleet.find_free(slot)
         if free and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
             return True
     return False

@@ -20,7 +20,8 @@ _KINDS = (*BOOKED, Bucket.PROVISIONAL)
 
 
 def advance(world: World, at: int) -> None:
-    """Time has passed since the last entry, with the world as it is."""
+    """Time has passed since the last entry, with the world as it is. Whoever asks for it more often than once per entry
+    looks first whether any has."""
     goodput = world.goodput
     if at > goodput.at:
         if world.queue.shapes:

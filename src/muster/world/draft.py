@@ -27,7 +27,7 @@ class Draft:
         self._at = at
         self._undo: list[tuple[Job, int, int]] = []
         self._facts: list[fact.Fact] = []
-        self._gangs: list[tuple[int, Run]] = []
+        self._gangs: fact.Placed | None = None
 
     def __enter__(self) -> Draft:
         return self
@@ -44,52 +44,48 @@ class Draft:
 
     def place(self, job: Job, leases: list[Lease]) -> None:
         """Place a gang."""
-        run = Run(job.epoch + 1, tuple(leases), self._at)
-        if not self._undo:
-            advance(self._world, self._at)
-        self._world.hold(job, run, self._at)
+        world, at, gangs = self._world, self._at, self._gangs
+        run = Run(job.epoch + 1, tuple(leases), at)
+        if at > world.goodput.at:
+            advance(world, at)
+        world.hold(job, run, at)
         self._undo.append((job, 0, 0))
-        self._gangs.append((job.id, run))
+        if gangs is None:
+            gangs = self._gangs = fact.Placed([], [], [], [], [], [])
+        gangs.jobs.append(job.id)
+        gangs.epochs.append(run.epoch)
+        gangs.widths.append(len(leases))
+        for lease in leases:
+            gangs.slots.append(lease.slot)
+            gangs.tasks.append(lease.tasks)
+            gangs.devices.append(lease.devices)
 
     def place_tasks(self, job: Job, first: int, leases: list[Lease], cause: str) -> None:
         """Place tasks of an array, from `first` on."""
-        if not self._undo:
+        if self._at > self._world.goodput.at:
             advance(self._world, self._at)
         columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
         self._world.hold_tasks(job, first, *columns, self._at)
         count = sum(columns[1])
         self._undo.append((job, first, count))
-        if self._gangs:
-            self._facts.append(_roll_up(self._gangs, cause))
-            self._gangs = []
+        self._close_gangs(cause)
         self._facts.append(fact.TasksPlaced(job.id, first, *columns, cause))
 
     def commit(self, cause: str) -> list[fact.Fact]:
         """Keep what was placed, and say it in facts."""
         self._undo.clear()
-        if self._gangs:
-            self._facts.append(_roll_up(self._gangs, cause))
+        self._close_gangs(cause)
         return self._facts
+
+    def _close_gangs(self, cause: str) -> None:
+        """Gangs that were placed one after the other are one fact."""
+        gangs, self._gangs = self._gangs, None
+        if gangs is not None:
+            columns = (gangs.jobs, gangs.epochs, gangs.widths, gangs.slots, gangs.tasks, gangs.devices)
+            self._facts.append(fact.Placed(*columns, cause))
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]
         self._world.release_tasks(job, first, count, TaskPhase.QUEUED, self._at)
         for task in range(first, first + count):
             tasks.epoch[task] -= 1
-
-
-def _roll_up(gangs: list[tuple[int, Run]], cause: str) -> fact.Placed:
-    """Gangs that were placed one after the other, as the columns of one fact."""
-    jobs, epochs, widths = [], [], []
-    leases: list[Lease] = []
-    for job, run in gangs:
-        jobs.append(job)
-        epochs.append(run.epoch)
-        widths.append(len(run.leases))
-        leases += run.leases
-    slots, tasks, devices = [], [], []
-    for lease in leases:
-        slots.append(lease.slot)
-        tasks.append(lease.tasks)
-        devices.append(lease.devices)
-    return fact.Placed(jobs, epochs, widths, slots, tasks, devices, cause)

@@ -255,7 +255,8 @@ class Shape:
     """All lines that are equal for placement and quota, by (tenant, tier) and by band.
 
     `did_not_fit` is true from a try that failed until it is woken. What failed once can only fit if a task of it goes
-    to a slot where something came free since: those are `freed`, or None if it may fit anywhere.
+    to a slot where something came free since: those are `freed`, or None if it may fit anywhere. A gang that failed
+    may be `short` of room for so many tasks at least, and sleeps until that much came free.
     """
 
     __slots__ = (
@@ -268,6 +269,7 @@ class Shape:
         "key",
         "lines",
         "needs",
+        "short",
         "size",
         "undated",
     )
@@ -279,6 +281,7 @@ class Shape:
         self.undated = _NO_DUE << _SIZE_BITS | self.size
         self.did_not_fit = False
         self.freed: list[int] | None = None
+        self.short = 0
         self.lines: dict[tuple[str, str], Line] = {}
         self.bands: dict[BandKey, Band] = {}
 
@@ -300,7 +303,7 @@ class Shape:
     def fork(self) -> Shape:
         """An independent copy."""
         twin = Shape(self.key)
-        twin.did_not_fit = self.did_not_fit
+        twin.did_not_fit, twin.short = self.did_not_fit, self.short
         twin.freed = None if self.freed is None else self.freed.copy()
         twin.lines = {name: line.fork(twin) for name, line in self.lines.items()}
         for key, band in self.bands.items():
@@ -353,7 +356,9 @@ class Queue:
 
     def remove(self, job: Job) -> None:
         """A job waits no longer."""
-        line = self.line_of(job)
+        line = self.find_line(job)
+        if line is None:
+            raise _not_waiting(job)
         line.remove(job.id)
         self._count -= 1
         if self.floors.waits:
@@ -365,7 +370,7 @@ class Queue:
         """The line that a job waits in, which does."""
         line = self.find_line(job)
         if line is None:
-            raise InvariantError("the queue is everybody who waits", f"job {job.id} does not")
+            raise _not_waiting(job)
         return line
 
     def find_line(self, job: Job) -> Line | None:
@@ -375,14 +380,14 @@ class Queue:
         line = None if shape is None else shape.lines.get((spec.tenant, spec.tier))
         return line if line is not None and job.id in line.jobs() else None
 
-    def sleep(self, shape: Shape) -> None:
-        """A shape did not fit: it sleeps until something that it could use comes free."""
-        shape.did_not_fit = True
+    def sleep(self, shape: Shape, short: int = 0) -> None:
+        """A shape did not fit: it sleeps until something that it could use comes free, or as much as it is short of."""
+        shape.did_not_fit, shape.short = True, short
         del self.awake[shape]
 
     def wake(self, shape: Shape) -> None:
         """A shape is worth a try, wherever."""
-        shape.did_not_fit, shape.freed = False, None
+        shape.did_not_fit, shape.freed, shape.short = False, None, 0
         self.awake[shape] = None
 
     def shade(self, shape: Shape) -> None:
@@ -424,31 +429,29 @@ class Queue:
         """A node has this free now: wake the shapes that a task of fits in it."""
         gpus, cpu, memory = free
         for shape in self.shapes.values():
-            did_not_fit, freed = shape.did_not_fit, shape.freed
-            if not did_not_fit and freed is None:
-                continue  # it may fit anywhere already
             ask = shape.ask
-            if ask.gpus <= gpus and ask.cpu_milli <= cpu and ask.memory_bytes <= memory:
-                if did_not_fit or freed is None:
-                    shape.did_not_fit, shape.freed = False, [slot]
-                    self.awake[shape] = None
-                elif len(freed) < FREED_MAX:
-                    freed.append(slot)
-                else:
-                    shape.freed = None
+            if ask.gpus > gpus or ask.cpu_milli > cpu or ask.memory_bytes > memory:
+                continue
+            if shape.short:
+                shape.short -= gpus // ask.gpus
+                if shape.short <= 0:
+                    self.wake(shape)
+            elif shape.did_not_fit:
+                shape.did_not_fit, shape.freed = False, [slot]
+                self.awake[shape] = None
+            elif shape.freed is not None:  # else it may fit anywhere already
+                shape.freed = [*shape.freed, slot] if len(shape.freed) < FREED_MAX else None
 
     def wake_all(self) -> None:
         """The fleet changed: every shape is worth a try."""
         for shape in self.shapes.values():
-            shape.did_not_fit, shape.freed = False, None
-        self.awake = dict.fromkeys(self.shapes.values())
+            self.wake(shape)
 
     def wake_company(self) -> None:
         """Somebody came or went whom others mind: they are worth a try, wherever."""
         for shape in self.shapes.values():
             if shape.needs.has_company:
-                shape.did_not_fit, shape.freed = False, None
-                self.awake[shape] = None
+                self.wake(shape)
 
     def regrow(self) -> None:
         """The tree of tenants is another one."""
@@ -507,3 +510,7 @@ class Queue:
             lines.pop((line.shape.key, line.band[2]), None)
             if not lines:
                 del self.outside[line.tenant]
+
+
+def _not_waiting(job: Job) -> InvariantError:
+    return InvariantError("the queue is everybody who waits", f"job {job.id} does not")

@@ -18,50 +18,47 @@ BarEnd: TypeAlias = tuple[int, int, BarKind, str]
 
 
 class Timers:
-    """The earliest limit, end and bar's end, checked against the jobs and the bars themselves."""
+    """The earliest limit, end and bar's end, checked against the jobs and the bars themselves. What is in `limits` and
+    `bars` may have been outlived."""
 
-    __slots__ = ("_bars", "_ended", "_limits")
+    __slots__ = ("_ended", "bars", "limits")
 
     def __init__(self) -> None:
-        self._limits: list[tuple[int, int, int]] = []
+        self.limits: list[tuple[int, int, int]] = []
         self._ended: list[tuple[int, int]] = []
-        self._bars: list[BarEnd] = []
+        self.bars: list[BarEnd] = []
 
     def watch(self, job: Job) -> None:
         """Note what a job's new phase implies."""
         phase = job.phase
         if isinstance(phase, Running):
             if job.spec.limit_ms is not None:
-                heapq.heappush(self._limits, (phase.since + job.spec.limit_ms, job.id, job.epoch))
+                heapq.heappush(self.limits, (phase.since + job.spec.limit_ms, job.id, job.epoch))
         elif type(phase) in TERMINAL:
             heapq.heappush(self._ended, (phase.since, job.id))
 
     def watch_bar(self, slot: int, bar: Bar) -> None:
         """Note when a bar ends by itself, if it does."""
         if bar.until is not None:
-            heapq.heappush(self._bars, (bar.until, slot, bar.kind, bar.owner))
-
-    def has_limits(self) -> bool:
-        """Whether any limit of a run or of a bar is noted, outlived or not."""
-        return bool(self._limits or self._bars)
+            heapq.heappush(self.bars, (bar.until, slot, bar.kind, bar.owner))
 
     def find_limit(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (deadline, job) of a run that is still running."""
-        while self._limits:
-            deadline, number, epoch = self._limits[0]
+        while self.limits:
+            deadline, number, epoch = self.limits[0]
             job = jobs.get(number)
             if job is not None and job.epoch == epoch and isinstance(job.phase, Running):
                 return deadline, number
-            heapq.heappop(self._limits)
+            heapq.heappop(self.limits)
         return None
 
     def find_bar(self, bars: Mapping[int, tuple[Bar, ...]]) -> BarEnd | None:
         """The earliest (until, slot, kind, owner) of a bar that still stands, and until then."""
-        while self._bars:
-            until, slot, kind, owner = self._bars[0]
+        while self.bars:
+            until, slot, kind, owner = self.bars[0]
             if any((bar.until, bar.kind, bar.owner) == (until, kind, owner) for bar in bars.get(slot, ())):
-                return self._bars[0]
-            heapq.heappop(self._bars)
+                return self.bars[0]
+            heapq.heappop(self.bars)
         return None
 
     def find_ended(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
@@ -91,7 +88,7 @@ class Timers:
     def fork(self) -> Timers:
         """An independent copy."""
         twin = Timers()
-        twin._limits = self._limits.copy()
+        twin.limits = self.limits.copy()
         twin._ended = self._ended.copy()
-        twin._bars = self._bars.copy()
+        twin.bars = self.bars.copy()
         return twin

@@ -16,10 +16,9 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from muster.model.node import UNITS_ONE
-from muster.model.tenant import CPU, DEVICE_MILLI, device_amount
+from muster.model.tenant import device_amount
 from muster.units import HOUR_MS, Limit, Resources
 from muster.world.decay import WEIGHT_BITS, halve_every
-from muster.world.sites import Site
 
 BUCKET_MS: Final = HOUR_MS
 HALF_LIFE_BUCKETS: Final = 24
@@ -157,14 +156,6 @@ class Usage:
     def __init__(self) -> None:
         self.accounts: dict[str, Account] = {}
         self.trimmed = 0
-
-    def hold(self, tenant: str, site: Site, ask: Resources, tasks: int, at: int, end: Limit = None) -> None:
-        """Tasks hold their places on a site from now on; or no longer, if there are less than none."""
-        amount = (ask.gpus * DEVICE_MILLI + ask.gpu_milli) * site.units
-        if amount:
-            self.step(tenant, site.family, amount * tasks, at, end)
-        else:
-            self.step(tenant, CPU, ask.cpu_milli * tasks, at, end)
 
     def step(self, tenant: str, family: str, amount: int, at: int, end: Limit = None) -> None:
         """A tenant holds so much more from now on, predictably until `end`; its own inverse with the opposite sign."""

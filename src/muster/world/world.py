@@ -22,7 +22,7 @@ from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Needs, Spec
-from muster.model.tenant import OPEN, ROOT, Tenant
+from muster.model.tenant import CPU, DEVICE_MILLI, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
@@ -214,10 +214,14 @@ class World:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
         sign -1."""
         tenant, ask = spec.tenant, spec.ask
+        milli = ask.gpus * DEVICE_MILLI + ask.gpu_milli
         for site, tasks in self.sites.spread(leases):
             count = sign * tasks
             self.ledger.charge(tenant, site, ask, count)
-            self.usage.hold(tenant, site, ask, count, at, end)
+            if milli:
+                self.usage.step(tenant, site.family, milli * site.units * count, at, end)
+            else:
+                self.usage.step(tenant, CPU, ask.cpu_milli * count, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
@@ -398,8 +402,9 @@ class World:
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
         """Replace a job's phase and nothing else."""
-        after = job.moved(phase, job.epoch)
-        self.put(after)
+        after = self.jobs[job.id] = job.moved(phase, job.epoch)
+        if job.spec.limit_ms is not None or type(phase) in TERMINAL:
+            self.timers.watch(after)
         return after
 
     def forget(self, job: Job) -> None:

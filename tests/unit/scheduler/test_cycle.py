@@ -27,6 +27,20 @@ def test_a_blocked_shape_does_not_hold_up_a_smaller_one() -> None:
     assert rig.phase(small) == "Starting"
 
 
+def test_a_gang_that_failed_starts_with_the_last_node_that_it_needs_and_is_not_tried_before() -> None:
+    rig = Rig(nodes=4)
+    blockers = [rig.submit(8) for _ in range(3)]
+    rig.submit(4)
+    gang = rig.submit(4, gang=5)
+    (shape,) = rig.world.queue.shapes.values()
+    assert shape.short == 4, "one more of five fits beside the small one"
+    rig.exit(blockers[0])
+    assert not rig.world.queue.awake
+    assert rig.phase(gang) == "Queued"
+    rig.exit(blockers[1])
+    assert rig.phase(gang) == "Starting"
+
+
 def test_a_tenant_over_its_quota_does_not_hold_up_another() -> None:
     rig = Rig(nodes=2)
     rig.tenant("a", gpus=8)

@@ -89,6 +89,20 @@ def test_sleepers_wake_for_what_they_could_use() -> None:
     assert len(queue.awake) == 2
 
 
+def test_a_gang_sleeps_until_as_much_came_free_as_it_is_short_of() -> None:
+    queue = queue_of(job(1, 2))
+    (shape,) = queue.awake
+    queue.sleep(shape, short=3)
+    queue.wake_for_room(0, (5, 1000, 2**30))
+    assert not queue.awake, "room for two more tasks is not enough"
+    queue.wake_for_room(1, (2, 1000, 2**30))
+    assert list(queue.awake) == [shape]
+    assert shape.freed is None, "it may go to either slot"
+    queue.sleep(shape, short=3)
+    queue.wake_all()
+    assert list(queue.awake) == [shape]
+
+
 def test_whoever_joins_a_shape_that_did_not_fit_does_not_wake_it() -> None:
     queue = queue_of(job(1))
     for shape in list(queue.awake):

@@ -185,6 +185,13 @@ def stale_wakeup() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def gangs_sleep_too_long() -> Iterator[None]:
+    """A gang that found no room waits until as much came free as if nothing had been."""
+    with mock.patch.object(cycle, "count_short", lambda _fleet, ask, gang, _needs: gang if ask.gpus else 0):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     device_given_twice,
     capacity_overrun,
@@ -198,4 +205,5 @@ PLANTS: Final[tuple[Plant, ...]] = (
     company_ignored,
     company_wakes_nobody,
     stale_wakeup,
+    gangs_sleep_too_long,
 )
