@@ -17,6 +17,8 @@ SEEDS = 75
 SOUND_SEEDS = 10
 RARE = ("company_wakes_nobody",)
 """Those that only many seeds show."""
+UNBOOKED = ("gangs_sleep_too_long",)
+"""Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
     {"days": 0.12},
     {"days": 0.12, "nodes": 16},
@@ -147,8 +149,9 @@ def test_a_planted_bug_is_found(name: str) -> None:
 def find_error(name: str) -> InvariantError | None:
     with PLANTED[name]():
         for seed in range(SEEDS):
+            options = storm(seed)
             try:
-                run_simulation(storm(seed))
+                run_simulation(msgspec.structs.replace(options, bookings=0) if name in UNBOOKED else options)
             except InvariantError as error:
                 return error
     return None

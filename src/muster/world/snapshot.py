@@ -33,6 +33,7 @@ from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
 from muster.world.goodput import Carry, devices_of
 from muster.world.losses import Days
+from muster.world.spending import recount_spending
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.usage import Uses
@@ -272,7 +273,7 @@ def _spending(world: World) -> list[Spending]:
 
 def _restore_spending(world: World, spending: Sequence[Spending]) -> None:
     if spending:
-        world.recount_spending()
+        recount_spending(world)
     for each in spending:
         spent = each.whole * SCALE[each.unit] + each.part
         world.budgets.restore(AccountKey(each.tenant, each.unit, each.soft), each.since, spent)

@@ -18,6 +18,7 @@ from muster.model.job import Job, Resize
 from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, TaskPhase
 from muster.units import Resources
 from muster.world.goodput import devices_of
+from muster.world.spending import spend
 
 if TYPE_CHECKING:  # the world keeps them
     from muster.world.world import World
@@ -113,7 +114,7 @@ def grow(world: World, job: Job, more: Sequence[Lease], at: int) -> None:
         world.fleet.occupy(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
     world.charge(spec, more, at, phase.run.find_end(spec.limit_ms))
     if world.budgets.accounts:
-        world.spend(job, more, 1)
+        spend(world, job, more, 1)
     if world.fleet.company.by_name:
         world.fleet.company.seat(spec, more, 1)
     world.ranks[job.id] += bytes([TaskPhase.STARTING]) * sum(lease.tasks for lease in more)
@@ -141,7 +142,7 @@ def shrink(world: World, job: Job, width: int, at: int) -> None:
         world.goodput.carry(job, at)
     world.vacate(job, gone, at)
     if world.budgets.accounts:
-        world.spend(job, gone, -1)
+        spend(world, job, gone, -1)
     if job.id in world.budgets.prices:
         world.budgets.drop_prices(job.id, world.fleet.flavors_held(job.id))
     if isinstance(job.phase, ACTIVE):

@@ -8,7 +8,7 @@ come in pairs with exact inverses (`hold` and `release`, `hold_tasks` and `relea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -38,6 +38,7 @@ from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
 from muster.world.runs import Runs, find_runs
 from muster.world.sites import Site, Sites
+from muster.world.spending import rebudget, spend
 from muster.world.tasks import Tasks
 from muster.world.timers import Timers
 from muster.world.usage import Usage
@@ -131,7 +132,7 @@ class World:
         if end is not None:
             self.ends.add(job.id, end)
         if self.budgets.accounts:
-            self.spend(job, leases, 1)
+            spend(self, job, leases, 1)
         if fleet.company.by_name:
             fleet.company.seat(spec, leases, 1)
         self.dequeue(job)
@@ -176,7 +177,7 @@ class World:
             tasks.set_since(begin, first - begin, at)
         self.charge(job.spec, leases, at)
         if self.budgets.accounts:
-            self.spend(job, leases, 1)
+            spend(self, job, leases, 1)
         if self.fleet.company.by_name:
             self.fleet.company.seat(job.spec, leases, 1)
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
@@ -198,7 +199,7 @@ class World:
         self.vacate(job, leases, at)
         tasks.clear(first, count, has_devices)
         if self.budgets.accounts:
-            self.spend(job, leases, -1)
+            spend(self, job, leases, -1)
         if job.id in self.budgets.prices:
             self.budgets.drop_prices(job.id, self.fleet.flavors_held(job.id))
         self.refund(job.spec, leases, at)
@@ -365,7 +366,7 @@ class World:
         before = self.tenant_of(name)
         self.tenants[name] = tenant
         self.ledger.adopt(name, tenant.parent)
-        self._rebudget(name, before, tenant)
+        rebudget(self, name, before, tenant)
         self.quotas.forget_tenants()
         self.queue.regrow()
         self.wake_outside()
@@ -374,14 +375,10 @@ class World:
         """Take a tenant out of the tree."""
         before = self.tenants.pop(name)
         self.ledger.adopt(name, ROOT)
-        self._rebudget(name, before, OPEN)
+        rebudget(self, name, before, OPEN)
         self.quotas.forget_tenants()
         self.queue.regrow()
         self.wake_outside()
-
-    def recount_spending(self) -> None:
-        """What everybody spends is what is held."""
-        self.budgets.set_rates(self._spenders())
 
     def turn_budget(self, account: Account, since: int) -> None:
         """A new period of a budget began: who waited for it is worth a try."""
@@ -502,7 +499,7 @@ class World:
             self.goodput.marks.pop(job.id, None)
         self.vacate(job, leases, at)
         if self.budgets.accounts:
-            self.spend(job, leases, -1)
+            spend(self, job, leases, -1)
         if job.id in self.budgets.prices:
             self.budgets.drop_prices(job.id)
         self.refund(spec, leases, at, end := run.find_end(spec.limit_ms))
@@ -571,26 +568,6 @@ class World:
         if self.queue.outside:
             for name in self.quotas.find_kin(tenant, self.queue.outside):
                 self.wake_tenant(name)
-
-    def spend(self, job: Job, leases: Sequence[Lease], sign: int) -> None:
-        """Leases cost something from now on (1), or no more (-1)."""
-        spec, fleet = job.spec, self.fleet
-        for lease in leases:
-            name, flavor = fleet.flavor(lease.slot), self.flavor_of(lease.slot)
-            self.budgets.spend(job.id, spec.tenant, spec.ask, sign * lease.tasks, name, flavor)
-
-    def _rebudget(self, name: str, before: Tenant, after: Tenant) -> None:
-        """A tenant's budgets changed, or whose part it is."""
-        if before.budgets or after.budgets:
-            self.budgets.set_tenant(name, after)
-        if self.budgets.accounts and (before.parent, before.budgets) != (after.parent, after.budgets):
-            self.recount_spending()
-
-    def _spenders(self) -> Iterator[tuple[int, str, Resources, int, str, Flavor]]:
-        for slot, holders in self.fleet.holders.items():
-            for number, tasks in holders.items():
-                spec = self.jobs[number].spec
-                yield number, spec.tenant, spec.ask, tasks, self.fleet.flavor(slot), self.flavor_of(slot)
 
     def _count_off(self, slot: int) -> None:
         """A node is to change."""

@@ -1,0 +1,43 @@
+"""Spending: what is held is paid for, as far as the world has to know. Rates and sums are kept by the budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from muster.model.job import Job
+from muster.model.node import Flavor
+from muster.model.phase import Lease
+from muster.model.tenant import Tenant
+from muster.units import Resources
+
+if TYPE_CHECKING:  # the world pays for what it holds
+    from muster.world.world import World
+
+
+def spend(world: World, job: Job, leases: Sequence[Lease], sign: int) -> None:
+    """Leases are paid for from now on (1), or no longer (-1)."""
+    spec, fleet = job.spec, world.fleet
+    for lease in leases:
+        name, flavor = fleet.flavor(lease.slot), world.flavor_of(lease.slot)
+        world.budgets.spend(job.id, spec.tenant, spec.ask, sign * lease.tasks, name, flavor)
+
+
+def rebudget(world: World, name: str, before: Tenant, after: Tenant) -> None:
+    """A tenant's budgets changed, or whose part it is."""
+    if before.budgets or after.budgets:
+        world.budgets.set_tenant(name, after)
+    if world.budgets.accounts and (before.parent, before.budgets) != (after.parent, after.budgets):
+        recount_spending(world)
+
+
+def recount_spending(world: World) -> None:
+    """What everybody spends is what is held."""
+    world.budgets.set_rates(_spenders(world))
+
+
+def _spenders(world: World) -> Iterator[tuple[int, str, Resources, int, str, Flavor]]:
+    for slot, holders in world.fleet.holders.items():
+        for number, tasks in holders.items():
+            spec = world.jobs[number].spec
+            yield number, spec.tenant, spec.ask, tasks, world.fleet.flavor(slot), world.flavor_of(slot)
