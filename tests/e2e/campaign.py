@@ -2,10 +2,13 @@
 
 Three books must agree: what clients were told (acknowledged job numbers by key), what the journal says, and what the
 jobs themselves wrote (one line per run of each). A long job that runs through it all must still be the same process.
+The journal is folded once more under the auditor's eyes, so that no law was broken on the way: quota, devices and
+bookings are what they were, and history is what the journal says.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shlex
 import subprocess
@@ -13,26 +16,39 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from live import LiveHome, await_true
 
+from muster.control.history import fold_history
+from muster.lifecycle.gang import TABLE
 from muster.model.errors import MusterError
 from muster.model.fact import Accepted, Ended, Retired
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
+from muster.model.tenant import Tenant, limits
 from muster.ports.failpoint import VARIABLE
+from muster.ports.store import Commit, Wanted
 from muster.sdk.client import Client
+from muster.stores.memory import MemoryStore
 from muster.stores.sqlite import SqliteJournal
-from muster.units import Resources
-from muster.wire.codec import decode_entry
-from muster.wire.views import JobView
+from muster.units import DAY_MS, HOUR_MS, Resources
+from muster.wire.codec import Entry, decode_entry
+from muster.wire.views import BookingView, JobView
+from muster.world.apply import apply_entry
+from muster.world.auditor import Auditor
+from muster.world.invariants import check_world
+from muster.world.world import World
 
 THREADS: Final = 3
 ROLES: Final = ("leader", "follower", "supervisor")
 STEADY_CODE: Final = 7
 SMALL: Final = Resources(cpu_milli=1000)
+TENANT: Final = "lab"
+LOAD: Final = Resources(gpus=1, cpu_milli=1000)
+QUOTA_GPUS: Final = 6
 
 
 class Tally(NamedTuple):
@@ -42,6 +58,7 @@ class Tally(NamedTuple):
     accepted: int
     runs: int
     tried_again: int
+    entries: int
 
 
 class Load:
@@ -63,6 +80,13 @@ class Load:
         for thread in self._threads:
             thread.start()
 
+    def provoke(self) -> threading.Thread:
+        """Submit one job, besides or without the load."""
+        thread = threading.Thread(target=self._submit_one, name="provoker")
+        thread.start()
+        self._threads.append(thread)
+        return thread
+
     def stop(self) -> None:
         """Begin nothing new, and pursue what was begun to its acknowledgement."""
         self._enough.set()
@@ -76,17 +100,23 @@ class Load:
             if thread.ident is not None:
                 thread.join()
 
+    def _submit_one(self) -> None:
+        with self._live.client(patience_s=1) as client:
+            self._pursue(client, self._next_key())
+
+    def _next_key(self) -> str:
+        with self._turn:
+            return f"k{next(self._numbers)}"
+
     def _run(self) -> None:
         with self._live.client(patience_s=1) as client:
             while not self._enough.is_set():
-                with self._turn:
-                    key = f"k{next(self._numbers)}"
-                self._pursue(client, key)
+                self._pursue(client, self._next_key())
                 self._enough.wait(self._pace_s)  # leaves the machine room to run the jobs
 
     def _pursue(self, client: Client, key: str) -> None:
         script = f'echo "$MUSTER_EPOCH" >> {shlex.quote(str(self._out / key))}'
-        spec = Spec(("/bin/sh", "-c", script), name=key, ask=SMALL)
+        spec = Spec(("/bin/sh", "-c", script), name=key, ask=LOAD, tenant=TENANT)
         while not self._abandoned.is_set():
             try:
                 job = client.submit(spec, key).job
@@ -109,6 +139,7 @@ class Campaign:
         self._release_file = place / "release"
         self._steady_job = 0
         self._spawned: list[subprocess.Popen[bytes]] = []
+        self._bookings: tuple[BookingView, ...] = ()
         self.load = Load(live, self._out, pace_s)
 
     def __enter__(self) -> Campaign:
@@ -120,18 +151,30 @@ class Campaign:
             process.kill()
             process.wait(60)
 
-    def begin(self) -> None:
-        """Start the job that is to live through everything, and then the load."""
+    def begin(self, *, is_loaded: bool = True) -> None:
+        """Set a quota, book a window, start the job that is to live through everything, and then the load."""
         words = (str(self._steady_file), str(self._release_file))
         script = f'echo $$ >> "$0"; while [ ! -e "$1" ]; do sleep 0.1; done; exit {STEADY_CODE}'
         with self.live.client() as client:
+            client.set_tenant(TENANT, Tenant(lines=limits(gpus=QUOTA_GPUS)))
+            opens_at = int(time.time() * 1000) + 30 * DAY_MS
+            client.reserve("later", "default", 1, [(opens_at, opens_at + HOUR_MS)])
+            self._bookings = client.bookings()
             self._steady_job = client.submit(Spec(("/bin/sh", "-c", script, *words), ask=SMALL), "steady").job
         await_true(lambda: self._steady_pids() != [], "the steady job runs")
-        self.load.start()
+        if is_loaded:
+            self.load.start()
 
-    def arm(self, point: str, passes: int) -> subprocess.Popen[bytes] | None:
-        """Replace the process that passes `point` by one that will die there. None if it is the supervisor."""
+    def arm(self, point: str, passes: int, *, is_recovering: bool = False) -> subprocess.Popen[bytes] | None:
+        """Replace the process that passes `point` by one that will die there. None if it is the supervisor. What is
+        recovering finds everybody dead, and begins anew beside those who wait."""
         role = role_of(point)
+        if is_recovering:
+            for other in ROLES:
+                self.live.kill(other)
+            process = self._spawn("follower" if role == "follower" else "leader", f"{point}:{passes}")
+            self._spawn("leader" if role == "follower" else "follower", "")
+            return None if role == "supervisor" else process
         if role == "supervisor":  # it is the leader's to start, and inherits its environment
             self.live.kill("leader")
             self.live.kill("supervisor")
@@ -154,12 +197,14 @@ class Campaign:
         self._spawned.append(process)
         return process
 
-    def strike(self, dice: random.Random) -> None:
-        """Kill one or two roles at a random moment, and bring the server back."""
-        time.sleep(dice.uniform(0, 0.4))  # not a wait for anything: the moment itself is what is drawn
-        for role in dice.sample(ROLES, dice.choice((1, 1, 2))):
-            self.live.kill(role)
+    def strike(self, dice: random.Random) -> int:
+        """Kill up to all three roles, each at a random moment of its own, and bring the server back; how many died."""
+        died = 0
+        for role in dice.sample(ROLES, dice.choice((1, 2, 3))):
+            time.sleep(dice.uniform(0, 0.2))  # not a wait for anything: the moment itself is what is drawn
+            died += self.live.kill(role) is not None
         self.live.muster("up")
+        return died
 
     def finish(self) -> Tally:
         """End the load, let everything run out, and compare the books."""
@@ -171,6 +216,8 @@ class Campaign:
                 view = self._await_over(client, job)
                 assert (view.phase, view.name) == ("succeeded", key), client.story(job)
             self._check_listing(client)
+            self._check_conserved(client)
+        self._check_laws()
         return self._check_journal()
 
     def _await_over(self, client: Client, job: int) -> JobView:
@@ -200,6 +247,28 @@ class Campaign:
         retired = {job for item in self._facts() if isinstance(item, Retired) for job in item.jobs}
         assert set(self.load.acknowledged.values()) <= set(listed) | retired
 
+    def _check_conserved(self, client: Client) -> None:
+        """Nothing is held any more, everything is free, and what was booked is booked."""
+        [tenant] = [each for each in client.tenants() if each.name == TENANT]
+        assert not any(tenant.used.values()), tenant
+        [node] = client.nodes()
+        assert node.free == node.capacity
+        assert client.bookings() == self._bookings
+
+    def _check_laws(self) -> None:
+        """Fold the journal again, all of it, with every law watched; and history once more from the same facts."""
+        world, auditor, again = World(), Auditor(TABLE), MemoryStore()
+        for entry in self._entries():
+            apply_entry(world, entry.seq, entry.at, entry.facts)
+            auditor.observe(world, entry.facts)
+            again.append([Commit(entry.seq, b"", b"")])
+        check_world(world)
+        with contextlib.closing(SqliteJournal(self.live.home.journal_file)) as journal:
+            again.fill(chapter for _, chapter in fold_history(journal, world.seq))
+            everything = Wanted(limit=10**6)
+            assert journal.read_finished(everything) == again.read_finished(everything)
+            assert journal.read_uses(0, 10**9, hourly=True)[1] == again.read_uses(0, 10**9, hourly=True)[1]
+
     def _check_journal(self) -> Tally:
         """No key was accepted twice, no acknowledgement is missing, no job ended twice, no run wrote twice."""
         accepted: dict[str, list[int]] = {}
@@ -216,7 +285,8 @@ class Campaign:
         assert len(ended) == len(accepted)
         runs = [self._runs_of(key) for key in accepted if key != "steady"]
         tried_again = sum(len(epochs) > 1 for epochs in runs)
-        return Tally(len(self.load.acknowledged), len(accepted), sum(map(len, runs)), tried_again)
+        entries = sum(1 for _ in self._entries())
+        return Tally(len(self.load.acknowledged), len(accepted), sum(map(len, runs)), tried_again, entries)
 
     def _runs_of(self, key: str) -> list[int]:
         """The epochs that a job itself saw. Each try ran once; a second try is rare, and fenced by its epoch."""
@@ -227,16 +297,14 @@ class Campaign:
         return epochs
 
     def _facts(self) -> list[object]:
-        journal = SqliteJournal(self.live.home.journal_file)
-        facts: list[object] = []
-        after = 0
-        while entries := journal.read_entries(after):
-            for data in entries:
-                entry = decode_entry(data)
-                facts.extend(entry.facts)
-                after = entry.seq
-        journal.close()
-        return facts
+        return [item for entry in self._entries() for item in entry.facts]
+
+    def _entries(self) -> Iterator[Entry]:
+        with contextlib.closing(SqliteJournal(self.live.home.journal_file)) as journal:
+            after = 0
+            while entries := journal.read_entries(after):
+                yield from map(decode_entry, entries)
+                after += len(entries)
 
     def _steady_pids(self) -> list[int]:
         try:

@@ -74,6 +74,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.IDENTITY_REFUSED: 401,
     Code.KEYS_UNKNOWN: 503,
     Code.CHANGED_MEANWHILE: 412,
+    Code.SLOW_CLIENT: 408,
     Code.OVERLOADED: 429,
     Code.RATE_LIMITED: 429,
     Code.NO_LEADER: 503,

@@ -12,7 +12,7 @@ from muster.stores.sqlite.backup import back_up, restore
 
 def main(argv: list[str]) -> int:
     """Do one of the two; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m muster.app")
+    parser = argparse.ArgumentParser(prog="muster")
     parser.add_argument("word", choices=("backup", "restore"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")

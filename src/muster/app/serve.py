@@ -22,6 +22,7 @@ from muster.api.app import Identify, make_app
 from muster.api.guard import is_loopback
 from muster.app.identity import Provider, find_provider
 from muster.app.notifying import read_marks, read_routes, write_marks
+from muster.app.patience import PatientProtocol, keep_looking
 from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.follower import Follower
@@ -256,6 +257,7 @@ async def _serve_until(
 ) -> int:
     """Serve until told to end, or until the journal cannot be followed any more; the exit code."""
     following = asyncio.ensure_future(follower.run())
+    looking = asyncio.ensure_future(keep_looking(server.server_state.connections))
     others = [asyncio.ensure_future(_go_on(each)) for each in beside]
     stopping = asyncio.ensure_future(stop.wait())
     serving = asyncio.ensure_future(server.serve([listening]))
@@ -263,10 +265,8 @@ async def _serve_until(
     await asyncio.wait([following, stopping, serving], return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
     await serving
-    stopping.cancel()
-    for other in others:
-        other.cancel()
-    following.cancel()
+    for task in (stopping, looking, *others, following):
+        task.cancel()
     [failure] = await asyncio.gather(following, return_exceptions=True)
     if isinstance(failure, asyncio.CancelledError):
         return 0
@@ -279,7 +279,7 @@ def configure(app: object, tls: Tls | None = None) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # uvicorn names its own copy of the ASGI types
         loop="asyncio",
-        http="httptools",
+        http=PatientProtocol,
         ws="none",
         lifespan="off",
         access_log=False,

@@ -74,6 +74,8 @@ COMMANDS: Final = {
     "explain": Entry("pages", "Explain codes such as M201."),
     "completion": Entry("completion", "Print what completes commands and options in a shell."),
     "sim": Entry("lab", "Simulate a fleet under load and faults."),
+    "backup": Entry("lab", "Copy the server's journal to a new file, while the server runs."),
+    "restore": Entry("lab", "Put a backup in the journal's place, while no server runs."),
     "bundle": Entry("lab", "Record the live server's decisions to a file."),
     "replay": Entry("lab", "Decide a recorded bundle again and compare."),
     "league": Entry("lab", "Play a league of published policies on published traces."),

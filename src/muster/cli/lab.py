@@ -1,4 +1,5 @@
-"""`muster sim`, `bundle`, `replay`, `league` and `trace`: handed over to a process that may import the kernel.
+"""`muster sim`, `backup`, `restore`, `bundle`, `replay`, `league` and `trace`: handed over to a process that may import
+the kernel.
 
 The command line itself stays light, so it becomes that other program instead of importing it.
 """
@@ -16,9 +17,12 @@ from muster.sdk.home import Home
 _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 
+OF_A_HOME = ("backup", "restore", "bundle")
+
+
 def _become(word: str, arguments: tuple[str, ...]) -> NoReturn:
     sys.stdout.flush()
-    reads_home = word == "bundle" or (word, *arguments[:1]) == ("trace", "export")
+    reads_home = word in OF_A_HOME or (word, *arguments[:1]) == ("trace", "export")
     home = ("--home", str(Home().root)) if reads_home and "--home" not in arguments else ()
     os.execv(sys.executable, [sys.executable, "-P", "-m", "muster.app", word, *arguments, *home])  # noqa: S606 - no shell
 
@@ -58,4 +62,26 @@ def league(arguments: tuple[str, ...]) -> None:
     _become("league", arguments)
 
 
-COMMANDS = {"sim": sim, "bundle": bundle, "replay": replay, "league": league, "trace": trace}
+@click.command(context_settings=_PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def backup(arguments: tuple[str, ...]) -> None:
+    """Copy the server's journal to a new file, while the server runs."""
+    _become("backup", arguments)
+
+
+@click.command(context_settings=_PASS_ON)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def restore(arguments: tuple[str, ...]) -> None:
+    """Put a backup in the journal's place, while no server runs."""
+    _become("restore", arguments)
+
+
+COMMANDS = {
+    "sim": sim,
+    "backup": backup,
+    "restore": restore,
+    "bundle": bundle,
+    "replay": replay,
+    "league": league,
+    "trace": trace,
+}

@@ -13,8 +13,8 @@ The contract, checked for every store by `muster.testing.store_conformance`:
 - `trim_inputs` keeps what the newest snapshot needs for a replay; without a snapshot, only the newest `keep`.
 - A commit's chapter goes into history in the same transaction: amounts are added up, by job and by the hour, under the
   name of who submitted the job. `purge` forgets jobs that ended before an instant, with their stories, keys and
-  amounts, and then the entries before all that is left to tell, as far as the newest snapshot covers them; use by the
-  hour stays.
+  amounts, and then the entries up to their last that are before all that is left to tell, as far as the newest snapshot
+  covers them; use by the hour stays.
 - `keep` is one durable transaction too. Each record that is written gets the next version, without gaps; what was kept
   under the same kind and name goes. Audit lines are numbered from 1 and linked by `link_of`, whoever brings them.
 """

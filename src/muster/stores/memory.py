@@ -125,6 +125,7 @@ class MemoryStore:
 
     def purge(self, before: int, most: int) -> int:
         old = sorted((each.ended_at, job) for job, each in self._finished.items() if each.ended_at < before)[:most]
+        forgotten = max((self._story[job][-1] for _, job in old if job in self._story), default=0)
         for _, job in old:
             finished = self._finished.pop(job)
             self._keys.pop((finished.tenant, finished.key), None)
@@ -132,7 +133,7 @@ class MemoryStore:
                 kept.pop(job, None)
         oldest = min(self._story, default=None)
         told = None if oldest is None else self._story[oldest][0]
-        cut = plan_cut(self._trimmed, told, None if self._snapshot is None else self._snapshot[0])
+        cut = plan_cut(self._trimmed, forgotten, told, None if self._snapshot is None else self._snapshot[0])
         if cut > self._trimmed:
             del self._entries[: cut - self._trimmed]
             self._trimmed = cut

@@ -46,9 +46,8 @@ def plan_bytes(sizes: Iterable[tuple[int, int]], most_bytes: int) -> int:
     return 0
 
 
-def plan_cut(trimmed: int, oldest_told: int | None, snapshot_seq: int | None) -> int:
-    """The newest entry that may go now, and all before it: nobody who is remembered begins there, a snapshot has it,
-    and it is not too many at once."""
-    if snapshot_seq is None:
-        return 0
-    return min(snapshot_seq, trimmed + CUT_MAX, *([] if oldest_told is None else [oldest_told - 1]))
+def plan_cut(trimmed: int, forgotten: int, oldest_told: int | None, snapshot_seq: int | None) -> int:
+    """The newest entry that may go now, and all before it: somebody was told of it, or of a later one, who is forgotten;
+    nobody who is remembered begins there; a snapshot has it; and it is not too many at once."""
+    bounds = [forgotten, snapshot_seq or 0, trimmed + CUT_MAX]
+    return min(bounds if oldest_told is None else [*bounds, oldest_told - 1])

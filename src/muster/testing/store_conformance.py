@@ -299,6 +299,15 @@ def check_what_is_old_is_forgotten_behind_a_snapshot(place: Place) -> None:
     store.close()
 
 
+def check_nothing_goes_while_nothing_is_old(place: Place) -> None:
+    store = place.open_writer()
+    store.append([Commit(1, b"a node", b""), commit_with_history(2)])
+    store.save_snapshot(2, b"two")
+    assert store.purge(before=1, most=100) == 0
+    assert store.trimmed_seq() == 0, "an entry went though nobody was forgotten"
+    store.close()
+
+
 def check_a_reader_follows_the_writer(place: Place) -> None:
     store = place.open_writer()
     reader = place.open_reader()
@@ -436,6 +445,7 @@ CHECKS: Final[tuple[Callable[[Place], None], ...]] = (
     check_history_is_found_by_what_is_asked,
     check_amounts_add_up,
     check_what_is_old_is_forgotten_behind_a_snapshot,
+    check_nothing_goes_while_nothing_is_old,
     check_a_reader_follows_the_writer,
 )
 DURABLE_CHECKS: Final[tuple[Callable[[DurablePlace], None], ...]] = (

@@ -247,6 +247,9 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.UNKNOWN_USER: Words("there is no user {detail!r}", "check the name, or have an admin add it"),
     Code.TOKEN_EXPIRED: Words("the token {detail} ended at {limit}", "make a new one with `muster token make`"),
     Code.UNKNOWN_TOKEN: Words("there is no token {detail!r}", "check its number; it may have been dropped"),
+    Code.SLOW_CLIENT: Words(
+        "the {subject} of the request did not come within {available} s", "send the request without a pause, and again"
+    ),
     Code.TLS_NEEDED: Words(
         "{detail!r} is not an address of this machine alone, and there is no certificate",
         "give --tls-cert and --tls-key, or listen on 127.0.0.1",

@@ -28,6 +28,7 @@ _OWNER: Final = "coalesce((SELECT user FROM owners WHERE job = ?), '')"
 _ADD_AMOUNTS: Final = f"INSERT INTO amounts VALUES (?, {_HOLES}) ON CONFLICT DO UPDATE SET {_MORE}"  # noqa: S608 - our own column names
 _ADD_USE: Final = f"INSERT INTO uses VALUES (?, ?, {_OWNER}, ?, {_HOLES}) ON CONFLICT DO UPDATE SET {_MORE}"  # noqa: S608 - our own column names
 _OLD: Final = "SELECT job, tenant, key FROM finished WHERE ended_at < ? ORDER BY ended_at, job LIMIT ?"
+_LAST_TOLD: Final = "SELECT max(seq) FROM story WHERE job = ?"
 _OLDEST_TOLD: Final = "SELECT min(seq) FROM story WHERE job = (SELECT min(job) FROM story)"
 
 AMOUNTS_OF: Final = f"SELECT {_COLUMNS} FROM amounts WHERE job = ?"  # noqa: S608 - our own column names
@@ -85,6 +86,7 @@ def sum_up(row: tuple[Any, ...], *, hourly: bool) -> Used:
 def purge(db: sqlite3.Connection, before: int, most: int) -> int:
     """Forget jobs that ended before an instant, and the entries that nobody who is left is told of."""
     old = db.execute(_OLD, (before, most)).fetchall()
+    forgotten = max((db.execute(_LAST_TOLD, row[:1]).fetchone()[0] or 0 for row in old), default=0)
     keys = [(tenant.decode(), key.decode()) for _, tenant, key in old if key]
     db.executemany("DELETE FROM keys WHERE tenant = ? AND key = ?", keys)
     for table in ("finished", "story", "owners", "amounts"):
@@ -92,7 +94,7 @@ def purge(db: sqlite3.Connection, before: int, most: int) -> int:
     [(snapshot_seq,)] = db.execute("SELECT max(seq) FROM snapshots")
     [(oldest_told,)] = db.execute(_OLDEST_TOLD)
     [(trimmed,)] = db.execute(MARK, (TRIMMED,))
-    cut = plan_cut(trimmed, oldest_told, snapshot_seq)
+    cut = plan_cut(trimmed, forgotten, oldest_told, snapshot_seq)
     if cut > trimmed:
         db.execute("DELETE FROM entries WHERE seq <= ?", (cut,))
         db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (TRIMMED, cut))

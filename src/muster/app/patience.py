@@ -1,0 +1,126 @@
+"""Patience with slow clients: for how long the follower's HTTP server waits for a request's head, for its body, and for
+somebody who does not read. Whoever takes longer is answered M324, if that is still possible, and hung up on.
+
+A connection only notes since when it waits; one look every second finds who is overdue. A request that is being worked
+on, a long poll and a watch that is read are never overdue. It knows no route and no token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from muster.api.problems import describe_problem
+from muster.model.reason import Code, Reason
+
+HEAD_S: Final = 10.0
+"""From the connection, or from the first byte after an answer, to the end of the headers."""
+BODY_S: Final = 60.0
+"""From there to the end of the body: 32 MiB need half a megabyte a second."""
+READ_S: Final = 60.0
+"""For how long a client may leave an answer unread once its buffers are full."""
+LOOK_S: Final = 1.0
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """One connection of uvicorn's, which knows when it becomes overdue."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._heard_by: float | None = None
+        self._read_by: float | None = None
+        self._waits_for = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Somebody is there: a request is to follow."""
+        super().connection_made(transport)
+        self._expect("headers", HEAD_S)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """They are gone."""
+        self._heard_by = self._read_by = None
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Something came; what is not yet a request is one that is to come, whatever it is."""
+        super().data_received(data)
+        if self._heard_by is None and self._has_answered():
+            self._expect("headers", HEAD_S)
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._expect("headers", HEAD_S)
+
+    def on_headers_complete(self) -> None:
+        """Its head is there."""
+        self._expect("body", BODY_S)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """All of it is there: from here on it is we who take our time."""
+        self._heard_by = None
+        super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        """The client does not read."""
+        super().pause_writing()
+        self._read_by = self.loop.time() + READ_S
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        super().resume_writing()
+        self._read_by = None
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether the client had its time."""
+        return any(by is not None and now >= by for by in (self._heard_by, self._read_by))
+
+    def hang_up(self) -> None:
+        """End it; whoever has not been answered is told why."""
+        if self._read_by is not None:
+            self.transport.abort()  # what it does not read, it need not get
+            return
+        if self._has_answered() or not self.cycle.response_started:
+            self.transport.write(_refusal(self._waits_for))
+        self.transport.close()
+
+    def _has_answered(self) -> bool:
+        """Whether nobody is being answered; before the first request, uvicorn has no cycle."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def _expect(self, what: str, patience_s: float) -> None:
+        self._waits_for = what
+        self._heard_by = self.loop.time() + patience_s
+
+
+async def keep_looking(connections: Iterable[object]) -> None:
+    """Hang up on whoever is overdue, for ever."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(LOOK_S)
+        end_overdue(connections, loop.time())
+
+
+def end_overdue(connections: Iterable[object], now: float) -> int:
+    """Hang up on those of the connections that are overdue; how many were."""
+    overdue = [one for one in connections if isinstance(one, PatientProtocol) and one.is_overdue(now)]
+    for one in overdue:
+        one.hang_up()
+    return len(overdue)
+
+
+def _refusal(what: str) -> bytes:
+    patience_s = HEAD_S if what == "headers" else BODY_S
+    problem = describe_problem(Reason(Code.SLOW_CLIENT, what, available=int(patience_s)))
+    body = msgspec.json.encode(problem)
+    head = (
+        f"HTTP/1.1 {problem.status} Request Timeout\r\ncontent-type: application/problem+json\r\n"
+        f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    )
+    return head.encode() + body
