@@ -87,6 +87,10 @@ class Load:
         self._threads.append(thread)
         return thread
 
+    def count_living(self) -> int:
+        """How many threads still submit."""
+        return sum(thread.is_alive() for thread in self._threads)
+
     def stop(self) -> None:
         """Begin nothing new, and pursue what was begun to its acknowledgement."""
         self._enough.set()
@@ -196,6 +200,15 @@ class Campaign:
             )
         self._spawned.append(process)
         return process
+
+    def evidence(self) -> str:
+        """Who lives, how far the load is, and the last words of each."""
+        lines = [f"acknowledged {len(self.load.acknowledged)}, {self.load.count_living()} threads submit"]
+        for role in ROLES:
+            log = self.live.home.log_file(role)
+            words = log.read_text(errors="replace")[-1500:] if log.exists() else ""
+            lines.append(f"{role} {self.live.find_pid(role)}\n{words}")
+        return "\n".join(lines)
 
     def strike(self, dice: random.Random) -> int:
         """Kill up to all three roles, each at a random moment of its own, and bring the server back; how many died."""

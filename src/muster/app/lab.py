@@ -11,12 +11,14 @@ import contextlib
 import importlib
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from muster.app.retelling import retell
 from muster.model.errors import InvariantError, MusterError, RejectedError, StoreError
 from muster.model.reason import Code, Reason
 from muster.ports import Journal
@@ -30,7 +32,7 @@ from muster.simulator.report import Report
 from muster.simulator.simulation import Progress, run_simulation
 from muster.simulator.witness import Picture, Witness
 from muster.stores.sqlite import SqliteJournal
-from muster.units import show_duration
+from muster.units import AmountError, parse_past, show_duration, show_instant
 from muster.wire.bundle import Bundle, chain_of, decode_bundle, encode_bundle
 from muster.wire.codec import decode_entry, decode_inputs
 from muster.wire.words import put_in_words
@@ -73,8 +75,11 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     bundle.add_argument("file", type=Path)
     bundle.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
     bundle.set_defaults(run=_bundle)
-    again = words.add_parser("replay", help="decide a recorded bundle again and compare")
-    again.add_argument("file", type=Path)
+    again = words.add_parser("replay", help="decide a bundle again, or a span of time of a server, and compare")
+    again.add_argument("file", type=Path, nargs="?", help="a bundle; without one, --from and --to say what of a home")
+    again.add_argument("--from", dest="since", metavar="TIME", help="02:50, 10m (ago), or 2026-11-15 14:05 (UTC)")
+    again.add_argument("--to", dest="until", metavar="TIME", help="the same (default: now)")
+    again.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
     again.set_defaults(run=_replay)
     return parser.parse_args(argv)
 
@@ -139,11 +144,15 @@ def _show_progress(progress: Progress) -> None:
     sys.stderr.flush()
 
 
-def _bundle(arguments: argparse.Namespace) -> int:
-    path = Home(arguments.home).journal_file
+def _open_journal(home: Path | None) -> SqliteJournal:
+    path = Home(home).journal_file
     if not path.exists():
         raise StoreError(Reason(Code.HOME_UNUSABLE, str(path.parent), detail="there is no journal"))
-    with contextlib.closing(SqliteJournal(path)) as journal:
+    return SqliteJournal(path)
+
+
+def _bundle(arguments: argparse.Namespace) -> int:
+    with contextlib.closing(_open_journal(arguments.home)) as journal:
         recorded = record(journal)
     _write(arguments.file, encode_bundle(recorded))
     sys.stdout.write(f"{len(recorded.entries)} entries, digest {recorded.digest}\n")
@@ -180,12 +189,33 @@ def _fold(world: World, journal: Journal, count: int) -> Iterator[bytes]:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
+    if arguments.file is None:
+        return _retell(arguments)
     found = replay(decode_bundle(_read(arguments.file)))
     if found.same:
         sys.stdout.write(f"same: {found.entries} entries, digest {found.digest}\n")
         return OK
     sys.stdout.write(f"differs after {found.entries} entries, digest {found.digest}\n{found.first_difference}\n")
     return DIFFERS
+
+
+def _retell(arguments: argparse.Namespace) -> int:
+    """A span of time, batch by batch."""
+    now = int(time.time() * 1000)
+    try:
+        since = parse_past(arguments.since or "10m", now)
+        until = now if arguments.until is None else parse_past(arguments.until, now)
+    except AmountError as error:
+        raise RejectedError(Reason(Code.BAD_AMOUNT, "--from", detail=str(error))) from error
+    told = differing = 0
+    with contextlib.closing(_open_journal(arguments.home)) as journal:
+        for batch in retell(journal, since, until):
+            sys.stdout.write("".join(f"{line}\n" for line in batch.lines))
+            told += 1
+            differing += not batch.is_same
+    span = f"{show_instant(since)} to {show_instant(until)}"
+    sys.stdout.write(f"{told} batches, {span}: {'all decided alike' if not differing else f'{differing} DIFFER'}\n")
+    return DIFFERS if differing else OK
 
 
 def _read(path: Path) -> bytes:

@@ -77,7 +77,7 @@ COMMANDS: Final = {
     "backup": Entry("lab", "Copy the server's journal to a new file, while the server runs."),
     "restore": Entry("lab", "Put a backup in the journal's place, while no server runs."),
     "bundle": Entry("lab", "Record the live server's decisions to a file."),
-    "replay": Entry("lab", "Decide a recorded bundle again and compare."),
+    "replay": Entry("lab", "Decide a recorded bundle, or a span of time (--from 02:50 --to 03:10), again and compare."),
     "league": Entry("lab", "Play a league of published policies on published traces."),
     "trace": Entry("lab", "Look at a trace of jobs, convert one, or export this server's history as one."),
     "version": Entry("version", "Print the version."),

@@ -22,7 +22,11 @@ OF_A_HOME = ("backup", "restore", "bundle")
 
 def _become(word: str, arguments: tuple[str, ...]) -> NoReturn:
     sys.stdout.flush()
-    reads_home = word in OF_A_HOME or (word, *arguments[:1]) == ("trace", "export")
+    reads_home = (
+        word in OF_A_HOME
+        or (word == "replay" and "--from" in arguments)
+        or (word, *arguments[:1]) == ("trace", "export")
+    )
     home = ("--home", str(Home().root)) if reads_home and "--home" not in arguments else ()
     os.execv(sys.executable, [sys.executable, "-P", "-m", "muster.app", word, *arguments, *home])  # noqa: S606 - no shell
 
@@ -44,7 +48,7 @@ def bundle(arguments: tuple[str, ...]) -> None:
 @click.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def replay(arguments: tuple[str, ...]) -> None:
-    """Decide a recorded bundle again and compare."""
+    """Decide a recorded bundle, or a span of time (--from 02:50 --to 03:10), again and compare."""
     _become("replay", arguments)
 
 

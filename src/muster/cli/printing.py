@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -18,6 +18,9 @@ import msgspec
 from muster.model.origin import Origin
 from muster.units import Resources, show_bytes, show_cpus, show_duration
 from muster.wire.views import JobView
+
+if TYPE_CHECKING:
+    from muster.sdk.changes import Changes
 
 COLOURS: Final = {
     "running": "green",
@@ -72,8 +75,9 @@ def detail_options(command: F) -> F:
 
 
 def show_listing(make: Callable[[], Listing], output: str, watch: bool) -> None:
-    """Print a listing once, or whenever it has changed: in place on a terminal, else one below the other."""
-    told = ""
+    """Print a listing once, or whenever it has changed: in place on a terminal, else one below the other. Whoever
+    watches is told by the server when something happens to a job, and asks again after a while in any case."""
+    told, changes = "", _listen() if watch else None
     while True:
         listing = make()
         text = render(listing, output)
@@ -85,10 +89,16 @@ def show_listing(make: Callable[[], Listing], output: str, watch: bool) -> None:
             for words in (listing.empty if not listing.rows else "", listing.note):
                 if words and output in ("table", "wide"):
                     click.echo(words, err=True)
-        if not watch:
+        if changes is None:
             return
         told = text
-        time.sleep(LOOK_AGAIN_S)
+        changes.wait(LOOK_AGAIN_S)
+
+
+def _listen() -> Changes:
+    from muster.sdk.changes import Changes  # most listings are shown once
+
+    return Changes()
 
 
 def render(listing: Listing, output: str) -> str:

@@ -105,6 +105,7 @@ class Code(enum.StrEnum):
     RATE_LIMITED = "M322"
     TLS_NEEDED = "M323"
     SLOW_CLIENT = "M324"
+    NO_RECORD = "M325"
     UNKNOWN_TOKEN = "M321"  # noqa: S105 - a code, not a secret
     IDENTITY_REFUSED = "M331"
     KEYS_UNKNOWN = "M332"

@@ -39,23 +39,32 @@ class Connection:
 
     def exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send a request and wait for its answer."""
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}", f"Content-Length: {len(body)}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        self._link.sendall("\r\n".join((*lines, "", "")).encode("latin-1") + body)
+        self.ask(method, path, headers, body)
         reading = _Reading()
         parser = httptools.HttpResponseParser(reading)
         try:
             while not reading.is_complete:
-                parser.feed_data(self._receive())
+                parser.feed_data(self.take())
         except httptools.HttpParserError as error:
             raise ConnectionError(f"not an HTTP answer: {error}") from error
         return Answer(parser.get_status_code(), reading.headers, bytes(reading.body))
+
+    def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
+        """Send a request, and leave what comes back to whoever takes it."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {self._host}", f"Content-Length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        self._link.sendall("\r\n".join((*lines, "", "")).encode("latin-1") + body)
+
+    def fileno(self) -> int:
+        """What `select` wants to know."""
+        return self._link.fileno()
 
     def close(self) -> None:
         """Hang up."""
         self._link.close()
 
-    def _receive(self) -> bytes:
+    def take(self) -> bytes:
+        """The next bytes that come."""
         data = self._link.recv(READ_BYTES)
         if not data:
             raise ConnectionResetError("closed by the server")

@@ -47,7 +47,7 @@ def plan_bytes(sizes: Iterable[tuple[int, int]], most_bytes: int) -> int:
 
 
 def plan_cut(trimmed: int, forgotten: int, oldest_told: int | None, snapshot_seq: int | None) -> int:
-    """The newest entry that may go now, and all before it: somebody was told of it, or of a later one, who is forgotten;
-    nobody who is remembered begins there; a snapshot has it; and it is not too many at once."""
+    """The newest entry that may go now, and all before it: it is no younger than the last of those who are forgotten,
+    nobody who is remembered begins there, a snapshot has it, and it is not too many at once."""
     bounds = [forgotten, snapshot_seq or 0, trimmed + CUT_MAX]
     return min(bounds if oldest_told is None else [*bounds, oldest_told - 1])

@@ -247,6 +247,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.UNKNOWN_USER: Words("there is no user {detail!r}", "check the name, or have an admin add it"),
     Code.TOKEN_EXPIRED: Words("the token {detail} ended at {limit}", "make a new one with `muster token make`"),
     Code.UNKNOWN_TOKEN: Words("there is no token {detail!r}", "check its number; it may have been dropped"),
+    Code.NO_RECORD: Words(
+        "the recorder does not have batch {needed} any more: it begins with {available}",
+        "ask for a later time; `muster bundle` keeps what is there now for good",
+    ),
     Code.SLOW_CLIENT: Words(
         "the {subject} of the request did not come within {available} s", "send the request without a pause, and again"
     ),

@@ -12,6 +12,7 @@ import yaml  # type: ignore[import-untyped]  # the package brings no types
 
 from muster.cli.commands import COMMANDS, cli
 from muster.cli.printing import DETAILS, LISTINGS, Listing, render, show_listing, spell_table
+from muster.sdk.changes import Changes
 
 LISTING = Listing(
     heads=("NAME", "PLACE", "ID", "NOTE"),
@@ -75,7 +76,7 @@ def test_watching_prints_again_what_has_changed(
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr("muster.cli.printing.time.sleep", lambda _: None)
+    monkeypatch.setattr(Changes, "wait", lambda _, __: False)
     with pytest.raises(KeyboardInterrupt):
         show_listing(look, "name", watch=True)
     assert capsys.readouterr().out == "a\nb\nc\n"

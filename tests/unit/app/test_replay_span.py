@@ -1,0 +1,66 @@
+"""A span of time is decided again from what was heard in it, and told; a recorder that was cut says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.app.retelling import retell
+from muster.control.batches import Item, make_batch
+from muster.kernel.kernel import Kernel
+from muster.model.errors import RejectedError
+from muster.model.event import Event, Exited, NodeSeen, Started, Submit
+from muster.model.reason import Code
+from muster.model.spec import Spec
+from muster.stores.memory import MemoryStore
+from muster.units import Resources
+from muster.world.world import World
+
+GPUS = Resources(gpus=4, cpu_milli=1000)
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """A node of 4 GPUs at 1 s; two jobs at 2 s, of which one gets it; that one ends at 4 s and the other starts."""
+    store, kernel = MemoryStore(), Kernel(World())
+    lives: list[tuple[int, list[Event]]] = [
+        (1000, [NodeSeen("node-1", Resources(gpus=4, cpu_milli=8000))]),
+        (2000, [Submit(Spec(("a",), ask=GPUS), "a"), Submit(Spec(("b",), ask=GPUS), "b")]),
+        (3000, [Started(1, 1)]),
+        (4000, [Exited(1, 1, 0)]),
+    ]
+    for at, events in lives:
+        batch = make_batch([Item(event) for event in events], kernel.handle(events, at))
+        assert batch.commit is not None
+        store.append([batch.commit])
+    return store
+
+
+def test_a_span_is_told_with_what_was_heard_decided_and_left_out(store: MemoryStore) -> None:
+    told = list(retell(store, 2000, 3999))
+    assert [batch.is_same for batch in told] == [True, True]
+    first = told[0].lines
+    assert first[0].endswith("entry 2, by 2 submit: the same")
+    assert any("job 1 placed on node-1" in line for line in first)
+    assert any(line.startswith("    left out: job 2: ") for line in first)
+    assert told[1].lines[1:] == ["    job 1 began"]
+
+
+def test_what_is_decided_otherwise_today_is_told_and_the_past_goes_on(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = Kernel.handle
+
+    def forgetful(kernel: Kernel, batch: list[Event], now: int) -> object:
+        return honest(kernel, [] if now == 3000 else batch, now)
+
+    monkeypatch.setattr(Kernel, "handle", forgetful)
+    told = list(retell(store, 2000, 9000))
+    assert [batch.is_same for batch in told] == [True, False, True]
+    assert "DIFFERS" in told[1].lines[0]
+
+
+def test_a_recorder_that_was_cut_is_said_to_be(store: MemoryStore) -> None:
+    store.trim_inputs(keep=1)
+    with pytest.raises(RejectedError) as caught:
+        list(retell(store, 2000, 9000))
+    assert caught.value.reason.code is Code.NO_RECORD
