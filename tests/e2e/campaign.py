@@ -213,7 +213,7 @@ class Campaign:
     def strike(self, dice: random.Random) -> int:
         """Kill up to all three roles, each at a random moment of its own, and bring the server back; how many died."""
         died = 0
-        for role in dice.sample(ROLES, dice.choice((1, 2, 3))):
+        for role in dice.sample(ROLES, dice.choice((1, 2, 3, 3))):
             time.sleep(dice.uniform(0, 0.2))  # not a wait for anything: the moment itself is what is drawn
             died += self.live.kill(role) is not None
         self.live.muster("up")

@@ -23,7 +23,7 @@ STATES: Final = ("idle", "loaded", "recovering")
 ON_THE_WAY_OUT: Final = "leader.after_snapshot"
 RANDOM_DEATHS: Final = 100
 SOAK_DEATHS: Final = 2000
-DEATHS_PER_SERVER: Final = 250
+DEATHS_PER_SERVER: Final = 200
 """Then another one begins, so that no campaign's books are longer than it takes to compare them."""
 CAPACITY: Final = "gpus=8,cpus=64,memory=64Gi"
 

@@ -46,6 +46,9 @@ def test_a_gang_that_crashes_resumes_from_its_checkpoint(live: LiveHome, tmp_pat
     shown = live.muster("show", job).stdout
     assert "used:" in shown
     assert "of CPU, at most" in shown
+    assert "GPU time:" in shown
+    assert "useful" in shown, "journey 4: what was lost, and how much was of use"
+    assert ", lost " in shown
     told = live.muster("goodput", "--tenant", "training").stdout
     assert "useful" in told
     assert "lost" in told

@@ -43,7 +43,7 @@ def _run_a_day(nodes: int, hours: int) -> list[Sample]:
         if (until - START_MS) % HOUR_MS == 0:
             samples.append(_look(simulation))
 
-    simulation._go_on = stop_and_look  # type: ignore[method-assign, assignment]  # a look at every full hour
+    simulation._go_on = stop_and_look  # type: ignore[method-assign]  # a look at every full hour
     simulation.run()
     return samples
 
