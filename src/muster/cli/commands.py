@@ -149,6 +149,9 @@ def run(arguments: list[str] | None = None) -> int:
         return USAGE
     except MusterError as error:
         return _show_error(error)
+    except UnicodeEncodeError as error:  # the system hands on bytes, whatever they are; a job is text
+        show_failure(Code.BAD_SPEC.value, f"{error.object!a:.80} is not UTF-8", "a job's words are text, in UTF-8")
+        return USAGE
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     return result if isinstance(result, int) else OK
