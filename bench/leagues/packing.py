@@ -6,8 +6,8 @@ that fits is turned away, and one that does not fit is dropped. Nodes are known 
 too, and ties go to the first of that order: the published runs rename nodes so, and policies with many ties depend on
 it. Every policy is a Profile of the production kernel, driven through its one door with one pod in each batch.
 
-`hindsight` is no policy: the same stream up to full demand, packed when all of it is known, the hardest to place first.
-It says what could have been reached, where the bound says what could not be passed.
+`hindsight` is no policy: the same stream up to full demand, packed when all of it is known, with the widest or the
+choosiest pods first, or as it came. It says what could have been reached, the bound what could not be passed.
 
 `fgd` is given the mix of the whole list, as it was published; `muster` learns from pods that have arrived. `default` is
 the profile that every fleet begins with. Nothing here knows a file's name: lists and nodes are found by their columns.
@@ -64,8 +64,8 @@ POLICIES: Final[dict[str, Profile]] = {
 }
 HINDSIGHT: Final = "hindsight"
 ANY_MODEL: Final = 1000
-PACKERS: Final = ("best_fit", "packing", "fgd")
-"""Who packs the stream once more when all of it is known; the best of them counts."""
+PACKERS: Final = ("fgd", "muster")
+"""Who packs the stream once more when all of it is known, in several orders; the best of them counts."""
 
 
 class Score(NamedTuple):
@@ -259,7 +259,7 @@ def play(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], se
 def play_hindsight(nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed: int) -> float:
     """The stream of one seed until full demand, packed once all of it is known: what is unallocated, in per cent."""
     total, found = devices_of(nodes), list[float]()
-    for order in (_widest_first, _choosiest_first):
+    for order in (_as_it_came, _widest_first, _choosiest_first):
         for policy in PACKERS:
             dice = random.Random(seed)
             stream = draw(pods, OVERFULL * total, dice)
@@ -271,13 +271,17 @@ def play_hindsight(nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed:
     return min(found)
 
 
-def _widest_first(pod: Record) -> tuple[int, int, int, int, str]:
-    return -pod.gpus, -pod.gpu_milli, len(pod.models) or ANY_MODEL, -pod.cpu_milli, pod.id
+def _as_it_came(pod: Record) -> tuple[int, ...]:  # noqa: ARG001 - all are alike, and sorting keeps their order
+    return ()
 
 
-def _choosiest_first(pod: Record) -> tuple[int, int, int, int, str]:
-    wide, part, models, cpu, name = _widest_first(pod)
-    return models, wide, part, cpu, name
+def _widest_first(pod: Record) -> tuple[int, ...]:
+    """Whole devices before shares, which fill what is left best in the order in which they came."""
+    return (-pod.gpus,)
+
+
+def _choosiest_first(pod: Record) -> tuple[int, ...]:
+    return len(pod.models) or ANY_MODEL, -pod.gpus
 
 
 def play_churn(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed: int) -> float:
