@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from typing import Any
 
 import pytest
 
 from muster.model import fact
-from muster.model.event import SetTenant
 from muster.model.phase import TaskPhase
 from muster.model.spec import ANYWHERE, Needs
-from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.scheduler.fit import find_gang
 from muster.scheduler.stage import Seat, Stage
 from muster.scheduler.victims import Candidate, Want, choose
@@ -71,80 +68,6 @@ def test_nobody_is_taken_in_vain_and_hardly_more_is_lost_than_must_be() -> None:
         assert digest(rig.world) == before
         check_world(rig.world)
     assert least <= chosen_cost <= least * 105 // 100
-
-
-TAKES_MAX = 6
-"""How often one job takes in a day, after two hours of trying: it backs off for twice as long each time."""
-RESTLESS_MAX = 20
-"""Of a thousand crowds."""
-
-
-def crowd(seed: int) -> Scene:
-    """A full fleet of owners, borrowers, tiers and priorities; everybody wants to run for ever."""
-    dice = random.Random(seed)
-    scene = Scene(seed).cluster(nodes=dice.randrange(1, 4), gpus=8)
-    total = 8 * len(scene.body.world.fleet)
-    first = dice.randrange(total + 1)
-    scene.share("org", first).share("a", dice.randrange(first + 1), parent="org")
-    limit = Line(GPU, limit=gpu_amount(dice.randrange(4, total + 8)), guaranteed=gpu_amount(min(4, total - first)))
-    scene.send(SetTenant("b", Tenant(lines=(limit,))))
-    for number in range(dice.randrange(6, 18)):
-        scene.job(
-            f"j{number}",
-            gpus=dice.choice((1, 2, 4, 8)),
-            gang=dice.choice((1, 1, 2)),
-            tenant=dice.choice(("org", "a", "b", "guest")),
-            tier=dice.choice(TIERS),
-            priority=dice.choice((0, 0, 0, 5)),
-            evictable=dice.random() < 0.9,
-            minutes=100_000,
-        )
-        if dice.random() < 0.3:
-            scene.advance(seconds=dice.randrange(60))
-    return scene
-
-
-def evictions(scene: Scene, hours: int) -> int:
-    """How many are stopped for others in so long."""
-    seen: list[fact.Fact] = []
-    scene.body.observers.append(lambda outcome, _: seen.extend(outcome.facts))
-    scene.advance(hours=hours)
-    return sum(isinstance(item, fact.StopAsked) for item in seen)
-
-
-def check_no_circle(seed: int) -> None:
-    """Nobody comes, ends or fails: after a while nobody is stopped any more."""
-    scene = crowd(seed)
-    evictions(scene, 2)
-    assert evictions(scene, 24) == 0, f"seed {seed}\n{scene.story()[-4000:]}"
-
-
-@pytest.mark.parametrize("first", range(0, 24, 8))
-def test_places_never_go_round_in_a_circle(first: int) -> None:
-    for seed in range(first, first + 8):
-        check_no_circle(seed)
-
-
-@pytest.mark.slow
-def test_of_a_thousand_crowds_few_are_not_at_rest_and_those_stop_others_ever_more_rarely() -> None:
-    """The limits that docs/concepts/preemption.md admits: a claim that is lost is made again, but the claimant waits
-    twice as long each time."""
-    restless = []
-    for seed in range(1000, 2000):
-        scene = crowd(seed)
-        evictions(scene, 2)
-        taken = takings(scene, 24)
-        assert max(taken.values(), default=0) <= TAKES_MAX, f"seed {seed}: {taken}"
-        restless += [seed] if taken else []
-    assert len(restless) <= RESTLESS_MAX, restless
-
-
-def takings(scene: Scene, hours: int) -> Counter[int]:
-    """How often others are stopped in so long, by the job for which they are."""
-    seen: list[fact.Fact] = []
-    scene.body.observers.append(lambda outcome, _: seen.extend(outcome.facts))
-    scene.advance(hours=hours)
-    return Counter(item.job for item in seen if isinstance(item, fact.Claimed) and item.victims)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -130,6 +130,9 @@ FOUND_BY = {
     "advice_never_ends": {"no advice stands past its time", "every wake-up brings something about"},
     "advice_forgotten_by_restore": {RESTORE},
     "broken_gang_keeps_nothing": {"a broken gang keeps what is left"},
+    "broken_gangs_wait_for_ever": {"a claim has an end to come, and soon"},
+    "flapping_job_never_backs_off": {"a job that takes again and again backs off"},
+    "served_as_new": {"who is served is as old as its claim"},
     "the_weaker_takes": {"whoever takes is the stronger one"},
 }
 

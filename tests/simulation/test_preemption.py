@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from unittest import mock
-
 import pytest
 
+from muster.model.errors import InvariantError
 from muster.model.event import SetTier
 from muster.model.fact import ClaimDropped, Claimed, Fact, StopAsked
 from muster.model.phase import Why
 from muster.model.reason import Code
 from muster.model.tier import Tier
-from muster.scheduler import preemption
 from muster.testing.planted import PLANTED
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS
@@ -183,11 +181,13 @@ def takings_of_a_flapping_job() -> int:
 
 def test_a_flapping_job_does_not_stop_others_again_and_again() -> None:
     """F11: a large job whose nodes fail again and again stops others at most a few times; without the back-off, each
-    time."""
-    few = takings_of_a_flapping_job()
-    with mock.patch.object(preemption, "may_take", return_value=True):
-        many = takings_of_a_flapping_job()
-    assert few <= 6 < many
+    time, and the books notice."""
+    assert takings_of_a_flapping_job() <= 6
+    with (
+        PLANTED["flapping_job_never_backs_off"](),
+        pytest.raises(InvariantError, match="a job that takes again and again backs off"),
+    ):
+        takings_of_a_flapping_job()
 
 
 @pytest.mark.parametrize(
@@ -199,6 +199,11 @@ def test_a_flapping_job_does_not_stop_others_again_and_again() -> None:
         ("F9: terminal is final", "terminal_overwritten"),
         ("F10: freed places are given away before all victims are gone", "claim_not_kept"),
         ("F10: places go round in a circle", "the_weaker_takes"),
+        ("F10: whoever is served counts behind those who came while it waited", "served_as_new"),
+        ("F11: a flapping job stops others each time", "flapping_job_never_backs_off"),
+        ("F12: a gang starts in part", "partial_gang"),
+        ("F12: a broken gang loses what is left of its places", "broken_gang_keeps_nothing"),
+        ("F12: two broken gangs wait for each other for ever", "broken_gangs_wait_for_ever"),
     ],
 )
 def test_the_catalogue_of_failures_has_its_planted_bugs(failure: str, plant: str) -> None:

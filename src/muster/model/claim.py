@@ -7,7 +7,14 @@ from muster.model.record import Record
 
 
 class Claim(Record, frozen=True):
-    """The leases that a job is to have once whoever holds them is gone. It is given up at the instant `until`."""
+    """The leases that a job is to have once whoever holds them is gone. It is given up at the instant `until`. `ticket`
+    is its number among all who were given places, or a claim on them."""
 
     leases: tuple[Lease, ...]
     until: int
+    ticket: int = 0
+
+    @property
+    def width(self) -> int:
+        """How many tasks it is for."""
+        return sum(lease.tasks for lease in self.leases)

@@ -201,7 +201,8 @@ class AfterMet(Record, frozen=True, tag="after_met.1"):
 
 
 class Placed(Record, frozen=True, tag="placed.1"):
-    """Gangs got their places: gang i has `widths[i]` leases, laid end to end in the three lease columns."""
+    """Gangs got their places: gang i has `widths[i]` leases, laid end to end in the three lease columns. `tickets` are,
+    if any came by a claim, those of their claims; 0 of those that did not."""
 
     jobs: list[int]
     epochs: list[int]
@@ -210,6 +211,7 @@ class Placed(Record, frozen=True, tag="placed.1"):
     tasks: list[int]
     devices: list[int]
     cause: str = ""
+    tickets: list[int] = []
 
 
 class Began(Record, frozen=True, tag="began.1"):
@@ -346,7 +348,8 @@ class ClaimDropped(Record, frozen=True, tag="claim_dropped.1"):
 
 
 class TasksPlaced(Record, frozen=True, tag="tasks_placed.1"):
-    """Tasks of an array, from `first` on, got places: `counts[i]` of them on `slots[i]`, with those devices."""
+    """Tasks of an array, from `first` on, got places: `counts[i]` of them on `slots[i]`, with those devices. `ticket`
+    is that of the claim by which they did, if by one."""
 
     job: int
     first: int
@@ -354,6 +357,7 @@ class TasksPlaced(Record, frozen=True, tag="tasks_placed.1"):
     counts: list[int]
     devices: list[int]
     cause: str = ""
+    ticket: int = 0
 
 
 class TasksMoved(Record, frozen=True, tag="tasks_moved.1"):

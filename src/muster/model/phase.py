@@ -24,12 +24,14 @@ class Lease(Record, frozen=True):
 class Run(Record, frozen=True):
     """One try of a gang. The epoch rises with every try and fences whatever an older try still says.
 
-    `since` is when it got its leases; the phases that it goes through have instants of their own.
+    `since` is when it got its leases; the phases that it goes through have instants of their own. `ticket` is its
+    number among all who were given places, or a claim on them: the smaller is the older.
     """
 
     epoch: int
     leases: tuple[Lease, ...]
     since: int = 0
+    ticket: int = 0
 
     def find_end(self, limit_ms: Limit) -> Limit:
         """When it will end at the latest, if there is a limit; it may take a moment longer to start and to stop."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from muster.model.phase import ACTIVE, Stopping
+from muster.model.phase import ACTIVE, Stopping, TaskPhase
 from muster.policy.protection import protected_until, takes_again_at
-from muster.scheduler.stage import MARGIN_MS
+from muster.scheduler.herds import MARGIN_MS
 from muster.units import INSTANT_MAX
+from muster.world.tasks import spans_of
 from muster.world.world import World
 
 
@@ -26,6 +27,10 @@ def _instants(world: World, now: int) -> Iterator[int]:
         job = jobs[number]
         if isinstance(job.phase, Stopping):
             yield job.phase.since + job.spec.grace_ms + MARGIN_MS
+    for number in runs.arrays:
+        tasks, late_ms = world.arrays[number], jobs[number].spec.grace_ms + MARGIN_MS
+        for first, count in spans_of(tasks.phase, (TaskPhase.STOPPING,), 0, len(tasks)):
+            yield from (since + late_ms for since in dict.fromkeys(tasks.since[first : first + count]))
     for number in runs.flapping:
         yield takes_again_at(jobs[number].took, now)
     guarded = [name for name, tier in world.tiers.items() if tier.min_run_ms or tier.evictions_max is not None]
@@ -34,5 +39,5 @@ def _instants(world: World, now: int) -> Iterator[int]:
             phase = jobs[number].phase
             if isinstance(phase, ACTIVE):
                 yield protected_until(world.tiers[tier], phase.run.since, jobs[number].evicted, now)
-            elif tasks_since := world.arrays[number].since:
-                yield from (since + world.tiers[tier].min_run_ms for since in tasks_since if since)
+            else:
+                yield from (since + world.tiers[tier].min_run_ms for since in world.arrays[number].since if since)

@@ -17,6 +17,7 @@ from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.phase import Lease
+from muster.scheduler.older import only_older
 from muster.scheduler.repair import find_repair, is_partial
 from muster.scheduler.stage import is_leaving, leaving
 from muster.world.apply import apply
@@ -73,10 +74,7 @@ def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
         return Outlook.WAITS if find_repair(world, job) is None else Outlook.READY
     if not all(_has_place(world, job, lease) for lease in claim.leases):
         return Outlook.WAITS if any(_leavers(world, claim, now)) else Outlook.BLOCKED
-    charge_claim(world, job.id, -1)  # it need not stand beside itself
-    has_quota = _has_quota(world, job, claim)
-    charge_claim(world, job.id, 1)
-    if has_quota:
+    if _has_quota(world, job, claim):
         return Outlook.READY
     return Outlook.NO_QUOTA if next(leaving(world, now), None) is None else Outlook.WAITS
 
@@ -104,12 +102,28 @@ def _has_place(world: World, job: Job, lease: Lease) -> bool:
 
 
 def _has_quota(world: World, job: Job, claim: Claim) -> bool:
-    """Whether all that is claimed may lie on each site that it would lie on."""
-    spec = job.spec
+    """Whether all that is claimed may lie on each site that it would lie on, beside whatever is older than the claim:
+    whoever came later counted on it. Together, they have to be within the limits."""
+    spec, quotas = job.spec, world.quotas
     worst = Standing.BORROWING if spec.evictable else Standing.INSIDE
     sites = {world.site_of(lease.slot) for lease in claim.leases}
-    width = sum(lease.tasks for lease in claim.leases)
-    return all(world.quotas.standing(spec.tenant, site, spec.ask, width) <= worst for site in sites)
+    charge_claim(world, job.id, -1)  # it need not stand beside itself
+    has_quota = all(quotas.standing(spec.tenant, site, spec.ask, claim.width) <= worst for site in sites)
+    if not has_quota and all(quotas.has_limits_left(spec.tenant, site, spec.ask, claim.width) for site in sites):
+        with only_older(world, claim.ticket):
+            has_quota = all(quotas.standing(spec.tenant, site, spec.ask, claim.width) <= worst for site in sites)
+    charge_claim(world, job.id, 1)
+    return has_quota
+
+
+def ticket_of(world: World, job: Job) -> int:
+    """The ticket by which a gang starts that found a place elsewhere: that of its claim, if it has one; else 0."""
+    return _age_of(job, world.claims[job.id]) if job.id in world.claims else 0
+
+
+def _age_of(job: Job, claim: Claim) -> int:
+    """A gang is as old as its claim, unless that was for less than all of it."""
+    return 0 if is_partial(job, claim) else claim.ticket
 
 
 def _drop(world: World, number: int, outlook: Outlook, now: int) -> list[fact.Fact]:
@@ -120,18 +134,18 @@ def _drop(world: World, number: int, outlook: Outlook, now: int) -> list[fact.Fa
 
 def _place(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> None:
     if job.spec.array:
-        _place_tasks(world, draft, job, list(claim.leases), cause)
+        _place_tasks(world, draft, job, claim, cause)
     else:
         leases = find_repair(world, job) if is_partial(job, claim) else list(claim.leases)
         if leases is None:
             raise InvariantError("what is ready to be served fits", f"job {job.id}")
-        draft.place(job, leases)
+        draft.place(job, leases, _age_of(job, claim))
 
 
-def _place_tasks(world: World, draft: Draft, job: Job, leases: list[Lease], cause: str) -> None:
+def _place_tasks(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> None:
     """One run of waiting tasks after the other, as many as were claimed for and still wait."""
-    tasks = world.arrays[job.id]
+    tasks, leases = world.arrays[job.id], list(claim.leases)
     while leases and (run := tasks.find_queued(sum(lease.tasks for lease in leases))) is not None:
         first, count = run
         here, leases = split_leases(leases, count, job.spec.ask)
-        draft.place_tasks(job, first, here, cause)
+        draft.place_tasks(job, first, here, cause, claim.ticket)

@@ -20,12 +20,14 @@ from typing import Final
 
 from muster.model.fact import Fact
 from muster.model.job import Job
-from muster.scheduler.claims import drop_outlived, serve_claims
+from muster.model.phase import TaskPhase
+from muster.scheduler.claims import drop_outlived, serve_claims, ticket_of
 from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks
 from muster.scheduler.order import Round
 from muster.scheduler.shadows import Shadow, Shadows, are_due
 from muster.scheduler.timeshare import Shares
 from muster.scheduler.within import EVERYWHERE, pools_on, pools_within, quota_room
+from muster.world.claiming import spoken_for
 from muster.world.draft import Draft
 from muster.world.queue import INSIDE, Line
 from muster.world.sites import Site
@@ -98,7 +100,7 @@ def _start_all(
             if world.jobs[job].spec.array:
                 _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot), cause)
             else:
-                draft.place(world.jobs[job], leases)
+                draft.place(world.jobs[job], leases, ticket_of(world, world.jobs[job]))
             turns.serve(line.tenant)
             starts += 1
             if shadows is not None:
@@ -114,5 +116,6 @@ def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, c
     most = quota_room(world, job, site, borrows=line.band[0] != INSIDE)
     if world.walk.has_others(spec.tenant):
         most = min(most, max(1, count_room(world.fleet, spec.ask, spec.needs, pools, most * TURNS) // TURNS))
-    first, count = world.arrays[job.id].get_queued(most)
+    tasks = world.arrays[job.id]
+    first, count = tasks.get_queued(min(most, tasks.counts[TaskPhase.QUEUED] - spoken_for(world, job.id)))
     draft.place_tasks(job, first, find_tasks(world.fleet, spec.ask, count, spec.needs, pools), cause)

@@ -23,9 +23,10 @@ from muster.policy.protection import is_protected, may_take
 from muster.policy.taking import Party, strength
 from muster.scheduler.fit import count_room, find_gang, find_pools, find_tasks
 from muster.scheduler.heads import Heads
+from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.near import Neighbourhood
 from muster.scheduler.rights import Right, Rights, party_of
-from muster.scheduler.stage import MARGIN_MS, Stage
+from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import NOWHERE, pools_within
 from muster.world.queue import Line, Shape

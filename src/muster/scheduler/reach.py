@@ -51,7 +51,7 @@ from muster.world.runs import (
     WORTH,
 )
 
-STARTING, RUNNING = int(TaskPhase.STARTING), int(TaskPhase.RUNNING)
+RUNNING = int(TaskPhase.RUNNING)
 IF_INSIDE, IF_BORROWING, IF_OWED = 1, 2, 4
 """What a word of a right says: which victims of that kin and kind may be taken."""
 NOW, RESTART, OWED, KINDS, CODES = range(5)
@@ -107,29 +107,38 @@ def add_one(sums: Words, slot: int, milli: int, cpu: int, memory: int, cost: int
 
 
 HERD_SITE, HERD_BORROWED, HERD_FUNDS, HERD_TENANT, HERD_KIND, HERD_MILLI, HERD_CPU, HERD_MEMORY = range(8)
-HERD_WORTH, HERD_SINCE, HERD_EVICTABLE = range(8, 11)
+HERD_WORTH, HERD_EVICTABLE = range(8, 10)
 """The tasks of an array on a site: how many of them borrow and of what, and what each of them has and is worth."""
 
 
 @compiled
-def is_of_herd(phase: Words, slots: Words, sites: Words, herd: Words, task: int) -> bool:
-    """Whether a task holds a place there and was not told to stop."""
-    if not STARTING <= phase[task] <= RUNNING:
-        return False
+def is_of_herd(slots: Words, sites: Words, herd: Words, task: int) -> bool:
+    """Whether a task of those that stay is there."""
     return bool(herd[HERD_SITE] < 0 or sites[slots[task]] == herd[HERD_SITE])
 
 
 @compiled
-def add_tasks(phase: Words, slots: Words, sites: Words, herd: Words, since: Words, right: Words, sums: Words) -> int:
-    """Add what tasks have that may be taken to the sums of their nodes; how many those are. The last ones borrow."""
+def count_herd(order: Words, phase: Words, slots: Words, sites: Words, herd: Words, counts: Words) -> None:
+    """Count the tasks of a herd that were not told to stop, by site."""
+    for task in order:
+        if phase[task] <= RUNNING and is_of_herd(slots, sites, herd, task):
+            counts[sites[slots[task]]] += 1
+
+
+@compiled
+def add_tasks(
+    order: Words, phase: Words, slots: Words, sites: Words, herd: Words, since: Words, right: Words, sums: Words
+) -> int:
+    """Add what tasks have that may be taken to the sums of their nodes; how many those are. The newest ones borrow."""
     found, borrowed = 0, herd[HERD_BORROWED]
     if not herd[HERD_EVICTABLE]:
         return 0
-    for task in range(len(phase) - 1, -1, -1):
-        if is_of_herd(phase, slots, sites, herd, task):
-            if may_take(right, herd[HERD_TENANT], herd[HERD_KIND], herd[HERD_FUNDS] if borrowed > 0 else 0):
-                began = since[task] if len(since) else herd[HERD_SINCE]
-                cost = herd[HERD_WORTH] * (right[NOW] - began + right[RESTART])
+    for at in range(len(order) - 1, -1, -1):
+        task = order[at]
+        if is_of_herd(slots, sites, herd, task):
+            funds = herd[HERD_FUNDS] if borrowed > 0 else 0
+            if phase[task] <= RUNNING and may_take(right, herd[HERD_TENANT], herd[HERD_KIND], funds):
+                cost = herd[HERD_WORTH] * (right[NOW] - since[task] + right[RESTART])
                 add_one(sums, slots[task], herd[HERD_MILLI], herd[HERD_CPU], herd[HERD_MEMORY], cost)
                 found += 1
             borrowed -= 1
@@ -138,16 +147,17 @@ def add_tasks(phase: Words, slots: Words, sites: Words, herd: Words, since: Word
 
 @compiled
 def pick_tasks(
-    phase: Words, slots: Words, sites: Words, herd: Words, right: Words, wanted: Words, picked: Words
+    order: Words, phase: Words, slots: Words, sites: Words, herd: Words, right: Words, wanted: Words, picked: Words
 ) -> int:
     """Write which tasks may be taken and sit on a node that is wanted, and whether each borrows; how many there are."""
     found, borrowed = 0, herd[HERD_BORROWED]
     if not herd[HERD_EVICTABLE]:
         return 0
-    for task in range(len(phase) - 1, -1, -1):
-        if is_of_herd(phase, slots, sites, herd, task):
+    for at in range(len(order) - 1, -1, -1):
+        task = order[at]
+        if is_of_herd(slots, sites, herd, task):
             funds = herd[HERD_FUNDS] if borrowed > 0 else 0
-            is_wanted = wanted[2 * slots[task] + 1] != NOWHERE
+            is_wanted = phase[task] <= RUNNING and wanted[2 * slots[task] + 1] != NOWHERE
             if is_wanted and may_take(right, herd[HERD_TENANT], herd[HERD_KIND], funds):
                 picked[2 * found], picked[2 * found + 1] = task, int(borrowed > 0)
                 found += 1

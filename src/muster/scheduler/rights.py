@@ -16,6 +16,7 @@ from muster.model.spec import Needs
 from muster.model.tier import Tier
 from muster.policy.taking import Kin, Party, find_right
 from muster.scheduler.fit import query_of
+from muster.scheduler.herds import find_staying
 from muster.scheduler.reach import (
     IF_BORROWING,
     IF_INSIDE,
@@ -24,12 +25,13 @@ from muster.scheduler.reach import (
     TAKE,
     add_gangs,
     add_tasks,
+    count_herd,
     count_reach,
     pick_tasks,
     sum_tenants,
     sum_tops,
 )
-from muster.scheduler.stage import Stage, staying_by_site
+from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
 from muster.units import MINUTE_MS, Resources
 from muster.world.compiled import Words, column_of, words_of
@@ -49,8 +51,8 @@ ANYBODY: Final = ""
 CODES_MAX: Final = 1024
 """How many answers of the table are kept at most."""
 Key: TypeAlias = tuple[Party, str, int, bool]
-Herd: TypeAlias = tuple[Job, int, int, int]
-"""An array, a site, and how many of its tasks there borrow, and of which funds."""
+Herd: TypeAlias = tuple[Job, int, int, int, Words]
+"""An array, a site, and how many of its tasks there borrow, and of which funds; and all its tasks by age."""
 
 
 class Right:
@@ -145,11 +147,11 @@ class Rights:
         """The tasks of arrays that may be taken and sit on nodes that are wanted: job, task, slot, devices, cost."""
         for herd in self._find_herds():
             job, tasks, funds = herd[0], self._world.arrays[herd[0].id], herd[3]
-            picked = words_of(array("q", bytes(16 * len(tasks))))
+            picked = words_of(array("q", bytes(16 * max(1, len(herd[4])))))
             for index in range(pick_tasks(*self._columns(herd), right.words, wanted, picked)):
                 task, borrows = int(picked[2 * index]), int(picked[2 * index + 1])
                 self.funds[job.id, task] = funds if borrows else 0
-                cost = amount_of(job.spec.ask, 1) * (self._now - self._task_since(job, task) + RESTART_MS)
+                cost = amount_of(job.spec.ask, 1) * (self._now - tasks.since[task] + RESTART_MS)
                 yield job, task, tasks.slot[task], tasks.devices[task], cost
 
     def since(self, each: Candidate) -> int:
@@ -157,7 +159,7 @@ class Rights:
         job = self._world.jobs[each.job]
         if isinstance(job.phase, ACTIVE):
             return job.phase.run.since
-        return self._task_since(job, each.first)
+        return self._world.arrays[job.id].since[each.first]
 
     def why(self, right: Right, each: Candidate) -> tuple[Party, Why]:
         """A candidate as it stands, and by which right it is taken."""
@@ -198,10 +200,10 @@ class Rights:
         """Who borrows what on the stage as it is."""
         if self._loans is None:
             world = self._world
-            self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, self._stage.spread())
-            self._herds = []
-            for number, site, borrowed, funds in self._loans.herds():
-                self._herds.append((world.jobs[number], site, borrowed, funds))
+            self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, *self._stage.spread())
+            herds = self._loans.herds()
+            order = {number: find_staying(world, world.jobs[number], self._now) for number, *_ in herds}
+            self._herds = [(world.jobs[each[0]], *each[1:], order[each[0]]) for each in herds]
         return self._loans
 
     def _find_herds(self) -> list[Herd]:
@@ -210,30 +212,27 @@ class Rights:
             self._know_loans()
             return self._herds
         jobs = [self._world.jobs[number] for number in sorted(self._runs.arrays)]
-        return [(job, NO_SITE, 0, 0) for job in jobs]
+        return [(job, NO_SITE, 0, 0, find_staying(self._world, job, self._now)) for job in jobs]
 
-    def _columns(self, herd: Herd) -> tuple[Any, Any, Words, Words]:
+    def _columns(self, herd: Herd) -> tuple[Words, Any, Any, Words, Words]:
         """What compiled code has to know of the tasks of an array."""
-        job, site, borrowed, funds = herd
+        job, site, borrowed, funds, order = herd
         spec, tasks, runs = job.spec, self._world.arrays[job.id], self._runs
         tenant, kind = runs.tenants.number(spec.tenant), runs.kinds.number((spec.tier, spec.priority))
-        amounts = (*amounts_of(spec.ask, 1), amount_of(spec.ask, 1), job.accepted_at, int(spec.evictable))
+        amounts = (*amounts_of(spec.ask, 1), amount_of(spec.ask, 1), int(spec.evictable))
         words = words_of(array("q", (site, borrowed, funds, tenant, kind, *amounts)))
-        return column_of(tasks.phase), column_of(tasks.slot), self._sites, words
+        return order, column_of(tasks.phase), column_of(tasks.slot), self._sites, words
 
     def _add_herd(self, right: Right, herd: Herd, totals: array[int]) -> None:
         """Add all that an array has, as if all of it could be taken."""
-        job, runs, sites = herd[0], self._runs, self._world.sites.all
-        tenant = runs.tenants.number(job.spec.tenant)
-        for site, tasks in staying_by_site(self._world, self._world.arrays[job.id]):
-            place = 3 * (tenant * len(sites) + site)
-            if job.spec.evictable and right.found and herd[1] in (site, NO_SITE):
-                for kind, amount in enumerate(amounts_of(job.spec.ask, tasks)):
-                    totals[place + kind] += amount
-
-    def _task_since(self, job: Job, task: int) -> int:
-        tasks = self._world.arrays[job.id]
-        return tasks.since[task] if tasks.since else job.accepted_at
+        job, sites = herd[0], len(self._world.sites.all)
+        place = 3 * sites * self._runs.tenants.number(job.spec.tenant)
+        counts = array("q", bytes(8 * sites))
+        if job.spec.evictable and right.found:
+            count_herd(*self._columns(herd), words_of(counts))
+        for site, tasks in enumerate(counts):
+            for kind, amount in enumerate(amounts_of(job.spec.ask, tasks)):
+                totals[place + 3 * site + kind] += amount
 
     def _sum_tops(self, fund: Fund) -> tuple[list[str], Words]:
         """What those hold of a fund who may be evicted, by child of the root and kind."""
@@ -245,7 +244,7 @@ class Rights:
         totals = array("q", bytes(8 * max(1, len(tops) * kinds)))
         factors = factors_of(fund, world.sites.all)
         sum_tops(self.rows, self.used, numbers, kinds, words_of(factors), MILLI + fund.kind, words_of(totals))
-        for job, site, _, _ in herds:
+        for job, site, *_ in herds:
             spec, tasks = job.spec, world.arrays[job.id].holding
             amount = world.sites.all[site].amounts(spec.ask, tasks)[fund.kind]
             top = tops.index(world.ledger.chain(spec.tenant)[-2:][0])

@@ -6,24 +6,20 @@ with the same primitives as everybody, and puts everything back on the way out. 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack
 from muster.model.phase import Lease, Stopping, TaskPhase
 from muster.model.spec import Spec
-from muster.units import MINUTE_MS
+from muster.scheduler.herds import MARGIN_MS, Group, leaving_tasks, row_of, spread_rows
 from muster.world.claiming import charge_claim
-from muster.world.loans import CLAIM, TASKS_OF_ARRAY, Row
-from muster.world.runs import FIXED, LEAVING, STATE, STAYS, Runs, amounts_of
-from muster.world.tasks import Tasks, spans_of
-from muster.world.usage import amount_of
+from muster.world.loans import CLAIM
+from muster.world.runs import FIXED, LEAVING, STATE, STAYS
 from muster.world.world import World
-
-MARGIN_MS: Final = MINUTE_MS
-"""How much longer than its grace a run may take to be gone; who takes longer is not counted on."""
 
 
 class Seat(NamedTuple):
@@ -45,7 +41,8 @@ class Stage:
         self._gone: dict[tuple[int, int], Seat] = {}
         self._seated: dict[int, Seat] = {}
         self._told: dict[int, None] = {}
-        self._phases: dict[tuple[int, int], int] = {}
+        self._phases: dict[tuple[int, int], tuple[int, int]] = {}
+        self._tickets: dict[int, int] = {}
         self._overdue: list[int] = []
 
     def __enter__(self) -> Stage:
@@ -60,7 +57,7 @@ class Stage:
             world.know_runs().write(number, STATE, FIXED)
         for number in sorted(world.claims):
             charge_claim(world, number, -1)
-            self.seat(world.jobs[number], world.claims[number].leases)
+            self.seat(world.jobs[number], world.claims[number].leases, world.claims[number].ticket)
         return self
 
     def __exit__(
@@ -77,8 +74,8 @@ class Stage:
             world.fleet.set_claimed(slot, kept)
         for number in self._told:
             runs.write(number, STATE, STAYS)
-        for (number, task), phase in self._phases.items():
-            world.arrays[number].phase[task] = phase
+        for (number, task), (phase, since) in self._phases.items():
+            world.arrays[number].phase[task], world.arrays[number].since[task] = phase, since
         for number in self._overdue:
             runs.write(number, STATE, LEAVING)
 
@@ -92,10 +89,11 @@ class Stage:
         del self._gone[seat[:2]]
         self._occupy(seat)
 
-    def seat(self, job: Job, leases: tuple[Lease, ...]) -> None:
-        """Let a job that waits have places, if they are there."""
+    def seat(self, job: Job, leases: tuple[Lease, ...], ticket: int = 0) -> None:
+        """Let a job that waits have places, if they are there: by its claim, or by one that it gets now."""
         fleet, ask = self._world.fleet, job.spec.ask
         if all(fleet.has_room(lease.slot, ask, lease.tasks, lease.devices) for lease in leases):
+            self._tickets[job.id] = ticket or self._world.tickets + len(self._seated) + 1
             seat = self._seated[job.id] = Seat(job.id, 0, job.spec, leases)
             self._occupy(seat)
 
@@ -103,9 +101,9 @@ class Stage:
         """It is settled who goes: they count as told to stop."""
         for seat in seats:
             if seat.spec.array:
-                phases = self._world.arrays[seat.job].phase
-                self._phases[seat.job, seat.first] = phases[seat.first]
-                phases[seat.first] = TaskPhase.STOPPING
+                tasks, task = self._world.arrays[seat.job], seat.first
+                self._phases[seat.job, task] = tasks.phase[task], tasks.since[task]
+                tasks.phase[task], tasks.since[task] = TaskPhase.STOPPING, self._now
             else:
                 self._world.know_runs().write(seat.job, STATE, LEAVING)
                 self._told[seat.job] = None
@@ -136,20 +134,14 @@ class Stage:
         slots = {lease.slot for lease in leases}
         return (seat for seat in self._gone.values() if any(lease.slot in slots for lease in seat.leases))
 
-    def spread(self) -> list[Row]:
-        """What is held besides gangs: by the tasks of each array that stay, on each site, and by those who are
-        seated."""
-        world, rows = self._world, list[Row]()
-        runs = world.know_runs()
-        for number in runs.arrays:
-            job = world.jobs[number]
-            for site, tasks in staying_by_site(world, world.arrays[number]):
-                seat = Seat(number, TASKS_OF_ARRAY, job.spec, ())
-                rows.append(_spread_row(runs, job.accepted_at, seat, site, tasks))
+    def spread(self) -> tuple[array[int], list[Group]]:
+        """What is held besides gangs, as rows: by the tasks of each array that stay, and by those who are seated."""
+        world, rows = self._world, list[tuple[int, ...]]()
         for seat in self._seated.values():
             for where, tasks in world.sites.spread(seat.leases):
-                rows.append(_spread_row(runs, self._now, seat._replace(first=CLAIM), where.number, tasks))
-        return rows
+                held = (self._tickets[seat.job], CLAIM, where.number, tasks)
+                rows.append(row_of(world.know_runs(), seat.job, seat.spec, held))
+        return spread_rows(world, self._now, rows)
 
     def _vacate(self, seat: Seat) -> None:
         world, fleet, ask = self._world, self._world.fleet, seat.spec.ask
@@ -180,31 +172,6 @@ class Stage:
             world.ledger.charge(seat.spec.tenant, site, ask, tasks)
 
 
-_STAYING: Final = (TaskPhase.STARTING, TaskPhase.RUNNING)
-
-
-def staying_by_site(world: World, tasks: Tasks) -> list[tuple[int, int]]:
-    """How many tasks of an array hold places and were not told to stop, by the number of the site."""
-    if len(world.sites.all) == 1:
-        count = sum(tasks.phase.count(phase) for phase in _STAYING)
-        return [(0, count)] if count else []
-    found: dict[int, int] = {}
-    for first, count in spans_of(tasks.phase, _STAYING, 0, len(tasks)):
-        for slot, _, width in tasks.seats(first, count):
-            number = world.sites.by_slot[slot].number
-            found[number] = found.get(number, 0) + width
-    return sorted(found.items())
-
-
-def _spread_row(runs: Runs, since: int, seat: Seat, site: int, tasks: int) -> Row:
-    """As `muster.world.runs` has them; `first` says whose it is, and nothing of it is borrowed so far."""
-    spec = seat.spec
-    tenant, kind = runs.tenants.number(spec.tenant), runs.kinds.number((spec.tier, spec.priority))
-    worth, amounts = amount_of(spec.ask, 1), amounts_of(spec.ask, tasks)
-    state = STAYS if spec.evictable else FIXED
-    return (since, seat.job, tenant, kind, seat.first, site, *amounts, worth, 0, state, 0, 0, tasks)
-
-
 def leaving(world: World, now: int) -> Iterator[Seat]:
     """Everybody who was told to stop and is about to be gone."""
     runs = world.know_runs()
@@ -214,19 +181,14 @@ def leaving(world: World, now: int) -> Iterator[Seat]:
             if isinstance(job.phase, Stopping):
                 yield Seat(number, 0, job.spec, job.phase.run.leases)
             else:
-                yield from _task_seats(world, job, (TaskPhase.STOPPING,))
+                yield from (
+                    Seat(number, first, job.spec, (lease,)) for first, _, lease in leaving_tasks(world, job, now)
+                )
 
 
 def is_leaving(world: World, job: Job, now: int) -> bool:
     """Whether a job, or some tasks of an array, were told to stop and have not taken too long yet."""
     if job.spec.array:
-        return bool(world.arrays[job.id].counts[TaskPhase.STOPPING])
+        has_any = world.arrays[job.id].counts[TaskPhase.STOPPING]
+        return bool(has_any) and next(leaving_tasks(world, job, now), None) is not None
     return isinstance(job.phase, Stopping) and now < job.phase.since + job.spec.grace_ms + MARGIN_MS
-
-
-def _task_seats(world: World, job: Job, phases: tuple[TaskPhase, ...]) -> Iterator[Seat]:
-    """The places of an array's tasks in some phases, each node's for itself."""
-    tasks = world.arrays[job.id]
-    for span in spans_of(tasks.phase, phases, 0, len(tasks)):
-        for slot, first, count in tasks.seats(*span, shared=job.spec.ask.gpu_milli > 0):
-            yield Seat(job.id, first, job.spec, (Lease(slot, count, tasks.held_devices(first, count)),))

@@ -24,8 +24,9 @@ from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, MILLI, NARROW, Shar
 from muster.policy.protection import is_protected
 from muster.scheduler.claims import Outlook, look_at
 from muster.scheduler.fit import count_room, find_gang
+from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.order import Round
-from muster.scheduler.stage import MARGIN_MS, Seat, Stage, is_leaving
+from muster.scheduler.stage import Seat, Stage, is_leaving
 from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import EVERYWHERE, pools_for
 from muster.units import AMOUNT_MAX, SECOND_MS, Resources

@@ -7,7 +7,8 @@ time or messages; `muster.simulator.engine` moves cohorts through their states.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -27,10 +28,15 @@ class State(enum.IntEnum):
 LIVE = (State.STARTING, State.RUNNING)
 
 
-class Cohort:
-    """Tasks [first, first + count) of (job, epoch) on one node. `turn` changes whenever a planned end is void."""
+def _nothing(*_: object) -> None:
+    """What happens to a cohort that was never launched."""
 
-    __slots__ = ("code", "count", "devices", "epoch", "first", "gpus", "job", "node", "state", "turn")
+
+class Cohort:
+    """Tasks [first, first + count) of (job, epoch) on one node. `plan` is what happens to it next, and when; `turn`
+    changes whenever that is void."""
+
+    __slots__ = ("code", "count", "devices", "epoch", "first", "gpus", "job", "node", "plan", "state", "turn")
 
     def __init__(self, job: int, epoch: int, first: int, count: int, node: str, gpus: int, devices: int) -> None:
         self.job = job
@@ -43,6 +49,7 @@ class Cohort:
         self.state = State.STARTING
         self.code = 0
         self.turn = 0
+        self.plan: tuple[int, Callable[..., None], tuple[Any, ...]] = (0, _nothing, ())
 
     @property
     def end(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.model.errors import InvariantError
 from muster.model.event import Event, Exited, Held, NodeGone, NodeSeen, NodeSilent, Started
@@ -224,7 +224,7 @@ class SimulatedEngine:
         self._where.setdefault((cohort.job, cohort.epoch), {})[node.address] = None
         self._epochs.setdefault(cohort.job, {})[cohort.epoch] = None
         fate = self._fate(item, cohort.first)
-        self._agenda.after(fate.start_ms, self._be_up, node, cohort, cohort.turn, fate)
+        self._plan(fate.start_ms, self._be_up, node, cohort, fate)
 
     def _stop(self, item: Stop) -> None:
         covered: list[tuple[int, int]] = []
@@ -247,10 +247,10 @@ class SimulatedEngine:
         inside = self._cut(node, cohort, item.first, item.count)
         inside.turn += 1
         delay = min(item.grace_ms, self._dice.randrange(100, 5000))
-        self._agenda.after(delay, self._be_over, node, inside, inside.turn, STOPPED)
+        self._plan(delay, self._be_over, node, inside, STOPPED)
 
     def _cut(self, node: SimulatedNode, cohort: Cohort, first: int, count: int) -> Cohort:
-        """The cohort of exactly the tasks inside a range; what is outside lives on for a while of its own."""
+        """The cohort of exactly the tasks inside a range; what is outside lives on as it was to."""
         if first <= cohort.first and cohort.end <= first + count:
             return cohort
         inside, outside = cohort.cut(first, count)
@@ -258,7 +258,7 @@ class SimulatedEngine:
         for part in (inside, *outside):
             node.add(part)
         for part in outside:
-            self._agenda.after(self._dice.randrange(1000, 60_000), self._be_over, node, part, part.turn, 0)
+            self._plan(cohort.plan[0] - self._agenda.now, cohort.plan[1], node, part, *cohort.plan[2])
         return inside
 
     def _forget(self, item: Forget) -> None:
@@ -286,11 +286,18 @@ class SimulatedEngine:
 
     # -- lives ---------------------------------------------------------------------------------------------------
 
+    def _plan(
+        self, delay_ms: int, action: Callable[..., None], node: SimulatedNode, cohort: Cohort, *args: Any
+    ) -> None:
+        """What becomes of a cohort next, unless its turn changes before."""
+        cohort.plan = (self._agenda.now + delay_ms, action, args)
+        self._agenda.after(delay_ms, action, node, cohort, cohort.turn, *args)
+
     def _be_up(self, node: SimulatedNode, cohort: Cohort, turn: int, fate: Fate) -> None:
         if cohort.turn == turn and cohort.state == State.STARTING:
             cohort.state = State.RUNNING
             self._tell(node, cohort)
-            self._agenda.after(fate.run_ms, self._be_over, node, cohort, turn, fate.code)
+            self._plan(fate.run_ms, self._be_over, node, cohort, fate.code)
 
     def _be_over(self, node: SimulatedNode, cohort: Cohort, turn: int, code: int) -> None:
         if cohort.turn == turn and cohort.is_live:

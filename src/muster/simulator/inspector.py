@@ -144,10 +144,13 @@ def _firm_leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
 def shadows_in(before: World, outcome: Outcome) -> list[Shadow]:
     """The shadows of the cycle that ended a batch: that cycle again, on what the batch made of the world before it."""
     seen: list[Shadow] = []
+    is_over = False
     for item in outcome.facts:
-        if _is_after_cycle(item):
+        is_of_cycle = _is_of_cycle(item)
+        is_over = is_over or is_of_cycle
+        if _is_after_cycle(item) or (is_over and not is_of_cycle):
             break
-        if not _is_of_cycle(item):
+        if not is_of_cycle:
             apply(before, item, outcome.at)
     before.budgets.now = outcome.at
     run_cycle(before, outcome.at, "", seen)

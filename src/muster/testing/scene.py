@@ -37,7 +37,7 @@ OPERATOR = "operator"
 class Scene:
     """A story in virtual time. Every step returns the scene, so that steps can be chained."""
 
-    def __init__(self, seed: int = 0, network: Network | None = None) -> None:
+    def __init__(self, seed: int = 0, network: Network | None = None, inspect_every: int = 1) -> None:
         dice = random.Random(f"{seed}/scene")  # noqa: S311 - a story wants seeded dice
         self._agenda = Agenda()
         self._engine = SimulatedEngine(self._agenda, self._fate, dice, network)
@@ -46,7 +46,7 @@ class Scene:
         self._refused: dict[str, Code] = {}
         self._ends: dict[int, str] = {}
         self._story: list[str] = []
-        self.body = Body(self._agenda, self._engine, inspect_every=1)
+        self.body = Body(self._agenda, self._engine, inspect_every=inspect_every)
         self.body.observers.append(self._tell)
 
     # -- what there is -------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from muster.model.tier import EVICTIONS_MAX
 from muster.world.accounting import advance
 from muster.world.booking import change_window, drop_booking, put_booking
 from muster.world.budgets import AccountKey
-from muster.world.claiming import drop_claim, put_claim
+from muster.world.claiming import drop_claim, next_ticket, put_claim, spoken_for
 from muster.world.goodput import devices_of
 from muster.world.losses import BROKEN
 from muster.world.tables import heed
@@ -70,12 +70,12 @@ def apply_entry(world: World, seq: int, at: int, facts: Iterable[fact.Fact]) -> 
 
 
 def unroll(placed: fact.Placed, at: int) -> Iterable[tuple[int, Run]]:
-    """The columns of a `Placed` at an instant, gang by gang."""
-    begin = 0
-    for job, epoch, width in zip(placed.jobs, placed.epochs, placed.widths, strict=True):
+    """The columns of a `Placed` at an instant, gang by gang; only those that came by a claim have a ticket so far."""
+    begin, tickets = 0, placed.tickets or [0] * len(placed.jobs)
+    for job, epoch, width, ticket in zip(placed.jobs, placed.epochs, placed.widths, tickets, strict=True):
         end = begin + width
         columns = (placed.slots[begin:end], placed.tasks[begin:end], placed.devices[begin:end])
-        yield job, Run(epoch, tuple(map(Lease, *columns)), at)
+        yield job, Run(epoch, tuple(map(Lease, *columns)), at, ticket)
         begin = end
 
 
@@ -172,7 +172,7 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     phase: Phase = Spread(at) if spec.array else Queued(at)
     job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key, spec.held, item.waits)
     if spec.array:
-        world.arrays[item.job] = Tasks(spec.array, bool(spec.ask.gpus or spec.ask.gpu_milli))
+        world.arrays[item.job] = Tasks(spec.array)
     if item.key:
         world.keys[(spec.tenant, item.key)] = item.job
     if world.mix is not None:
@@ -192,7 +192,7 @@ def _after_met(world: World, item: fact.AfterMet, at: int) -> None:  # noqa: ARG
 
 def _placed(world: World, item: fact.Placed, at: int) -> None:
     for job, run in unroll(item, at):
-        world.hold(world.jobs[job], run, at)
+        world.hold(world.jobs[job], run if run.ticket else replace(run, ticket=next_ticket(world)), at)
 
 
 def _began(world: World, item: fact.Began, at: int) -> None:
@@ -295,7 +295,7 @@ def _job_released(world: World, item: fact.JobReleased, at: int) -> None:  # noq
 
 def _claimed(world: World, item: fact.Claimed, at: int) -> None:
     leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
-    put_claim(world, item.job, Claim(leases, item.until))
+    put_claim(world, item.job, Claim(leases, item.until, next_ticket(world)))
     if item.victims:
         job = world.jobs[item.job]
         world.jobs[item.job] = replace(job, took=(*job.took, at)[-EVICTIONS_MAX:])
@@ -308,14 +308,15 @@ def _claim_dropped(world: World, item: fact.ClaimDropped, at: int) -> None:  # n
 
 
 def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:
-    world.hold_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices, at)
+    columns, ticket = (item.slots, item.counts, item.devices), item.ticket or next_ticket(world)
+    world.hold_tasks(world.jobs[item.job], item.first, *columns, at, ticket)
 
 
 def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
-    if tasks.since:
+    if devices_of(job.spec.ask):
         world.goodput.close_tasks(job, tasks, item.first, item.count, at)
-        tasks.set_since(item.first, item.count, at)
+    tasks.set_since(item.first, item.count, at)
     tasks.set_phase(item.first, item.count, item.phase)
 
 
@@ -329,7 +330,7 @@ def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:
 
 def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
-    if tasks.counts[TaskPhase.QUEUED]:
+    if tasks.counts[TaskPhase.QUEUED] > spoken_for(world, item.job):
         world.dequeue(job)
     while (run := tasks.find_queued(len(tasks))) is not None:
         tasks.set_phase(*run, TaskPhase.CANCELLED)

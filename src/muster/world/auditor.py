@@ -7,7 +7,7 @@ decides nothing, and knows the transition table only as a value that it is given
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, get_args
 
 from muster.model import fact
@@ -25,16 +25,16 @@ from muster.world.arena import DEVICE
 from muster.world.booking_books import BookingBooks, BookingFact
 from muster.world.books import PHASE_OF, JobBook, NodeBook, deal
 from muster.world.budget_books import SpendBooks
-from muster.world.claim_books import ClaimBooks
+from muster.world.claim_books import SERVED, ClaimBooks
 from muster.world.company_books import check_company
 from muster.world.device_books import DeviceBooks
 from muster.world.goodput_books import GoodputBooks, Seats
-from muster.world.invariants import plain
 from muster.world.law import require, require_same
-from muster.world.losses import DAYS_KEPT
-from muster.world.quota_books import Plot, QuotaBooks, plot_of
+from muster.world.quota_books import Held, Plot, QuotaBooks, plot_of
 from muster.world.setting_books import SettingBooks, SettingFact
+from muster.world.slot_law import compare_slot
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
+from muster.world.ticket_books import TicketBooks
 from muster.world.use_books import UseBooks
 from muster.world.world import World
 
@@ -61,7 +61,7 @@ class Auditor:
         self._at = 0
         self._use, self._goodput = UseBooks(), GoodputBooks()
         self._after = AfterBooks(self._find_stage)
-        self._settings, self._advice = SettingBooks(), AdviceBooks()
+        self._settings, self._advice, self._tickets = SettingBooks(), AdviceBooks(), TicketBooks()
         self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
         self._newest = 0
         self.accepted = self.retired = self.gpus_in_use = 0
@@ -155,13 +155,13 @@ class Auditor:
         self._jobs_touched.update(dict.fromkeys(item.jobs))
 
     def _placed(self, item: fact.Placed) -> None:
-        begin = 0
-        for number, epoch, width in zip(item.jobs, item.epochs, item.widths, strict=True):
+        begin, tickets = 0, item.tickets or [0] * len(item.jobs)
+        for number, epoch, width, claim in zip(item.jobs, item.epochs, item.widths, tickets, strict=True):
             leases = list(zip(*(c[begin : begin + width] for c in (item.slots, item.tasks, item.devices)), strict=True))
-            self._place_gang(number, epoch, leases)
+            self._place_gang(number, epoch, leases, claim)
             begin += width
 
-    def _place_gang(self, number: int, epoch: int, leases: list[tuple[int, ...]]) -> None:
+    def _place_gang(self, number: int, epoch: int, leases: list[tuple[int, ...]], claim: int) -> None:
         book = self._move(number, TaskPhase.STARTING)
         require(epoch > book.epoch, "epochs strictly rise", f"job {number}: {epoch} after {book.epoch}")
         require(not book.held, _HELD, f"job {number}")
@@ -176,7 +176,8 @@ class Auditor:
             self._bookings.check_seat(number, book.spec, slot, self._at)
             self._seat(number, book.spec.ask, slot, tasks, devices)
             book.leases.append((slot, tasks, devices))
-        self._start(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
+        self._tickets.start(number, book, 0, width, claim)
+        self._start(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases], claim)
         self._goodput.place(number, epoch)
 
     def _began(self, item: fact.Began) -> None:
@@ -249,7 +250,7 @@ class Auditor:
         for slot, tasks, devices in more:
             self._bookings.check_seat(item.job, book.spec, slot, self._at)
             self._seat(item.job, book.spec.ask, slot, tasks, devices)
-        self._start(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in more])
+        self._start(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in more], 0)
         book.grow(item.job, more)
         self._jobs_touched[item.job] = None
 
@@ -282,13 +283,16 @@ class Auditor:
     def _claimed(self, item: fact.Claimed) -> None:
         book = self._book_of(item.job)
         require(not book.held, _HELD, f"job {item.job} claims places")
-        require(item.until > self._at, "a claim has an end to come", f"job {item.job}: {item.until} at {self._at}")
-        claim = Claim(tuple(map(Lease, item.slots, item.tasks, item.devices)), item.until)
+        self._claims.check(item, self._at, self._jobs)
+        leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
+        claim = Claim(leases, item.until, self._tickets.claim(item.job))
         self._claims.claim(item.job, book.spec, claim, self._plots_of(claim))
         for slot in item.slots:
             self._touch(slot)
 
     def _claim_dropped(self, item: fact.ClaimDropped) -> None:
+        if item.cause == SERVED and self._claims.is_whole(item.job):
+            self._tickets.serve(item.job, self._claims.claims[item.job].width)
         for slot in self._claims.drop(item.job):
             self._touch(slot)
 
@@ -300,7 +304,10 @@ class Auditor:
             self._bookings.check_left(item.booking, self._jobs)
 
     def _plots_of(self, claim: Claim) -> list[tuple[Plot, int]]:
-        return [(self._plot(self._nodes[lease.slot]), lease.tasks) for lease in claim.leases]
+        return self._plots_at([(lease.slot, lease.tasks) for lease in claim.leases])
+
+    def _plots_at(self, places: Sequence[tuple[int, int]]) -> list[tuple[Plot, int]]:
+        return [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places]
 
     def _tasks_placed(self, item: fact.TasksPlaced) -> None:
         book = self._book_of(item.job)
@@ -321,7 +328,8 @@ class Auditor:
                 book.slots[mine] = slot
                 book.epochs[mine] += 1
             task += count
-        self._start(item.job, book.spec, list(zip(item.slots, item.counts, strict=True)))
+        self._tickets.start(item.job, book, item.first, sum(item.counts), item.ticket)
+        self._start(item.job, book.spec, list(zip(item.slots, item.counts, strict=True)), item.ticket)
 
     def _tasks_moved(self, item: fact.TasksMoved) -> None:
         require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
@@ -446,16 +454,17 @@ class Auditor:
         milli = 1000 * book.spec.ask.gpus + book.spec.ask.gpu_milli
         return [(self._nodes[slot].flavor(), milli * tasks) for slot, tasks in places] if milli else []
 
-    def _start(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
+    def _start(self, number: int, spec: Spec, places: list[tuple[int, int]], claim: int) -> None:
         if self._quota.has_owners:
             for slot in self._plots_stale:
                 self._quota.set_plot(slot, self._plot(self._nodes[slot]))
             self._plots_stale.clear()
-        plots = [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places]
+        plots = self._plots_at(places)
         if self._bookings.covers(spec):
             self._quota.claim(spec, plots, 1)
         else:
-            self._quota.start(spec, plots, may_borrow=self._spending.may_borrow(spec, self._at))
+            may_borrow, later = self._spending.may_borrow(spec, self._at), self._find_later(claim) if claim else []
+            self._quota.start(spec, plots, later, may_borrow=may_borrow)
         self._use.hold(spec, plots, 1)
         for slot, tasks in places:
             node = self._nodes[slot]
@@ -463,10 +472,15 @@ class Auditor:
             flavor = self._settings.flavors.get(name, Flavor(name))
             self._spending.start(number, spec, slot, tasks, name, flavor, self._at)
 
+    def _find_later(self, ticket: int) -> list[Held]:
+        """What is held or claimed by later tickets: whoever was granted it counted on those before."""
+        held = self._tickets.find_after(self._jobs, ticket) if self._quota.has_owners else []
+        return [*self._claims.after(ticket), *((spec, self._plots_at(places)) for spec, places in held)]
+
     def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
         for slot, tasks in places:
             self._spending.stop(number, slot, tasks, self._at)
-        plots = [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places]
+        plots = self._plots_at(places)
         self._quota.stop(spec, plots)
         self._use.hold(spec, plots, -1)
 
@@ -485,8 +499,8 @@ class Auditor:
         self._devices.settle(self._nodes, self._slots_touched)
         self._after.settle()
         for slot in self._slots_touched:
-            self._compare_slot(world, slot)
             node = self._nodes[slot]
+            compare_slot(world, slot, node, self._claims.missing(slot, node.lack), self._at)
             self._goodput.set_node(slot, node.flavor(), node.parts())
         self._goodput.compare(world.goodput)
         self._quota.compare(world.ledger)
@@ -500,6 +514,7 @@ class Auditor:
         self._settings.compare(world)
         self._advice.compare(world.advice, self._at)
         require_same(world.claims, self._claims.claims, "claims are what the facts say")
+        self._tickets.compare(world, self._jobs)
         self._bookings.compare(world)
         self._claims.check_claimants(self._jobs)
         here = (world.accepted, world.retired, len(world.jobs))
@@ -507,22 +522,6 @@ class Auditor:
         require_same(here, booked, "accepted jobs are queued, active, over or retired")
         for touched in (self._slots_touched, self._jobs_touched, self._spans_touched):
             touched.clear()
-
-    def _compare_slot(self, world: World, slot: int) -> None:
-        fleet, node = world.fleet, self._nodes[slot]
-        missing = self._claims.missing(slot, node.lack)
-        left, rests = node.held.left_of(node.capacity, missing), node.held.rests_of(node.capacity, missing)
-        wanted = (*left, rests, node.phase)
-        kept = (*plain(fleet.free(slot)), fleet.devices(slot), fleet.phase[slot])
-        require_same(kept, wanted, "free is capacity minus what is held", node.name)
-        same = (fleet.traits[slot], fleet.device_ids.get(slot, ())) == (node.traits, node.devices)
-        require(same, "traits are what the facts say", node.name)
-        lack = fleet.lacks.get(slot, NO_LACK)
-        require_same(lack, node.lack, "a node lacks what the facts say", node.name)
-        booked = sum(points for day, points in node.losses if self._at // DAY_MS - day <= DAYS_KEPT)
-        require_same(fleet.losses.count(slot, self._at), booked, "losses are what the facts say", node.name)
-        bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}
-        require_same(bars, node.bars, "bars are what the facts say", node.name)
 
     def _compare_job(self, world: World, number: int) -> None:
         book, job = self._jobs.get(number), world.jobs.get(number)
@@ -539,6 +538,7 @@ class Auditor:
         require_same(world.ends.find(number), end, "every run with a limit has its end", f"job {number}")
         if book.leases:
             self._compare_leases(job, book)
+            self._tickets.compare_job(world, number)
 
     def _compare_leases(self, job: Job, book: JobBook) -> None:
         run = getattr(job.phase, "run", None)
@@ -557,6 +557,7 @@ class Auditor:
             and book.devices[first:end] == tasks.devices[first:end]
         )
         require(same, "a task is what the facts say", f"job {number}, tasks {first} to {end - 1}")
+        self._tickets.compare_span(world, number, first, end)
 
 
 _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {

@@ -6,16 +6,24 @@ Kept from the facts alone, beside the books of places and of quota; nothing is d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.node import Lack
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
+from muster.model.tier import EVICTIONS_MAX
+from muster.units import DAY_MS, MINUTE_MS
 from muster.world.books import JobBook
 from muster.world.law import require
 from muster.world.quota_books import Plot, QuotaBooks
 
+SERVED, TURN = "served", "its turn"
+"""Why a claim is over, and what it is for, as the facts say it."""
+LATE_MS: Final = MINUTE_MS
+LEFT_MS: Final = 10 * MINUTE_MS
+"""How much longer than the longest grace a claim stands at most, and for how long one on what is left of a gang."""
 Plots: TypeAlias = Sequence[tuple[Plot, int]]
 
 
@@ -28,6 +36,27 @@ class ClaimBooks:
         self._specs: dict[int, Spec] = {}
         self._plots: dict[int, Plots] = {}
         self._owed: dict[int, None] = {}
+        self._took: dict[int, list[int]] = {}
+
+    def check(self, item: fact.Claimed, at: int, jobs: Mapping[int, JobBook]) -> None:
+        """A claim ends by itself; and whoever stops others again and again does so more and more rarely, unless it is
+        its turn."""
+        longest = max(LEFT_MS, *(book.spec.grace_ms + LATE_MS for book in jobs.values()))
+        soon = at < item.until <= at + longest
+        require(soon, "a claim has an end to come, and soon", f"job {item.job}: {item.until} at {at}")
+        if item.victims:
+            self._take(item.job, at, is_turn=item.cause == TURN)
+
+    def _take(self, job: int, at: int, *, is_turn: bool) -> None:
+        lately = [taken for taken in self._took.get(job, ()) if taken > at - DAY_MS][-EVICTIONS_MAX:]
+        if len(lately) > 1 and not is_turn:
+            self.check_backing_off(job, lately, at)
+        self._took[job] = [*lately, at]
+
+    def check_backing_off(self, job: int, lately: list[int], at: int) -> None:
+        """After two times in a day it takes a minute until the next, and twice as long each time after it."""
+        again_at = lately[-1] + (MINUTE_MS << len(lately) - 2)
+        require(at >= again_at, "a job that takes again and again backs off", f"job {job}: {lately} and {at}")
 
     def claim(self, job: int, spec: Spec, claim: Claim, plots: Plots) -> None:
         """A job claims places; they count as held."""
@@ -42,12 +71,20 @@ class ClaimBooks:
         if has_places:
             self._owed[job] = None
 
+    def is_whole(self, job: int) -> bool:
+        """Whether the claim of a job is for all of a gang, or for tasks of an array: not for what is left of one."""
+        return bool(self._specs[job].array) or self.claims[job].width == self._specs[job].gang
+
     def drop(self, job: int) -> list[int]:
         """It claims nothing any more: the slots that it did."""
-        claim = self.claims.pop(job, None)
-        require(claim is not None, "only a claim that stands is dropped", f"job {job}")
+        require(job in self.claims, "only a claim that stands is dropped", f"job {job}")
         self._quota.claim(self._specs.pop(job), self._plots.pop(job), -1)
-        return [] if claim is None else [lease.slot for lease in claim.leases]
+        return [lease.slot for lease in self.claims.pop(job).leases]
+
+    def after(self, ticket: int) -> list[tuple[Spec, Plots]]:
+        """What is claimed by later tickets."""
+        later = [job for job, claim in self.claims.items() if claim.ticket > ticket]
+        return [(self._specs[job], self._plots[job]) for job in later]
 
     def on(self, slot: int) -> list[int]:
         """The jobs that claim something of a node."""
@@ -72,6 +109,7 @@ class ClaimBooks:
     def check_claimants(self, jobs: Mapping[int, JobBook]) -> None:
         """Whoever has a claim waits for it, and is not held; a broken gang has one on what is left."""
         require(not self._owed, "a broken gang keeps what is left", f"jobs {list(self._owed)}")
+        self._took = {job: instants for job, instants in self._took.items() if job in jobs}
         for number in self.claims:
             book = jobs.get(number)
             waits = book is not None and TaskPhase.QUEUED in (book.phase, *book.phases) and not book.held

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from muster.model.claim import Claim
 from muster.model.node import Lack
+from muster.model.phase import TaskPhase
 from muster.units import Resources
 
 if TYPE_CHECKING:  # the world counts claims when a node joins again
@@ -23,6 +24,8 @@ def put_claim(world: World, job: int, claim: Claim) -> None:
     if job in world.claims:
         drop_claim(world, job)
     world.claims[job] = claim
+    if is_spoken_for(world, job):
+        world.dequeue(world.jobs[job])
     charge_claim(world, job, 1)
     for slot in slots_of(claim):
         world.fleet.set_claimed(slot, claimed_on(world, slot))
@@ -32,6 +35,8 @@ def drop_claim(world: World, job: int) -> None:
     """Keep them no longer: what is free there is anybody's."""
     charge_claim(world, job, -1)
     world.wake_kin(world.jobs[job].spec.tenant)
+    if is_spoken_for(world, job):
+        world.enqueue(world.jobs[job])
     for slot in slots_of(world.claims.pop(job)):
         world.fleet.set_claimed(slot, claimed_on(world, slot))
         vector = world.fleet.find_free(slot)
@@ -55,6 +60,24 @@ def charge_claim(world: World, job: int, sign: int) -> None:
     spec = world.jobs[job].spec
     for site, tasks in world.sites.spread(world.claims[job].leases):
         world.ledger.charge(spec.tenant, site, spec.ask, sign * tasks)
+
+
+def is_spoken_for(world: World, job: int) -> bool:
+    """Whether a job is an array that claims places for every task of it that waits."""
+    tasks = world.arrays.get(job)
+    return tasks is not None and 0 < tasks.counts[TaskPhase.QUEUED] == spoken_for(world, job)
+
+
+def spoken_for(world: World, job: int) -> int:
+    """How many tasks of a job its claim is for. Those of an array start nowhere else; if no others wait, it is in no
+    line."""
+    return world.claims[job].width if job in world.claims else 0
+
+
+def next_ticket(world: World) -> int:
+    """The number of whoever is given places, or a claim on them, next."""
+    world.tickets += 1
+    return world.tickets
 
 
 def slots_of(claim: Claim) -> list[int]:

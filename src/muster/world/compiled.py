@@ -85,6 +85,18 @@ def words_of(buffer: array[int]) -> Words:
     return np.frombuffer(buffer, dtype=np.int64) if IS_COMPILED else cast("Words", buffer)
 
 
+def order_of(column: Words, chosen: Words) -> Words:
+    """Chosen places of a column, which go upwards, by what it has there: the least first, and of equals the first."""
+    return chosen[np.argsort(np.asarray(column)[np.asarray(chosen)], kind="stable")] if len(chosen) else chosen
+
+
+def sort_rows(flat: array[int], width: int, fields: tuple[int, ...]) -> array[int]:
+    """Rows of so many words by some fields of theirs, the first of them first."""
+    rows = np.frombuffer(flat, dtype=np.int64).reshape(-1, width)
+    order = np.lexsort([rows[:, field] for field in reversed(fields)])
+    return array("q", rows[order].tobytes())
+
+
 def column_of(buffer: array[int] | bytearray) -> Any:
     """A column of tasks as compiled code wants it."""
     return np.asarray(memoryview(buffer)) if IS_COMPILED else buffer

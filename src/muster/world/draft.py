@@ -13,18 +13,20 @@ from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease, Run, TaskPhase
 from muster.world.accounting import advance
+from muster.world.claiming import next_ticket
 from muster.world.world import World
 
 
 class Draft:
     """A context manager over one world; at most one is open at a time."""
 
-    __slots__ = ("_at", "_facts", "_gangs", "_undo", "_world")
+    __slots__ = ("_at", "_facts", "_gangs", "_tickets", "_undo", "_world")
 
     def __init__(self, world: World, at: int) -> None:
         world.budgets.now = at
         self._world = world
         self._at = at
+        self._tickets = world.tickets
         self._undo: list[tuple[Job, int, int]] = []
         self._facts: list[fact.Fact] = []
         self._gangs: fact.Placed | None = None
@@ -35,6 +37,8 @@ class Draft:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._undo:
+            self._world.tickets = self._tickets
         while self._undo:
             job, first, count = self._undo.pop()
             if count:
@@ -42,10 +46,10 @@ class Draft:
             else:
                 self._world.release(self._world.jobs[job.id], job, self._at)
 
-    def place(self, job: Job, leases: list[Lease]) -> None:
-        """Place a gang."""
+    def place(self, job: Job, leases: list[Lease], claim: int = 0) -> None:
+        """Place a gang; one that comes by a claim is as old as that, which is its ticket."""
         world, at, gangs = self._world, self._at, self._gangs
-        run = Run(job.epoch + 1, tuple(leases), at)
+        run = Run(job.epoch + 1, tuple(leases), at, claim or next_ticket(world))
         if at > world.goodput.at:
             advance(world, at)
         world.hold(job, run, at)
@@ -55,21 +59,22 @@ class Draft:
         gangs.jobs.append(job.id)
         gangs.epochs.append(run.epoch)
         gangs.widths.append(len(leases))
+        gangs.tickets.append(claim)
         for lease in leases:
             gangs.slots.append(lease.slot)
             gangs.tasks.append(lease.tasks)
             gangs.devices.append(lease.devices)
 
-    def place_tasks(self, job: Job, first: int, leases: list[Lease], cause: str) -> None:
+    def place_tasks(self, job: Job, first: int, leases: list[Lease], cause: str, claim: int = 0) -> None:
         """Place tasks of an array, from `first` on."""
         if self._at > self._world.goodput.at:
             advance(self._world, self._at)
         columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
-        self._world.hold_tasks(job, first, *columns, self._at)
+        self._world.hold_tasks(job, first, *columns, self._at, claim or next_ticket(self._world))
         count = sum(columns[1])
         self._undo.append((job, first, count))
         self._close_gangs(cause)
-        self._facts.append(fact.TasksPlaced(job.id, first, *columns, cause))
+        self._facts.append(fact.TasksPlaced(job.id, first, *columns, cause, claim))
 
     def commit(self, cause: str) -> list[fact.Fact]:
         """Keep what was placed, and say it in facts."""
@@ -82,7 +87,7 @@ class Draft:
         gangs, self._gangs = self._gangs, None
         if gangs is not None:
             columns = (gangs.jobs, gangs.epochs, gangs.widths, gangs.slots, gangs.tasks, gangs.devices)
-            self._facts.append(fact.Placed(*columns, cause))
+            self._facts.append(fact.Placed(*columns, cause, gangs.tickets if any(gangs.tickets) else []))
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]

@@ -220,7 +220,6 @@ class Goodput:
         for flavor, kind, amount, begin in self._task_spans(job, tasks, first, count):
             if begin < at:
                 self._book(job, flavor, amount, (ran_as if kind == PROVISIONAL else kind, begin, at))
-        tasks.set_since(first, count, 0)
 
     def open_spans(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, Span]]:
         """What a job that holds devices spends in phases that have not ended: by flavor, thousandths of devices."""

@@ -24,7 +24,7 @@ from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
 from muster.world.booking_law import check_bookings
 from muster.world.box_law import check_boxes
-from muster.world.claiming import claimed_on, slots_of
+from muster.world.claiming import claimed_on, slots_of, spoken_for
 from muster.world.company import name_of, names_in
 from muster.world.crowd_law import check_crowd
 from muster.world.floor_law import check_floors
@@ -379,7 +379,7 @@ def _waits(world: World, job: Job) -> bool:
     if job.held or job.waits:
         return False
     if job.spec.array:
-        return bool(world.arrays[job.id].counts[TaskPhase.QUEUED])
+        return world.arrays[job.id].counts[TaskPhase.QUEUED] > spoken_for(world, job.id)
     return isinstance(job.phase, Queued)
 
 
@@ -485,10 +485,11 @@ def _check_claims(world: World) -> None:
     claimed: dict[int, Lack] = {}
     for number, claim in world.claims.items():
         job = world.jobs.get(number)
-        waits = job is not None and _waits(world, job)
+        waits = job is not None and world.is_waiting(job) and not (job.held or job.waits)
         require(waits, "whoever has a claim waits", f"job {number}")
-        width = sum(lease.tasks for lease in claim.leases)
-        most = 0 if job is None else job.spec.tasks
+        width, most = claim.width, 0 if job is None else job.spec.tasks
+        if number in world.arrays:
+            most = world.arrays[number].counts[TaskPhase.QUEUED]
         require(0 < width <= most, "a claim is for a job's tasks", f"job {number}: {width} of {most}")
         claimed |= {slot: claimed_on(world, slot) for slot in slots_of(claim)}
     require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))

@@ -4,8 +4,9 @@
 the tree the oldest runs are covered first, by the part of its guarantee that is no child's; what is left over weighs on
 the node above, and what is left over at the root is borrowed. So each run, from the newest on, climbs from its tenant
 to the root, and at every node as much of it goes on as has to be left over there still. A gang of which any part is
-borrowed borrows. A run is as old as its leases; an array, whose tasks come and go, as the array itself: of its tasks on
-a site, the last ones are borrowed.
+borrowed borrows; of the tasks of an array on a site, the newest ones do. A run, and a task, is as old as the ticket by
+which it has its places: of the claim, if it came by one. So whoever starts makes nobody else borrow, and nor does
+whoever ends.
 
 It knows nothing of who may take what from whom.
 """
@@ -14,13 +15,29 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from muster.units import Resources
 from muster.world.compiled import Words, compiled, words_of
 from muster.world.ledger import Ledger
 from muster.world.quota import Fund, Quotas, Share, inside, load
-from muster.world.runs import BACK, FUNDS, GONE, JOB, LEAVING, MILLI, ROW, SINCE, SITE, SLOT, STATE, TASKS, TENANT, Runs
+from muster.world.runs import (
+    BACK,
+    FUNDS,
+    GONE,
+    HERD,
+    JOB,
+    LEAVING,
+    MILLI,
+    ROW,
+    SITE,
+    SLOT,
+    STATE,
+    TASKS,
+    TENANT,
+    TICKET,
+    Runs,
+)
 from muster.world.sites import GPUS_AT, Site
 
 FUNDS_MAX: Final = 62
@@ -29,22 +46,27 @@ TASKS_OF_ARRAY, CLAIM = -1, -2
 """In a row of `spread`, for the slot: whose it is."""
 BORROWED: Final = BACK
 """In a row of `spread`: how many of its tasks borrow."""
-Row: TypeAlias = tuple[int, ...]
 _ROOT: Final = 0
 
 
 class Loans:
     """Who borrows of which funds: written into the rows, a bit for each of `funds`. `spread` are rows of what is held
-    besides gangs: what the tasks of an array have on one site, and what is claimed."""
+    besides gangs, by age: what tasks of an array have on one site by one ticket, and what is claimed. `groups` are the
+    herds that there may be, each a job and a site."""
 
     def __init__(
-        self, quotas: Quotas, ledger: Ledger, runs: Runs, sites: Sequence[Site], spread: Sequence[Row]
+        self,
+        quotas: Quotas,
+        ledger: Ledger,
+        runs: Runs,
+        sites: Sequence[Site],
+        spread: array[int],
+        groups: Sequence[tuple[int, int]],
     ) -> None:
         lent = [fund for fund in quotas.funds().values() if fund.root.children and load(fund.root) > 0]
         self.funds = lent[:FUNDS_MAX]
-        self._spread = array("q")
-        for row in sorted(spread):
-            self._spread.extend(row)
+        self._spread = spread
+        self._groups = groups
         rows, spread_rows = runs.rows(), words_of(self._spread)
         clear_loans(rows, runs.used)
         for bit, fund in enumerate(self.funds):
@@ -59,12 +81,18 @@ class Loans:
 
     def herds(self) -> list[tuple[int, int, int, int]]:
         """Of each array and site on which it holds something: how many of the tasks borrow, and of which funds."""
-        flat = self._spread
-        return [
-            (flat[at + JOB], flat[at + SITE], flat[at + BORROWED], flat[at + FUNDS])
-            for at in range(0, len(flat), ROW)
-            if flat[at + SLOT] == TASKS_OF_ARRAY
-        ]
+        counts = array("q", bytes(24 * max(1, len(self._groups))))
+        count_herds(words_of(self._spread), len(self._spread) // ROW, words_of(counts))
+        herds = [(*group, *counts[3 * herd : 3 * herd + 3]) for herd, group in enumerate(self._groups)]
+        return [(job, site, borrowed, funds) for job, site, tasks, borrowed, funds in herds if tasks]
+
+    def claims(self) -> dict[int, int]:
+        """The funds that those would borrow of who have a claim, by job."""
+        flat, found = self._spread, dict[int, int]()
+        for at in range(0, len(flat), ROW):
+            if flat[at + SLOT] == CLAIM:
+                found[flat[at + JOB]] = found.get(flat[at + JOB], 0) | flat[at + FUNDS]
+        return found
 
 
 def factors_of(fund: Fund, sites: Sequence[Site]) -> array[int]:
@@ -115,8 +143,8 @@ def mark_loans(
         is_run = other < 0 or (
             run >= 0
             and (
-                rows[run + SINCE] > spread[other + SINCE]
-                or (rows[run + SINCE] == spread[other + SINCE] and rows[run + JOB] > spread[other + JOB])
+                rows[run + TICKET] > spread[other + TICKET]
+                or (rows[run + TICKET] == spread[other + TICKET] and rows[run + JOB] > spread[other + JOB])
             )
         )
         if is_run:
@@ -133,6 +161,17 @@ def mark_loans(
                 spread[other + FUNDS] |= bit
                 spread[other + BORROWED] = max(spread[other + BORROWED], (left + each - 1) // each)
             other -= ROW
+
+
+@compiled
+def count_herds(spread: Words, rows: int, counts: Words) -> None:
+    """Of each herd, how many tasks it has, how many of them borrow, and of which funds."""
+    for at in range(0, rows * ROW, ROW):
+        if spread[at + SLOT] == TASKS_OF_ARRAY:
+            to = 3 * spread[at + HERD]
+            counts[to] += spread[at + TASKS]
+            counts[to + 1] += spread[at + BORROWED]
+            counts[to + 2] |= spread[at + FUNDS]
 
 
 @compiled

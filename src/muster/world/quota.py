@@ -223,6 +223,15 @@ class Quotas:
                     return _OVER
         return self._after_spending(tenant, ask, found) if self._budgets.accounts else found
 
+    def has_limits_left(self, tenant: str, site: Site, ask: Resources, tasks: int) -> bool:
+        """Whether `tasks` more of an ask on a site would be within all limits on the way up."""
+        amounts = site.amounts(ask, tasks)
+        return all(
+            count(cells, check.kind) + amounts[check.kind] <= limit or not amounts[check.kind]
+            for check in self.checks(tenant, site)
+            for cells, limit, _ in check.limits
+        )
+
     def headroom(self, tenant: str, site: Site, ask: Resources, most: int, *, evictable: bool) -> int:
         """How many of `most` more tasks of an ask a tenant may start on a site; what must stay may not borrow."""
         spent = self._find_spent(tenant, ask)

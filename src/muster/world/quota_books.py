@@ -18,6 +18,8 @@ from muster.world.ledger import Account, Ledger
 from muster.world.quota import apportion, children_of, find_line
 
 Key: TypeAlias = tuple[str, str]
+Held: TypeAlias = tuple[Spec, Sequence[tuple["Plot", int]]]
+"""What somebody holds, on which plots."""
 Tree: TypeAlias = dict[str, tuple[int, int]]
 """For each tenant with a guarantee: how much it is, and how much of that is no child's."""
 
@@ -96,19 +98,27 @@ class QuotaBooks:
                     for key, part in one.amounts(amount).items():
                         totals[key] = totals.get(key, 0) + sign * part
 
-    def start(self, spec: Spec, places: Sequence[tuple[Plot, int]], *, may_borrow: bool) -> None:
-        """Tasks start on nodes, whose plots already say so."""
-        more = _sum(spec, places)
+    def start(
+        self, spec: Spec, places: Sequence[tuple[Plot, int]], later: Sequence[Held] = (), *, may_borrow: bool
+    ) -> None:
+        """Tasks start on nodes, whose plots already say so. What others hold who came `later` than the claim by which
+        they do counts in the limits, and is no reason why they would borrow."""
+        more, others = _sum(spec, places), [(each.tenant, _sum(each, plots)) for each, plots in later]
+        for tenant, amounts in others:
+            self._book(tenant, amounts, -1)
         owned = [key for key in more if self._claim(ROOT, key)] if self.has_owners else []
         trees = {key: self._share_out(key) for key in owned}
         before = {key: self._spill(ROOT, key, trees[key]) for key in owned}
         self._book(spec.tenant, more, 1)
         for key, amount in more.items():
-            self._check_limits(spec.tenant, key)
             if key in before and self._spill(ROOT, key, trees[key]) > before[key]:
                 require(spec.evictable, _FIRM, f"{spec.tenant}: {amount} more of {key}")
                 require(may_borrow, _SOFT, f"{spec.tenant}: {amount} more of {key}")
-                self._check_kept(spec.tenant, key, trees[key])
+                self._check_kept(spec.tenant, key, trees[key], sum(amounts.get(key, 0) for _, amounts in others))
+        for tenant, amounts in others:
+            self._book(tenant, amounts, 1)
+        for key in more:
+            self._check_limits(spec.tenant, key)
 
     def stop(self, spec: Spec, places: Sequence[tuple[Plot, int]]) -> None:
         """Tasks give back what they held."""
@@ -148,10 +158,10 @@ class QuotaBooks:
             limit, after = self._line(name, key).limit, self._used[(name, *key)]
             require(limit is None or after <= limit, _LIMIT, f"{tenant}: {after} of {limit} of {name} in {key}")
 
-    def _check_kept(self, tenant: str, key: Key, tree: Tree) -> None:
+    def _check_kept(self, tenant: str, key: Key, tree: Tree, later: int) -> None:
         chain = list(self.chain(tenant))
         aside = [child for name in chain for child in self._below.get(name, ()) if child not in chain]
-        kept, free = sum(self._kept(name, key, tree) for name in aside), self._free.get(key, 0)
+        kept, free = sum(self._kept(name, key, tree) for name in aside), self._free.get(key, 0) + later
         require(not kept or free >= kept, _KEPT, f"{tenant} in {key}: {free} free, {kept} kept")
 
     def _line(self, name: str, key: Key) -> Line:

@@ -29,7 +29,7 @@ Kind: TypeAlias = tuple[str, int]
 """Tier, priority."""
 
 (
-    SINCE,  # when the run got its leases
+    TICKET,  # which of all tickets of places it was
     JOB,
     TENANT,
     KIND,
@@ -46,6 +46,8 @@ Kind: TypeAlias = tuple[str, int]
     TASKS,
 ) = range(15)
 ROW: Final = 15
+HERD: Final = SAVED
+"""In a row of what an array holds: which herd it is of."""
 GONE, STAYS, FIXED, LEAVING = range(4)
 """States: the row is nobody's; its run may be taken, may not be evicted, was told to stop."""
 _SLACK: Final = 64
@@ -122,7 +124,7 @@ class Runs:
         for back, lease in enumerate(leases):
             amounts = amounts_of(spec.ask, lease.tasks)
             where = (lease.slot, by_slot[lease.slot].number)
-            rows.extend((run.since, job.id, tenant, kind, *where, *amounts, worth, saved, state, 0, back, lease.tasks))
+            rows.extend((run.ticket, job.id, tenant, kind, *where, *amounts, worth, saved, state, 0, back, lease.tasks))
         self._fresh[job.id] = rows
         self._note(job)
 
@@ -202,11 +204,11 @@ class Runs:
         return (end - place) // ROW
 
     def _settle(self) -> None:
-        """Put those who came into their places: behind all who were there, but for those of the same instant."""
+        """Put those who came into their places: behind all who were there, but for those that came by a claim."""
         table, end = self._table, self.used * ROW
         fresh = sorted(self._fresh.values(), key=_age)
-        first, cut = fresh[0][SINCE], end
-        while cut and table[cut - ROW + SINCE] >= first:
+        first, cut = fresh[0][TICKET], end
+        while cut and table[cut - ROW + TICKET] >= first:
             cut -= ROW
         tail = [table[at : at + ROW] for at in range(cut, end, ROW) if table[at + STATE] != GONE]
         self._dead -= (end - cut) // ROW - len(tail)
@@ -270,7 +272,7 @@ def amounts_of(ask: Resources, tasks: int) -> tuple[int, int, int]:
 
 
 def _age(rows: array[int]) -> tuple[int, int]:
-    return rows[SINCE], rows[JOB]
+    return rows[TICKET], rows[JOB]
 
 
 def _joined(rows: Iterable[array[int]]) -> list[array[int]]:

@@ -31,7 +31,7 @@ from muster.wire.upcast import lift_quota
 from muster.world.booking import settle_bookings
 from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
-from muster.world.goodput import Carry, devices_of
+from muster.world.goodput import Carry
 from muster.world.losses import Days
 from muster.world.spending import recount_spending
 from muster.world.tables import heed
@@ -69,6 +69,7 @@ class TaskColumns(msgspec.Struct, frozen=True):
     slot: bytes
     devices: bytes
     since: bytes = b""
+    ticket: bytes = b""
 
 
 class Spending(msgspec.Struct, frozen=True, array_like=True):
@@ -130,6 +131,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     meters: list[tuple[int, Meter]] = []
     bookings: dict[str, Booking] = {}
     resizes: list[tuple[int, Resize]] = []
+    tickets: int = 0
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -185,6 +187,7 @@ def snapshot(world: World) -> bytes:
             meters=sorted(world.meters.items()),
             bookings=world.bookings,
             resizes=sorted(world.widths.resizes.items()),
+            tickets=world.tickets,
             goodput=_goodput_columns(world),
         )
     )
@@ -210,6 +213,7 @@ def _rebuild(content: Snapshot) -> World:
     world.budgets.now = content.now
     world.budgets.prices = dict(content.prices)
     world.next_job, world.accepted, world.retired = content.next_job, content.accepted, content.retired
+    world.tickets = content.tickets
     for name, flavor in content.flavors.items():
         world.set_flavor(name, flavor)
     for name in sorted(content.tenants):
@@ -363,8 +367,8 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     tasks.epoch = array("i", columns.epoch)
     tasks.slot = array("i", columns.slot)
     tasks.devices = array("q", columns.devices)
-    tasks.since = array("q", columns.since)
-    if devices_of(job.spec.ask) and not tasks.since:  # written before there was an account
+    tasks.since, tasks.ticket = array("q", columns.since), array("q", columns.ticket or bytes(8 * len(tasks.phase)))
+    if not tasks.since:  # written before it was kept
         tasks.since = array("q", [world.now if phase in HOLDING else 0 for phase in tasks.phase])
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
@@ -384,6 +388,7 @@ def _task_columns(tasks: Tasks) -> TaskColumns:
         tasks.slot.tobytes(),
         tasks.devices.tobytes(),
         tasks.since.tobytes(),
+        tasks.ticket.tobytes(),
     )
 
 

@@ -32,17 +32,18 @@ def spans_of(
 
 class Tasks:
     """Columns by task index: phase, epoch of the latest try, slot and devices it holds, and how often it failed. Of
-    tasks that ask for devices, also when each came into the phase in which it holds them; 0 if it holds none."""
+    those that hold places, also when each came into its phase, and the number of its ticket; 0 of those that do not."""
 
-    __slots__ = ("counts", "devices", "epoch", "failures", "phase", "search_from", "since", "slot")
+    __slots__ = ("counts", "devices", "epoch", "failures", "phase", "search_from", "since", "slot", "ticket")
 
-    def __init__(self, count: int, has_devices: bool = False) -> None:
+    def __init__(self, count: int) -> None:
         self.phase = bytearray(count)
         self.failures = bytearray(count)
         self.epoch = array("i", bytes(4 * count))
         self.slot = array("i", [NOWHERE]) * count
         self.devices = array("q", bytes(8 * count))
-        self.since = array("q", bytes(8 * count if has_devices else 0))
+        self.since = array("q", bytes(8 * count))
+        self.ticket = array("q", bytes(8 * count))
         self.counts = [count, 0, 0, 0, 0, 0, 0]
         self.search_from = 0
 
@@ -97,6 +98,11 @@ class Tasks:
         if phase == TaskPhase.QUEUED:
             self.search_from = min(self.search_from, first)
 
+    def give(self, first: int, count: int, at: int, ticket: int) -> None:
+        """Note since when a range holds places, and by which ticket."""
+        self.since[first : first + count] = array("q", [at]) * count
+        self.ticket[first : first + count] = array("q", [ticket]) * count
+
     def place(self, first: int, count: int, slot: int) -> None:
         """Note where a range sits and raise its epoch; its devices are set by `share_devices`."""
         self.slot[first : first + count] = array("i", [slot]) * count
@@ -127,7 +133,7 @@ class Tasks:
             first = stop
 
     def set_since(self, first: int, count: int, at: int) -> None:
-        """Note when a range came into its phase, or that it holds nothing."""
+        """Note when a range came into its phase."""
         self.since[first : first + count] = array("q", [at]) * count
 
     def held_devices(self, first: int, count: int) -> int:
@@ -140,13 +146,14 @@ class Tasks:
     def clear(self, first: int, count: int, has_devices: bool) -> None:
         """Note that a range sits nowhere."""
         self.slot[first : first + count] = array("i", [NOWHERE]) * count
+        self.give(first, count, 0, 0)
         if has_devices:
             self.devices[first : first + count] = array("q", bytes(8 * count))
 
     def fork(self) -> Tasks:
         """An independent copy: a memcpy for each column."""
         twin = Tasks.__new__(Tasks)
-        for column in ("phase", "failures", "epoch", "slot", "devices", "since", "counts"):
+        for column in ("phase", "failures", "epoch", "slot", "devices", "since", "ticket", "counts"):
             setattr(twin, column, getattr(self, column)[:])
         twin.search_from = self.search_from
         return twin

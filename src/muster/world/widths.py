@@ -193,7 +193,7 @@ def _set_leases(world: World, job: Job, leases: tuple[Lease, ...]) -> None:
     """Replace the places of a run and nothing else."""
     phase = job.phase
     if isinstance(phase, ACTIVE):
-        run = Run(phase.run.epoch, leases, phase.run.since)
+        run = Run(phase.run.epoch, leases, phase.run.since, phase.run.ticket)
         after = replace(job, phase=replace(phase, run=run))
         world.jobs[job.id] = after
         if world.runs is not None and isinstance(phase, Starting):

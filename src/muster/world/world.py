@@ -27,7 +27,7 @@ from muster.model.tier import TIERS, Tier
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
-from muster.world.claiming import charge_claim, slots_of
+from muster.world.claiming import charge_claim, slots_of, spoken_for
 from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.fleet import Fleet, FreeVector
 from muster.world.goodput import Goodput, Stock
@@ -80,6 +80,7 @@ class World:
         "sites",
         "successors",
         "tenants",
+        "tickets",
         "tiers",
         "timers",
         "usage",
@@ -91,7 +92,7 @@ class World:
     def __init__(self) -> None:
         self.seq = self.now = 0
         self.next_job = 1
-        self.accepted = self.retired = 0
+        self.accepted = self.retired = self.tickets = self.varied = 0
         self.fleet = Fleet()
         self.flavors: dict[str, Flavor] = {}
         self.tenants: dict[str, Tenant] = {}
@@ -104,7 +105,6 @@ class World:
         self.claims: dict[int, Claim] = {}
         self.bookings: dict[str, Booking] = {}
         self.runs: Runs | None = None
-        self.varied = 0
         self.keys: dict[tuple[str, str], int] = {}
         self.tiers: dict[str, Tier] = TIERS.copy()
         self.profiles: dict[str, Edition] = PROFILES.copy()
@@ -160,7 +160,7 @@ class World:
             self.enqueue(after)
 
     def hold_tasks(
-        self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int], at: int
+        self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int], at: int, ticket: int
     ) -> None:
         """Give waiting tasks of an array, from `first` on, their places. The inverse of `release_tasks`."""
         tasks, ask = self.arrays[job.id], job.spec.ask
@@ -172,9 +172,9 @@ class World:
                 tasks.share_devices(first, count, ask.gpus, mask)
             first += count
         leases = list(map(Lease, slots, counts))
-        if tasks.since:
+        tasks.give(begin, first - begin, at, ticket)
+        if ask.gpus or ask.gpu_milli:
             self.goodput.take(ask, leases, at)
-            tasks.set_since(begin, first - begin, at)
         self.charge(job.spec, leases, at)
         if self.budgets.accounts:
             spend(self, job, leases, 1)
@@ -183,7 +183,7 @@ class World:
         tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
         if self.runs is not None:
             self.runs.add_array(job)
-        if not tasks.counts[TaskPhase.QUEUED]:
+        if tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.dequeue(job)
 
     def release_tasks(self, job: Job, first: int, count: int, after: TaskPhase, at: int) -> None:
@@ -205,7 +205,7 @@ class World:
         self.refund(job.spec, leases, at)
         if self.fleet.company.by_name:
             self.leave_company(job.spec, leases)
-        if after == TaskPhase.QUEUED and not tasks.counts[TaskPhase.QUEUED]:
+        if after == TaskPhase.QUEUED and tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.enqueue(job)
         tasks.set_phase(first, count, after)
         if self.runs is not None and not tasks.holding:
@@ -464,7 +464,7 @@ class World:
     def fork(self) -> World:
         """An independent copy, for what-if; it never leaves the process."""
         twin = self.fork_places()
-        twin.accepted, twin.retired, twin.varied = self.accepted, self.retired, self.varied
+        twin.accepted, twin.retired, twin.varied, twin.tickets = self.accepted, self.retired, self.varied, self.tickets
         twin.goodput = self.goodput.fork()
         twin.jobs, twin.keys = self.jobs.copy(), self.keys.copy()
         twin.queue, twin.timers, twin.ends = self.queue.fork(twin.walk), self.timers.fork(), self.ends.fork()

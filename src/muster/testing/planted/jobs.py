@@ -67,8 +67,8 @@ def epoch_not_raised() -> Iterator[None]:
     """A second try carries the epoch of the first."""
 
     class Careless(draft.Draft):
-        def place(self, job: Any, leases: list[Lease]) -> None:
-            super().place(_replace(job, epoch=max(0, job.epoch - 1)) if job.epoch else job, leases)
+        def place(self, job: Any, leases: list[Lease], claim: int = 0) -> None:
+            super().place(_replace(job, epoch=max(0, job.epoch - 1)) if job.epoch else job, leases, claim)
 
     with mock.patch.object(cycle, "Draft", Careless):
         yield

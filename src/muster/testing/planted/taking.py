@@ -14,8 +14,9 @@ from muster.model import fact
 from muster.model.node import Lack
 from muster.model.phase import TAKEN, Why
 from muster.policy.taking import Kin, Party
-from muster.scheduler import rights
+from muster.scheduler import claims, preemption, repair, rights
 from muster.testing.planted.plant import Plant
+from muster.units import DAY_MS
 from muster.world import apply, snapshot
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
@@ -91,6 +92,27 @@ def broken_gang_keeps_nothing() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def broken_gangs_wait_for_ever() -> Iterator[None]:
+    """Two gangs that lost a node keep what is left of them until one of them has the other's: for ever."""
+    with mock.patch.object(repair, "REPAIR_MS", 365 * DAY_MS):
+        yield
+
+
+@contextlib.contextmanager
+def flapping_job_never_backs_off() -> Iterator[None]:
+    """A job whose nodes fail again and again stops others again and again."""
+    with mock.patch.object(preemption, "may_take", return_value=True):
+        yield
+
+
+@contextlib.contextmanager
+def served_as_new() -> Iterator[None]:
+    """Whoever is served counts from then on, behind all who came while it waited for its places."""
+    with mock.patch.object(claims, "_age_of", return_value=0):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     claim_not_kept,
     quota_kept_after_eviction,
@@ -98,4 +120,7 @@ PLANTS: Final[tuple[Plant, ...]] = (
     evicted_for_good,
     the_weaker_takes,
     broken_gang_keeps_nothing,
+    broken_gangs_wait_for_ever,
+    flapping_job_never_backs_off,
+    served_as_new,
 )

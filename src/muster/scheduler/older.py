@@ -1,0 +1,57 @@
+"""older: the quota as it would be if nobody had come after a claim.
+
+A claim was judged beside those who were there before it, and counts as held from then on: whoever starts later is
+judged beside it. So when it is served it is judged again beside the same ones, and not beside those who came later and
+may borrow what it was promised.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from muster.model.job import Job
+from muster.model.phase import ACTIVE, Lease
+from muster.world.claiming import charge_claim
+from muster.world.runs import GONE, JOB, ROW, STATE, TICKET
+from muster.world.world import World
+
+
+@contextlib.contextmanager
+def only_older(world: World, ticket: int) -> Iterator[None]:
+    """As if nobody held or claimed anything by a later ticket."""
+    later = list(_find_later(world, ticket))
+    claims = [number for number, claim in world.claims.items() if claim.ticket > ticket]
+    _charge(world, later, claims, -1)
+    try:
+        yield
+    finally:
+        _charge(world, later, claims, 1)
+
+
+def _charge(world: World, later: list[tuple[Job, list[Lease]]], claims: list[int], sign: int) -> None:
+    for job, leases in later:
+        for site, tasks in world.sites.spread(leases):
+            world.ledger.charge(job.spec.tenant, site, job.spec.ask, sign * tasks)
+    for number in claims:
+        charge_claim(world, number, sign)
+
+
+def _find_later(world: World, ticket: int) -> Iterator[tuple[Job, list[Lease]]]:
+    """Whoever holds places by a later ticket."""
+    runs = world.know_runs()
+    rows, at = runs.rows(), (runs.used - 1) * ROW
+    found: dict[int, None] = {}
+    while at >= 0 and rows[at + TICKET] > ticket:
+        if rows[at + STATE] != GONE:
+            found[int(rows[at + JOB])] = None
+        at -= ROW
+    for number in found:
+        job = world.jobs[number]
+        if isinstance(job.phase, ACTIVE):
+            yield job, list(job.phase.run.leases)
+    for number in runs.arrays:
+        tasks = world.arrays[number]
+        leases = [Lease(tasks.slot[task], 1) for task, mine in enumerate(tasks.ticket) if mine > ticket]
+        if leases:
+            yield world.jobs[number], leases

@@ -1,0 +1,60 @@
+"""The potential of a world: how many run, or have a claim, of every strength; the strongest first.
+
+While nobody comes, ends or fails and no quota changes, it only ever grows, in the order of a dictionary: see
+docs/concepts/preemption.md. Told by itself, from who holds what and who borrows; no plan is asked how it came about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TypeAlias
+
+from muster.model.job import Job
+from muster.model.phase import ACTIVE
+from muster.policy.taking import Strength, strength
+from muster.scheduler.herds import find_staying
+from muster.scheduler.rights import party_of
+from muster.scheduler.stage import Stage
+from muster.world.loans import Loans
+from muster.world.quota import Standing
+from muster.world.runs import BACK, FUNDS, GONE, JOB, LEAVING, ROW, STATE
+from muster.world.world import World
+
+Potential: TypeAlias = Counter[Strength]
+
+
+def potential_of(world: World, now: int) -> Potential:
+    """The potential as of the moment when all who were told to stop are gone."""
+    found: Potential = Counter()
+    with Stage(world, now) as stage:
+        runs = world.know_runs()
+        loans = Loans(world.quotas, world.ledger, runs, world.sites.all, *stage.spread())
+        rows = runs.rows()
+        for at in range(0, runs.used * ROW, ROW):
+            if rows[at + STATE] not in (GONE, LEAVING) and not rows[at + BACK]:
+                found[_strength(world, world.jobs[int(rows[at + JOB])], int(rows[at + FUNDS]))] += 1
+        borrowed = Counter[int]()
+        for number, _, tasks, _ in loans.herds():
+            borrowed[number] += tasks
+        for number in runs.arrays:
+            job, staying = world.jobs[number], len(find_staying(world, world.jobs[number], now))
+            found[_strength(world, job, 1)] += borrowed[number]
+            found[_strength(world, job, 0)] += staying - borrowed[number]
+        for number, funds in loans.claims().items():
+            job = world.jobs[number]
+            if not isinstance(job.phase, ACTIVE):
+                found[_strength(world, job, funds)] += world.claims[number].width if job.spec.array else 1
+    return +found
+
+
+def _strength(world: World, job: Job, funds: int) -> Strength:
+    standing = Standing.BORROWING if funds else Standing.INSIDE
+    return strength(party_of(world, (job.spec.tier, job.spec.priority), standing))
+
+
+def falls(before: Potential, after: Potential) -> Strength | None:
+    """The first strength of which there are fewer than before, and not more of any before it; None if there is none."""
+    for each in sorted({*before, *after}):
+        if before[each] != after[each]:
+            return each if after[each] < before[each] else None
+    return None

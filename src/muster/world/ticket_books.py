@@ -1,0 +1,82 @@
+"""The auditor's books of tickets: in which order places were given, or claims on them, and who has them by which.
+
+Kept from the facts alone. A run is as old as its ticket; one that came by a claim has the claim's, and no other has one
+that was given before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+
+from muster.model.spec import Spec
+from muster.world.books import JobBook
+from muster.world.law import require, require_same
+from muster.world.world import World
+
+
+class TicketBooks:
+    """`given` is how many there were. Of whoever got places, its ticket; of an array, those of its tasks."""
+
+    def __init__(self) -> None:
+        self.given = 0
+        self._gangs: dict[int, int] = {}
+        self._tasks: dict[int, array[int]] = {}
+        self._claims: dict[int, int] = {}
+        self._served: dict[int, int] = {}
+
+    def claim(self, job: int) -> int:
+        """A job is given a claim: which ticket that is."""
+        self.given += 1
+        self._claims[job] = self.given
+        return self.given
+
+    def serve(self, job: int, width: int) -> None:
+        """A job gets what it claimed, for so many tasks."""
+        self._served[job] = width
+
+    def start(self, job: int, book: JobBook, first: int, count: int, claim: int) -> None:
+        """Tasks of a job get places, by a claim or by none."""
+        require(claim in (0, self._claims.get(job)), "only its own claim makes a run older", f"job {job}: {claim}")
+        require(bool(claim) or job not in self._served, "who is served is as old as its claim", f"job {job}")
+        self.given += not claim
+        left = self._served.pop(job, 0) - count
+        if left > 0:
+            self._served[job] = left
+        if book.spec.array:
+            tasks = self._tasks.setdefault(job, array("q", bytes(8 * book.spec.array)))
+            tasks[first : first + count] = array("q", [claim or self.given]) * count
+        else:
+            self._gangs[job] = claim or self.given
+
+    def places_after(self, job: int, book: JobBook, ticket: int) -> list[tuple[int, int]]:
+        """What a job holds by a later ticket, as (slot, tasks)."""
+        if book.spec.array:
+            held = zip(book.slots, self._tasks.get(job, ()), strict=False)
+            return [(slot, 1) for slot, mine in held if slot >= 0 and mine > ticket]
+        return [(slot, tasks) for slot, tasks, _ in book.leases] if self._gangs.get(job, 0) > ticket else []
+
+    def find_after(self, jobs: Mapping[int, JobBook], ticket: int) -> list[tuple[Spec, list[tuple[int, int]]]]:
+        """What everybody holds by a later ticket."""
+        found = [(book.spec, self.places_after(number, book, ticket)) for number, book in jobs.items()]
+        return [(spec, places) for spec, places in found if places]
+
+    def compare(self, world: World, jobs: Mapping[int, JobBook]) -> None:
+        """Whether the world says the same of how many there were; nobody needs to know more of those who are gone."""
+        require_same(world.tickets, self.given, "tickets are what the facts say")
+        for kept in (self._gangs, self._tasks, self._claims):
+            for job in [job for job in kept if job not in jobs]:
+                del kept[job]
+
+    def compare_job(self, world: World, job: int) -> None:
+        """Whether the world has the same ticket of a gang that holds places."""
+        run = getattr(world.jobs[job].phase, "run", None)
+        if run is not None:
+            require_same(run.ticket, self._gangs.get(job, 0), "a run is as old as its ticket", f"job {job}")
+
+    def compare_span(self, world: World, job: int, first: int, end: int) -> None:
+        """Whether the world has the same tickets of some tasks, of those that hold places."""
+        kept, slots = world.arrays[job].ticket[first:end], world.arrays[job].slot[first:end]
+        booked = self._tasks.get(job, array("q", bytes(8 * len(world.arrays[job]))))[first:end]
+        same = all(mine == (wanted if slot >= 0 else 0) for mine, wanted, slot in zip(kept, booked, slots, strict=True))
+        require(same, "a task is as old as its ticket", f"job {job}, tasks {first} to {end - 1}")
