@@ -233,6 +233,20 @@ def show_why(demo: Demo) -> None:
     demo.type(f"muster wait {large}", code=1)
 
 
+def show_booking(demo: Demo) -> None:
+    """A window of time is somebody's: nobody else is in it, and nobody is stopped for it who could know."""
+    title("A booking: the machine is vision's for a minute, in a few seconds")
+    demo.type("muster reserve review --tenant vision --nodes 1 --from 4s --for 1m")
+    other = demo.type("muster run -d --name other --gpus 1 -- sleep 300").strip()
+    told = demo.type(f"muster why {other}")
+    demo.check("who would be in the way does not start, and is told of the booking", holds="booking review" in told)
+    printed = demo.type("muster run --tenant vision --booking review --gpus 8 -- echo on time")
+    demo.check("the booking's own job has all of it when the window opens", holds=printed == "on time\n")
+    demo.type("muster unreserve review")
+    demo.type(f"muster cancel {other}")
+    demo.type(f"muster wait {other}", code=1)
+
+
 def show_crash(demo: Demo) -> None:
     """The promise that matters."""
     title("kill -9 the leader, the follower and the supervisor while jobs run and submits go on")
@@ -379,6 +393,7 @@ CHAPTERS: Final = (
     show_sharing,
     show_preemption,
     show_why,
+    show_booking,
     show_crash,
     show_goodput,
     show_replay,

@@ -71,6 +71,7 @@ def home(tmp_path: Path, receiver: Receiver) -> Iterator[LiveHome]:
         yield running
 
 
+@pytest.mark.slow
 def test_a_server_beyond_this_machine_and_whom_it_tells(home: LiveHome, receiver: Receiver, tmp_path: Path) -> None:
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
