@@ -1,8 +1,8 @@
 """`python -m bench.proving_ground FOLDER PAGE`: the page of all leagues, made of the reports that each wrote.
 
-A file of the folder is one league's `--report NAME.json`. Nothing on the page is written by hand but its first lines:
-what each league may know is the table that the kernel's door is fed by, and every figure carries the command, the date
-and the commit that made it. A league that was not played is named.
+A file of the folder is one league's `--report NAME.json`, or `NAME-2.json` for a part that was played again. Nothing on
+the page is written by hand but its first lines: what each league may know is the table that the kernel's door is fed
+by, and every figure carries the command, the date and the commit that made it. A league that was not played is named.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ and `tuned` learn from what has come and ended so far.
 
 def main(folder: Path, page: Path) -> None:
     """Write the page from the results in a folder."""
-    results = {path.stem: msgspec.json.decode(path.read_bytes()) for path in sorted(folder.glob("*.json"))}
+    results: dict[str, list[dict[str, Any]]] = {}
+    for path in sorted(folder.glob("*.json"), key=lambda path: path.stem):
+        results.setdefault(path.stem.split("-")[0], []).append(msgspec.json.decode(path.read_bytes()))
     page.write_text(make_page(results), encoding="utf-8")
 
 
-def make_page(results: dict[str, dict[str, Any]]) -> str:
+def make_page(results: dict[str, list[dict[str, Any]]]) -> str:
     """The whole page."""
     seen = "\n".join(f"| {league} | {', '.join(fields)} |" for league, fields in SEEN.items())
     played = [league for league in LEAGUES if league in results]
@@ -55,10 +57,12 @@ def make_page(results: dict[str, dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
-def section_of(league: str, result: dict[str, Any]) -> str:
-    """One league: how it was run, its goals, and a table for each measure."""
-    standings = standings_of(result["metrics"])
-    lines = [f"## {league}", "", f"`{result['command']}`, {result['date']}, {result['commit']}", ""]
+def section_of(league: str, results: list[dict[str, Any]]) -> str:
+    """One league: how it was run, its goals, and a table for each measure. Where a part was played again, it counts."""
+    metrics = {name: metric for result in results for name, metric in result["metrics"].items()}
+    standings = standings_of(metrics)
+    origins = (f"`{result['command']}`, {result['date']}, {result['commit']}" for result in results)
+    lines = [f"## {league}", "", "; then ".join(origins), ""]
     lines += _tell_goals(standings)
     for table in standings:
         lines += [*table_of(table), ""]

@@ -24,6 +24,7 @@ from muster.cli.printing import show_plain
 from muster.model.errors import RejectedError, StoreError
 from muster.model.reason import Code, Reason
 from muster.ports import Journal
+from muster.ports.store import Wanted
 from muster.sdk.home import Home
 from muster.simulator.chronicle import Chronicle, read_history
 from muster.simulator.like import CLUSTERS, make_jobs
@@ -47,6 +48,8 @@ OK: Final = 0
 WIDTH_MAX: Final = 100
 PAGE: Final = 1000
 DAYS_MAX: Final = 3660
+OWNER: Final = "owner"
+"""Who is meant where history names nobody: the owner of the home."""
 PARQUET: Final = "parquet"
 FORMS: Final = (CANONICAL, SWF, PARQUET)
 
@@ -189,7 +192,7 @@ def _export(arguments: argparse.Namespace) -> int:
     if not path.exists():
         raise StoreError(Reason(Code.HOME_UNUSABLE, str(path.parent), detail="there is no journal"))
     with contextlib.closing(SqliteJournal(path)) as journal:
-        reading = read_history(tell(journal))
+        reading = read_history(tell(journal), name_users(journal))
     _write(reading, arguments.to, arguments.target, "Muster")
     return OK
 
@@ -214,6 +217,16 @@ def tell(journal: Journal) -> Chronicle:
             chronicle.take(entry.at, entry.facts)
             seq = entry.seq
     return chronicle
+
+
+def name_users(journal: Journal) -> dict[int, str]:
+    """Who submitted each job that history remembers; what it has forgotten is not told, though entries may still be."""
+    users: dict[int, str] = {}
+    after = 0
+    while page := journal.read_finished(Wanted(after, PAGE)):
+        after = page[-1].finished.job
+        users |= {each.finished.job: each.user or OWNER for each in page}
+    return users
 
 
 def _list_formats(arguments: argparse.Namespace) -> int:  # noqa: ARG001 - every word is called alike

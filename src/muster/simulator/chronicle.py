@@ -7,7 +7,7 @@ gang, is one life whose width changes: how many of its tasks hold places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from muster.model import fact
 from muster.model.phase import TaskPhase
@@ -72,35 +72,44 @@ class Chronicle:
             elif isinstance(item, (fact.TasksPlaced, fact.Grown)):
                 self._widen(item.job, at, sum(item.counts if isinstance(item, fact.TasksPlaced) else item.tasks))
             elif isinstance(item, fact.Shrunk):
-                self._widen(item.job, at, item.width - self.lives[item.job].held)
+                self._widen(item.job, at, item.width - self._held_by(item.job))
             elif isinstance(item, fact.TasksEnded):
                 self._widen(item.job, at, -item.count)
             elif isinstance(item, (fact.Requeued, fact.Ended)):
                 self._leave(item, at)
 
     def _leave(self, item: fact.Requeued | fact.Ended, at: int) -> None:
-        life = self.lives[item.job]
-        if life.held:
-            self._widen(item.job, at, -life.held)
-        if isinstance(item, fact.Ended):
+        if self._held_by(item.job):
+            self._widen(item.job, at, -self._held_by(item.job))
+        life = self.lives.get(item.job)
+        if life is not None and isinstance(item, fact.Ended):
             life.ended, life.phase = at, TaskPhase(item.phase).name.lower()
 
+    def _held_by(self, number: int) -> int:
+        life = self.lives.get(number)
+        return 0 if life is None else life.held
+
     def _widen(self, number: int, at: int, tasks: int) -> None:
-        life = self.lives[number]
-        life.widen(at, tasks)
-        self.gpus_held += tasks * life.spec.ask.gpus
+        """Somebody holds more, or less. Who came before the first entry that is still there is not known here."""
+        life = self.lives.get(number)
+        if life is not None:
+            life.widen(at, tasks)
+            self.gpus_held += tasks * life.spec.ask.gpus
 
 
-def read_history(chronicle: Chronicle) -> Reading:
-    """The jobs that are over as records of a trace, the first submit at 0; who is not over is counted. The run time is
-    how long a job held places, with every try; an array is one record, as wide as it ever was."""
+def read_history(chronicle: Chronicle, users: Mapping[int, str]) -> Reading:
+    """The jobs that are over as records of a trace, the first submit at 0; who is not over is counted, and so is who is
+    not among those whom history remembers, with their users. The run time is how long a job held places, with every
+    try; an array is one record, as wide as it ever was."""
     over = [life for life in chronicle.lives.values() if life.ended >= 0]
-    first = min((life.submit for life in over), default=0)
-    left = len(chronicle.lives) - len(over)
-    return in_order((_record(life, first) for life in over), {"is not over": left} if left else {}, {})
+    kept = [life for life in over if life.number in users]
+    first = min((life.submit for life in kept), default=0)
+    left = {"is not over": len(chronicle.lives) - len(over), "is forgotten": len(over) - len(kept)}
+    records = (_record(life, first, users[life.number]) for life in kept)
+    return in_order(records, {reason: count for reason, count in left.items() if count}, {})
 
 
-def _record(life: Life, first: int) -> Record:
+def _record(life: Life, first: int, user: str) -> Record:
     spec, tasks = life.spec, max(1, life.most)
     return Record(
         id=f"{life.number:08}",
@@ -111,7 +120,7 @@ def _record(life: Life, first: int) -> Record:
         cpu_milli=spec.ask.cpu_milli * tasks,
         memory_bytes=spec.ask.memory_bytes * tasks,
         tenant=spec.tenant,
-        user=life.cause,
+        user=user,
         name=spec.name,
         priority=spec.priority,
         tier=spec.tier,

@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from muster.app.__main__ import main
-from muster.app.tracing import tell
+from muster.app.tracing import name_users, tell
 from muster.control.batches import Item, make_batch
+from muster.control.history import write_chapter
 from muster.kernel.kernel import Kernel
 from muster.model.event import Event, Exited, NodeSeen, Started, Submit
 from muster.model.spec import Spec
 from muster.simulator.chronicle import read_history
 from muster.stores.memory import MemoryStore
 from muster.units import Resources
+from muster.world.accounting import keep_diary
 from muster.world.world import World
 
 MURI = "job_id,num_gpu,submit_time,iterations,model_name,duration,iteration_time\n"
@@ -85,6 +87,7 @@ def test_what_cannot_be_done_is_refused_with_a_code(
 
 def test_a_journal_is_told_as_a_trace() -> None:
     store, kernel = MemoryStore(), Kernel(World())
+    diary = keep_diary(kernel.world)
     spec = Spec(("true",), name="first", ask=Resources(gpus=2), gang=2)
     batches: list[tuple[int, Event]] = [
         (1000, NodeSeen("n1", Resources(gpus=8, cpu_milli=8000))),
@@ -94,11 +97,12 @@ def test_a_journal_is_told_as_a_trace() -> None:
         (9500, Submit(spec)),
     ]
     for now, event in batches:
-        commit = make_batch([Item(event)], kernel.handle([event], now)).commit
+        outcome = kernel.handle([event], now)
+        commit = make_batch([Item(event)], outcome, write_chapter(diary, outcome.facts)).commit
         assert commit is not None
         store.append([commit])
-    reading = read_history(tell(store))
+    reading = read_history(tell(store), name_users(store))
     (record,) = reading.records
     assert (record.gpus, record.duration_ms, record.wait_ms, record.status) == (4, 4000, 0, "succeeded")
-    assert (record.user, record.name) == ("ada", "first")
+    assert (record.user, record.name) == ("owner", "first")
     assert reading.dropped == {"is not over": 1}

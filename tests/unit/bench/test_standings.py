@@ -57,8 +57,10 @@ def test_the_page_of_a_league_escapes_and_shows_both() -> None:
 
 def test_the_proving_ground_names_what_was_played_and_what_was_not() -> None:
     result = {"command": "muster league rigid", "date": "2026-01-02", "commit": "abc", "metrics": METRICS}
-    page = make_page({"rigid": result})
-    assert "`muster league rigid`, 2026-01-02, abc" in page
+    again = {**result, "commit": "def", "metrics": {"a.b.fifo.jct": {"value": 16.0, "unit": "s"}}}
+    page = make_page({"rigid": [result, again]})
+    assert "`muster league rigid`, 2026-01-02, abc; then `muster league rigid`, 2026-01-02, def" in page
+    assert "16 (+1.000)" in page
     assert "- a.b, muster, jct (s): 12, goal 10" in page
     assert "12 (+0.500)" in page
     assert "| rigid | submit_ms, gpus |" in page

@@ -21,7 +21,7 @@ def test_a_run_is_told_from_its_facts_alone() -> None:
     assert 100 * area // (6 * 8 * report.span_ms) == report.busy_pct
     assert any(life.spec.array and life.most > 1 for life in lives)
     assert any(len(life.spans) > 1 for life in lives), "somebody had to start again"
-    reading = read_history(chronicle)
+    reading = read_history(chronicle, dict.fromkeys(chronicle.lives, "ada"))
     assert len(reading.records) == sum(report.outcomes.values())
     assert reading.records[0].submit_ms == 0
     for life in lives:
@@ -37,7 +37,20 @@ def test_who_is_not_over_is_counted() -> None:
     for data in simulation.body.bundle().entries:
         entry = decode_entry(data)
         chronicle.take(entry.at, entry.facts)
-    reading = read_history(chronicle)
+    reading = read_history(chronicle, dict.fromkeys(chronicle.lives, "ada"))
     left = report.accepted - sum(report.outcomes.values())
     assert left > 0
     assert reading.dropped == {"is not over": left}
+
+
+def test_who_came_before_the_first_entry_or_is_forgotten_is_not_told() -> None:
+    simulation = Simulation(SimOptions(nodes=4, days=0.1, pace=8, faults=0.0, seed=2, record=True))
+    simulation.run()
+    entries = [decode_entry(data) for data in simulation.body.bundle().entries]
+    chronicle = Chronicle()
+    for entry in entries[len(entries) // 2 :]:
+        chronicle.take(entry.at, entry.facts)
+    told = read_history(chronicle, dict.fromkeys(list(chronicle.lives)[1:], "ada"))
+    assert 0 < len(told.records) == len(chronicle.lives) - 1
+    assert told.dropped == {"is forgotten": 1}
+    assert chronicle.gpus_held == 0
