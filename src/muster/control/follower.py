@@ -162,8 +162,8 @@ class Follower:
 
     async def find_account(self, job: int) -> tuple[str, list[int]]:
         """Who submitted a job, and what it used up to now."""
-        owner = await asyncio.to_thread(self._journal.find_owner, job)
-        amounts = await asyncio.to_thread(self._journal.find_amounts, job)
+        journal = self._journal
+        owner, amounts = await asyncio.to_thread(lambda: (journal.find_owner(job), journal.find_amounts(job)))
         live = self.world.jobs.get(job)
         here = {} if live is None else read_open_uses(self.world, max(self.world.now, self.now_ms()), live)
         return owner, [sum(column) for column in zip((*amounts, 0), *here.values(), strict=True)]
