@@ -23,7 +23,8 @@ HEAD: Final = """# The proving ground
 The production kernel on traces that others published, beside the policies that they published, with bounds. Every
 policy is a Profile of the same kernel. `bound` is no policy: nobody can be better, not even who knows all, and in
 brackets stands how far a result is from it, (result - bound) / bound. `hindsight` is what could have been reached by
-who knows the whole stream. Made by `make league`; do not edit.
+who knows the whole stream. CPU times of a policy that came first contain the compiler. Made by `make league`; do not
+edit.
 """
 KNOWN: Final = """## What each league may know
 
