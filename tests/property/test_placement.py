@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from muster.model.group import Group, parts_of
 from muster.model.job import NodePhase
 from muster.model.node import LEVELS, Level, Place, Traits
 from muster.model.phase import Lease
@@ -18,6 +19,7 @@ from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
 from muster.units import DAY_MS, Resources
 from muster.world.fleet import Fleet
+from muster.world.invariants import plain
 from muster.world.mix import Steps
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=300)
@@ -72,6 +74,10 @@ LEVEL_NEEDS = st.builds(
     spread_most=st.integers(1, 3),
     tolerates=st.just(("spot",)),
 )
+GROUPS = st.lists(st.tuples(st.integers(1, 3), WHOLE_ASKS), min_size=1, max_size=3).map(
+    lambda pairs: tuple(Group(f"g{place}", tasks, ask) for place, (tasks, ask) in enumerate(pairs))
+)
+SOME_NODES = NODES.map(lambda nodes: nodes[:5])
 MIXES = st.just(()) | st.sampled_from((((2, 4),), ((2, 1), (4, 8)), ((3, 2), (5, 1), (8, 16))))
 WEIGHED = Profile(fitting=700)
 Nodes = list[tuple[Resources, Traits, list[tuple[int, int, int, int]], NodePhase, list[tuple[int, int]]]]
@@ -340,6 +346,93 @@ def check_fewest(fleet: Fleet, wanted: Wanted, leases: list[Lease], level: Level
     inside.sort(reverse=True)
     fewest = next(width for width in range(1, len(inside) + 1) if sum(inside[:width]) >= wanted.gang)
     assert len(domains(fleet, leases, below)) == fewest, "a gang goes to the fewest domains"
+
+
+def divides(fleet: Fleet, slots: list[list[int]], groups: tuple[Group, ...]) -> bool:
+    """Whether some division puts every task of every group on a node of its own, by trying them all."""
+    free = [[sum(left == 1000 for left in fleet.devices(slot)), *plain(fleet.free(slot))] for slot in range(len(fleet))]
+    tasks = [(group, here) for group, here in zip(groups, slots, strict=True) for _ in range(group.tasks)]
+
+    def put(task: int, least: int) -> bool:
+        if task == len(tasks):
+            return True
+        group, here = tasks[task]
+        ask = [group.ask.gpus, *plain(group.ask)]
+        for slot in here:
+            if slot < least or any(have < want for have, want in zip(free[slot], ask, strict=True)):
+                continue
+            free[slot] = [have - want for have, want in zip(free[slot], ask, strict=True)]
+            follows = task + 1 < len(tasks) and tasks[task + 1][0] is group
+            if put(task + 1, slot if follows else 0):
+                return True
+            free[slot] = [have + want for have, want in zip(free[slot], ask, strict=True)]
+        return False
+
+    return put(0, 0)
+
+
+def groups_fit(fleet: Fleet, needs: Needs, flavor: str, inside: list[int]) -> bool:
+    """Whether all groups fit on some nodes together, with devices of one flavor."""
+    usable = [slot for slot in inside if fleet.is_open(slot) and may_use(fleet, slot, needs)]
+    fast = [slot for slot in usable if fleet.flavor(slot) == flavor]
+    return divides(fleet, [fast if group.ask.gpus else usable for group in needs.groups], needs.groups)
+
+
+def homes(fleet: Fleet, level: Level) -> list[list[int]]:
+    """The nodes of each domain of a level."""
+    found: dict[object, list[int]] = {}
+    for slot, traits in enumerate(fleet.traits):
+        path: object = slot if level == Level.NODE else () if level == Level.FLEET else traits.place.path(level)
+        found.setdefault(path, []).append(slot)
+    return list(found.values())
+
+
+@settings(EXACT, max_examples=150)
+@given(
+    SOME_NODES,
+    GROUPS,
+    st.sampled_from(("", "node", "rack", "fleet")),
+    st.sampled_from(((), ("fast",), ("gpu", "fast"))),
+)
+def test_groups_go_together_to_the_tightest_domain_that_holds_them_all(
+    nodes: Nodes, groups: tuple[Group, ...], within: str, flavors: tuple[str, ...]
+) -> None:
+    fleet = build(nodes)
+    needs = Needs(groups=groups, within=within, flavors=flavors, tolerates=("spot",))
+    tasks, has_devices = sum(group.tasks for group in groups), any(group.ask.gpus for group in groups)
+    order = list(flavors) or sorted({fleet.flavor(slot) for slot in range(len(fleet))})
+    levels = [level for level in Level if level <= LEVELS[within or "cluster"]]
+    tried = [(flavor, level) for flavor in (order if has_devices else [""]) for level in levels]
+    fitting = (
+        (f, level, [here for here in homes(fleet, level) if groups_fit(fleet, needs, f, here)]) for f, level in tried
+    )
+    wanted = next((each for each in fitting if each[2]), None)
+    found = find_gang(fleet, groups[0].ask, tasks, needs)
+    assert (found is None) == (wanted is None), "a false refusal, or a false promise"
+    assert widest_room(fleet, groups[0].ask, tasks, needs) == (tasks if wanted else 0)
+    if found is not None and wanted is not None:
+        check_groups(fleet, needs, found, wanted)
+
+
+def check_groups(fleet: Fleet, needs: Needs, found: list[Lease], wanted: tuple[str, Level, list[list[int]]]) -> None:
+    flavor, level, domains = wanted
+    by_devices = any(group.ask.gpus for group in needs.groups)
+
+    def free_in(here: list[int]) -> tuple[int, ...]:
+        """Of nodes, whole devices and then CPU; of wider domains, devices if any are asked for, and else CPU."""
+        if level == Level.NODE:
+            return sum(left == 1000 for left in fleet.devices(here[0])), fleet.free(here[0]).cpu_milli
+        spare = [slot for slot in here if fleet.is_open(slot)]
+        return (sum(sum(fleet.devices(slot)) if by_devices else fleet.free(slot).cpu_milli for slot in spare),)
+
+    used = {lease.slot for lease in found}
+    least = min(map(free_in, domains))
+    assert any(used <= set(here) and free_in(here) == least for here in domains), "the tightest that takes it"
+    parts = parts_of(needs.groups, found)
+    for group, (ask, leases) in zip(needs.groups, parts, strict=True):
+        assert ask == group.ask
+        assert not group.ask.gpus or {fleet.flavor(lease.slot) for lease in leases} == {flavor}
+        check_leases(fleet, ask, list(leases), group.tasks)
 
 
 @EXACT

@@ -77,6 +77,8 @@ FOUND_BY = {
     "mix_keeps_the_dead": {"the mix is that of the live jobs", RESTORE},
     "company_ignored": {"everybody is in the company they want"},
     "company_wakes_nobody": {"nobody who could start is asleep", RESTORE},
+    "groups_charged_alike": {"the ledger is the sum of the leases", RESTORE},
+    "groups_in_any_order": {"a lease has the devices it asked for", "a lease is of one group"},
     "losses_decay": {"losses are what the facts say", "the world is the fold of its facts"},
     "risk_not_settled": {RESTORE, "the index is what is free"},
     "stale_wakeup": {"nobody who could start is asleep", RESTORE},

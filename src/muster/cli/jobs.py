@@ -121,7 +121,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
         ("phase", show_end(view) if view.is_over else f"{view.phase}, for {show_ago(view.since_ms)}"),
         ("held", f"until `muster release {view.id}`" if view.held else ""),
         ("progress", show_progress(view)),
-        ("asks", f"{view.tasks} x {show_resources(view.ask)}"),
+        *_ask_fields(view),
         ("places", "; ".join(_show_place(place.node, place.tasks, place.devices) for place in view.places)),
         ("accepted", show_instant(view.accepted_at_ms)),
         ("ended", show_instant(view.since_ms) if view.is_over else ""),
@@ -135,6 +135,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
     if spec is not None:
         fields += [
             ("command", shlex.join(spec.command)),
+            *[("command", f"{name}: {shlex.join(words)}") for name, words in sorted(spec.commands.items())],
             ("directory", spec.workdir),
             ("variables", ", ".join(sorted(spec.env))),
             ("from", "" if spec.origin is None else spec.origin.directory),
@@ -145,6 +146,14 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
             ("after", _show_after(spec.after, view.waits)),
         ]
     return fields
+
+
+def _ask_fields(view: JobView) -> list[tuple[str, str]]:
+    """What each task asks for; of a gang of several groups, group by group."""
+    groups = () if view.spec is None else view.spec.needs.groups
+    if not groups:
+        return [("asks", f"{view.tasks} x {show_resources(view.ask)}")]
+    return [("asks", f"{group.name}: {group.tasks} x {show_resources(group.ask)}") for group in groups]
 
 
 def _show_used(view: JobView) -> str:

@@ -70,7 +70,7 @@ def _finish(end: End) -> Finished:
         name=spec.name,
         tier=spec.tier,
         tasks=spec.tasks,
-        ask=spec.ask,
+        ask=spec.whole[0],
         accepted_at=job.accepted_at,
         started_at=phase.run.since if isinstance(phase, ACTIVE) else 0,
         why=item.why,

@@ -78,8 +78,9 @@ class _Teller:
         return _SAY[type(item)](self, item)
 
     def accepted(self, item: fact.Accepted) -> str:
+        groups = [f"{each.tasks} {each.name} of {show_resources(each.ask)}" for each in item.spec.needs.groups]
         ask = show_resources(item.spec.ask)
-        what = ask if self._tasks == 1 else f"{self._tasks} tasks of {ask}"
+        what = "; ".join(groups) or (ask if self._tasks == 1 else f"{self._tasks} tasks of {ask}")
         after = "".join(f", {each}" for each in item.spec.after)
         return f"accepted: {what}, tenant {item.spec.tenant}{after}"
 

@@ -106,4 +106,5 @@ def _tell(world: World, number: int, what: str) -> TrialJob:
 def _price(world: World, job: Job) -> int:
     """What it would cost in an hour where it would be, in millionths; 0 if it is nowhere yet, or free."""
     leases = getattr(getattr(job.phase, "run", None), "leases", ())
-    return sum(world.flavor_of(lease.slot).price_micros * job.spec.ask.gpus * lease.tasks for lease in leases)
+    parts = job.spec.parts(leases)
+    return sum(world.flavor_of(x.slot).price_micros * ask.gpus * x.tasks for ask, part in parts for x in part)

@@ -49,7 +49,7 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         tenant=spec.tenant,
         phase=phase_word(world, job),
         tasks=spec.tasks,
-        ask=spec.ask,
+        ask=spec.whole[0],
         accepted_at_ms=job.accepted_at,
         since_ms=phase.since,
         epoch=job.epoch,
@@ -183,7 +183,8 @@ def view_advice(world: World) -> list[AdviceView]:
 
 
 def _ahead(job: Job) -> Ahead:
-    return Ahead(job.id, job.spec.tenant, job.spec.tasks, job.spec.ask)
+    ask, tasks = (job.spec.ask, job.spec.tasks) if not job.spec.needs.groups else job.spec.whole
+    return Ahead(job.id, job.spec.tenant, tasks, ask)
 
 
 def _exit_code(job: Job) -> int | None:

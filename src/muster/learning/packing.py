@@ -81,10 +81,11 @@ class PackingAdviser:
         for fact in facts:
             if isinstance(fact, Accepted):
                 spec = fact.spec
-                ask, tasks = spec.ask, spec.tasks
-                self._seen += tasks
-                if ask.gpus or ask.gpu_milli:
-                    self._counts[_kind(ask, spec.needs.flavors)] += tasks
+                self._seen += spec.tasks
+                asks = [(group.ask, group.tasks) for group in spec.needs.groups] or [(spec.ask, spec.tasks)]
+                for ask, tasks in asks:
+                    if ask.gpus or ask.gpu_milli:
+                        self._counts[_kind(ask, spec.needs.flavors)] += tasks
 
     def advise(self, world: World, now: int) -> list[Advise]:
         """What is known by now, if it is time to say so."""

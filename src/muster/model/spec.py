@@ -8,6 +8,7 @@ The check knows the spec alone; whether the fleet or the quota could ever hold i
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Final
@@ -15,8 +16,10 @@ from typing import Final
 import msgspec
 
 from muster.model.after import After, find_after_fault
+from muster.model.group import GROUPS_MAX, Group, Part, parts_of, total_of
 from muster.model.node import LEVELS, TORUS_SPOTS_MAX
 from muster.model.origin import Origin, find_origin_fault
+from muster.model.phase import Lease
 from muster.model.reason import Code, Reason
 from muster.model.tier import PRIORITY_MAX, STANDARD
 from muster.units import AMOUNT_MAX, INSTANT_MAX, SECOND_MS, Limit, Resources, show_sides
@@ -36,6 +39,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}")
 _WISH: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@/-]{0,127}(!?=[A-Za-z0-9._@/-]{0,128})?")
 _IMAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,255}")
 _NOTHING: Final = Resources()
+_OWN_CPU: Final = Resources(cpu_milli=1000)
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
@@ -54,6 +58,8 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
 
     Work that is `like` some other goes where that is fastest, among flavors that are equals otherwise; and then near to
     the `data` that it reads. What is fast and what is near is told by tables (`muster.world.tables`).
+
+    A gang of several `groups` has tasks that ask for different things; the spec's own `ask` says nothing then.
     """
 
     flavors: tuple[str, ...] = ()
@@ -74,6 +80,7 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     like: str = ""
     data: tuple[str, ...] = ()
     booking: str = ""
+    groups: tuple[Group, ...] = ()
 
     @property
     def has_company(self) -> bool:
@@ -91,7 +98,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     is as far as it says. One that should be over by the instant `due_at` goes before the tenant's others that need not
     be. What is not `evictable` is never stopped for somebody else's sake, so it starts only inside
     its tenant's guarantee. A gang that is `in_place` can bear that tasks join and leave while it runs; the run of any
-    other is begun anew for that.
+    other is begun anew for that. The tasks of a group that is named in `commands` run that instead.
     """
 
     command: tuple[str, ...]
@@ -99,7 +106,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     tenant: str = "default"
     gang: int = 1
     array: int = 0
-    ask: Resources = Resources(cpu_milli=1000)
+    ask: Resources = _OWN_CPU
     env: dict[str, str] = {}
     workdir: str = ""
     limit_ms: Limit = None
@@ -117,6 +124,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     gang_most: int = 0
     in_place: bool = False
     notify: tuple[str, ...] = ()
+    commands: dict[str, tuple[str, ...]] = {}
 
     @property
     def is_elastic(self) -> bool:
@@ -133,6 +141,23 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         """Whether tier or priority tell it from a plain job."""
         return self.priority != 0 or self.tier != STANDARD
 
+    @property
+    def whole(self) -> tuple[Resources, int]:
+        """All that it asks for at once: an ask, and how many times. Of several groups it is their sum, once."""
+        groups = self.needs.groups
+        return (total_of(groups), 1) if groups else (self.ask, self.gang)
+
+    def parts(self, leases: Sequence[Lease]) -> Sequence[Part]:
+        """Leases of a gang by what a task on them asks for."""
+        groups = self.needs.groups
+        return parts_of(groups, leases) if groups else ((self.ask, leases),)
+
+
+def has_devices(spec: Spec) -> bool:
+    """Whether any of its tasks asks for a device, or a share of one."""
+    groups = spec.needs.groups
+    return any(group.ask.gpus for group in groups) if groups else bool(spec.ask.gpus or spec.ask.gpu_milli)
+
 
 def is_name(text: str) -> bool:
     """Whether `text` may name a tenant, a node or a job."""
@@ -148,6 +173,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
         or (_find_company_fault(spec) if spec.needs is not ANYWHERE and spec.needs.has_company else None)
+        or (_find_command_fault(spec) if spec.commands else None)
         or _find_size_fault(spec)
         or (find_after_fault(spec.after) if spec.after else None)
         or (None if spec.origin is None else find_origin_fault(spec.origin))
@@ -161,6 +187,7 @@ def _find_class_fault(
     """What is wrong with all jobs alike that ask for this. Few kinds of asks are made often, so the answer is kept."""
     return (
         _find_count_fault(gang, array, retries, limit_ms)
+        or (_find_group_fault(gang, ask, needs) if needs.groups else None)
         or _find_amount_fault(ask, gang, AMOUNT_MAX // (array or gang))
         or _find_time_fault(limit_ms, grace_ms)
         or _find_need_fault(gang, array, needs)
@@ -198,6 +225,47 @@ def _find_amount_fault(ask: Resources, gang: int, most: int) -> Reason | None:
     return Reason(Code.ASKS_NOTHING, "ask") if ask == _NOTHING else None
 
 
+def _find_group_fault(gang: int, ask: Resources, needs: Needs) -> Reason | None:
+    """What is wrong with groups, alone and together."""
+    names = [group.name for group in needs.groups]
+    for group in needs.groups:
+        if not _NAME.fullmatch(group.name) or names.count(group.name) > 1:
+            detail = f"{group.name[:40]!r} is no name, or that of two"
+            return Reason(Code.BAD_GROUP, "needs.groups", len(names), GROUPS_MAX, detail)
+        if not 1 <= group.tasks <= GANG_MAX:
+            detail = f"{group.name} has between 1 and {GANG_MAX} tasks"
+            return Reason(Code.BAD_GROUP, "needs.groups", group.tasks, GANG_MAX, detail)
+        fault = _find_amount_fault(group.ask, 2, AMOUNT_MAX // (GANG_MAX * GROUPS_MAX))
+        if fault is not None:
+            return msgspec.structs.replace(fault, subject=f"needs.groups.{group.name}")
+    if len(names) > GROUPS_MAX:
+        return Reason(Code.BAD_GROUP, "needs.groups", len(names), GROUPS_MAX, f"at most {GROUPS_MAX} groups")
+    tasks = sum(group.tasks for group in needs.groups)
+    if tasks != gang:
+        return Reason(Code.BAD_GROUP, "gang", gang, tasks, f"the groups have {tasks} tasks together, the gang {gang}")
+    if ask != _OWN_CPU:
+        return Reason(Code.BAD_GROUP, "ask", detail="each group says what its tasks ask for; leave `ask` out")
+    if needs.spread or needs.slice or needs.shape:
+        detail = "groups are placed in the tightest domain; spread, slice and shape are for gangs of one kind"
+        return Reason(Code.BAD_GROUP, "needs", detail=detail)
+    return None
+
+
+def _find_command_fault(spec: Spec) -> Reason | None:
+    """Commands are of groups that are there, and each is as a command has to be."""
+    names = [group.name for group in spec.needs.groups]
+    for name, command in spec.commands.items():
+        if name not in names:
+            detail = f"{name[:40]!r} is none of its groups: {', '.join(names) or 'it has none'}"
+            return Reason(Code.BAD_GROUP, "commands", detail=detail)
+        if not command or not command[0]:
+            return Reason(Code.BAD_SPEC, "commands", detail=f"the command of {name} is empty")
+        fault = _find_text_fault("commands", " ".join(command), COMMAND_BYTES_MAX)
+        if fault is not None:
+            return fault
+    return None
+
+
 def _find_time_fault(limit_ms: Limit, grace_ms: int) -> Reason | None:
     if not 0 <= grace_ms <= AMOUNT_MAX:
         return Reason(Code.BAD_AMOUNT, "grace_ms", needed=grace_ms, available=AMOUNT_MAX, detail="from 0 to 2^62")
@@ -210,6 +278,10 @@ def _find_width_fault(spec: Spec) -> Reason | None:
     """What is wrong with how many tasks a gang may have, or with their joining and leaving."""
     if spec.array:
         return Reason(Code.NO_WIDTH, "gang", detail="an array is no gang")
+    if spec.needs.groups:
+        return Reason(
+            Code.BAD_GROUP, "gang", detail="a gang of several groups has the tasks that they have; it is not elastic"
+        )
     if not spec.gang_most:
         return None
     if not spec.gang <= spec.gang_most <= GANG_MAX:

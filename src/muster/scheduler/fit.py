@@ -16,7 +16,7 @@ from muster.model.node import LEVELS, Level, Spot
 from muster.model.phase import Lease
 from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler import gang as gangs
-from muster.scheduler import many
+from muster.scheduler import groups, many
 from muster.scheduler import torus as boxes
 from muster.scheduler.exact import MEMO_ROW, find_exact_place
 from muster.scheduler.masks import find_rows, keys_of
@@ -50,13 +50,16 @@ def find_gang(
 
 
 def _find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
-    if needs.shape:
-        return _find_box(fleet, ask, gang, needs, pools)
+    if needs is not ANYWHERE:
+        if needs.shape:
+            return _find_box(fleet, ask, gang, needs, pools)
+        if needs.groups:
+            return _find_groups(fleet, needs, pools, [])
     if gang == 1:
         return _find_one(fleet, ask, needs, pools, job)
     words, desk = fleet.words, desk_of(fleet)
     count = gangs.find_gang(words, query_of(fleet, ask, gang, needs, pools), desk)
-    return _leases(words, desk, count) if count else None
+    return gangs.read_leases(words, desk, count) if count else None
 
 
 def count_short(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> int:
@@ -72,13 +75,14 @@ def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE,
     words, desk = fleet.words, desk_of(fleet)
     query = query_of(fleet, ask, 1, needs, pools)
     with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
-        return _leases(words, desk, many.find_many(words, query, desk, most))
+        return gangs.read_leases(words, desk, many.find_many(words, query, desk, most))
 
 
 def find_pools(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> list[int]:
     """The pools that an ask could ever use, in the order of their numbers."""
     fleet.words  # noqa: B018 - lays the fleet out, if that is due
-    return sorted(number for number, _, _ in find_rows(fleet.pools, ask, needs))
+    asks = [group.ask for group in needs.groups] or [ask]
+    return sorted({number for each in asks for number, _, _ in find_rows(fleet.pools, each, needs)})
 
 
 def count_room(
@@ -91,10 +95,14 @@ def count_room(
 
 def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:
     """How many of a gang's tasks could start together now, where the ask lets them: the gang fits if all could.
-    A box of a torus is there as a whole or not at all."""
+    A box of a torus, or a gang of several groups, is there as a whole or not at all."""
     with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
         if needs.shape:
             return gang if _find_box(fleet, ask, gang, needs, pools) else 0
+        if needs.groups:
+            doubts: list[int] = []
+            found = _find_groups(fleet, needs, pools, doubts) is not None
+            return gang if found or (doubts and fleet.is_blank) else 0  # nobody is refused for ever by a doubt
         return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs, pools), desk_of(fleet))
 
 
@@ -129,6 +137,25 @@ def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools, job: int
     return None if slot < 0 else [_lease(words, slot, ask)]
 
 
+def _find_groups(fleet: Fleet, needs: Needs, pools: Pools, doubts: list[int]) -> list[Lease] | None:
+    """Leases for all groups of a gang, with devices of one flavor: the first for which they all fit. Domains that were
+    given up too early to be sure are put into `doubts`."""
+    words = fleet.words
+    for each in groups.pools_of(fleet, needs, pools):
+        if all(each):
+            desk, queries, rooms = desk_of(fleet), list[Words](), list[tuple[list[int], list[int]]]()
+            for group, own in zip(needs.groups, each, strict=True):
+                queries.append(query_of(fleet, group.ask, group.tasks, needs, own))
+                gangs.measure_all(words, queries[-1], desk)
+                rooms.append(gangs.read_rooms(words, desk))
+            on_nodes, in_domains = ([room[kind] for room in rooms] for kind in range(2))
+            search = groups.Search(fleet, desk, needs.groups, queries, on_nodes, in_domains, doubts)
+            leases = groups.find_in_tightest(search, needs)
+            if leases is not None:
+                return leases
+    return None
+
+
 def _find_box(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> list[Lease] | None:
     """Leases for a box of the torus in which it leaves the fewest free spots around it; of several, of the first."""
     words, query = fleet.words, query_of(fleet, ask, gang, needs, pools)
@@ -143,7 +170,7 @@ def _find_box(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pool
             torus, desk = tori_of(fleet)[number]
             leases = desk_of(fleet)
             count = boxes.write_box(words, query, torus, desk, leases, box, *needs.shape)
-            return _leases(words, leases, count)
+            return gangs.read_leases(words, leases, count)
     return None
 
 
@@ -231,9 +258,3 @@ def _lease(words: Words, slot: int, ask: Resources, device: int = NOWHERE) -> Le
         chosen = tightest_device(words, slot, ask.gpu_milli, 0) if device == NOWHERE else device
         return Lease(slot, 1, 1 << chosen)
     return Lease(slot, 1, lowest_devices(words, slot, ask.gpus) if ask.gpus else 0)
-
-
-def _leases(words: Words, desk: Words, count: int) -> list[Lease]:
-    begin = gangs.leases_at(words)
-    flat: list[int] = desk[begin : begin + gangs.LEASE * count].tolist()
-    return [Lease(*flat[place : place + gangs.LEASE]) for place in range(0, len(flat), gangs.LEASE)]

@@ -11,6 +11,7 @@ The `desk` is where a search writes: rooms and shares by position, room and mark
 
 from __future__ import annotations
 
+from muster.model.phase import Lease
 from muster.scheduler.query import (
     CPU,
     DISK,
@@ -142,7 +143,7 @@ def _adjust(query: Words, level: int, room: int) -> int:
 
 
 @compiled
-def _edge(words: Words, level: int, domain: int, target: int, side: int) -> int:
+def edge(words: Words, level: int, domain: int, target: int, side: int) -> int:
     """The first child of a domain at a lower level (side 0), or the first one after it (side 1)."""
     while level > target:
         row = words[AT_DOMAINS] + (words[AT_LEVEL + level - 1] + domain - side) * words[DOMAIN_WIDTH]
@@ -162,12 +163,12 @@ def _usable(words: Words, desk: Words, level: int, domain: int) -> int:
 @compiled
 def measure(words: Words, query: Words, desk: Words, level: int, domain: int) -> int:
     """How many tasks a domain has room for; notes the same of every node and domain inside it."""
-    first, end = _edge(words, level, domain, NODE_LEVEL, 0), _edge(words, level, domain + 1, NODE_LEVEL, 1)
+    first, end = edge(words, level, domain, NODE_LEVEL, 0), edge(words, level, domain + 1, NODE_LEVEL, 1)
     for position in range(first, end):
         desk[position] = _open_room(words, query, desk, words[words[AT_TOPOLOGY] + position])
     for here in range(1, level + 1):
         base = words[AT_LEVEL + here - 1]
-        for inner in range(_edge(words, level, domain, here, 0), _edge(words, level, domain + 1, here, 1)):
+        for inner in range(edge(words, level, domain, here, 0), edge(words, level, domain + 1, here, 1)):
             row = words[AT_DOMAINS] + (base + inner) * words[DOMAIN_WIDTH]
             total = 0
             for child in range(words[row + CHILD_FIRST], words[row + CHILD_END]):
@@ -352,7 +353,7 @@ def _find_in_group(words: Words, query: Words, desk: Words) -> int:
         domain = _find_domain(words, query, desk, level)
         if domain != NOWHERE:
             _share_out(words, desk, level, domain, query[GANG])
-            ends = _edge(words, level, domain, NODE_LEVEL, 0), _edge(words, level, domain + 1, NODE_LEVEL, 1)
+            ends = edge(words, level, domain, NODE_LEVEL, 0), edge(words, level, domain + 1, NODE_LEVEL, 1)
             return _write_leases(words, query, desk, ends[0], ends[1])
     return 0
 
@@ -372,6 +373,34 @@ def find_gang(words: Words, query: Words, desk: Words) -> int:
             return count
         group += 1
     return 0
+
+
+@compiled
+def _open_all(words: Words, query: Words, desk: Words) -> None:
+    """Mark the pools of all groups."""
+    marks = 2 * words[NODES] + 2 * words[AT_LEVEL + FLEET_LEVEL]
+    for pool in range(words[POOLS]):
+        desk[marks + pool] = 0
+    for row in range(POOL_ROWS, POOL_ROWS + ROW * query[POOL_COUNT], ROW):
+        desk[marks + query[row + ROW_POOL]] = 1
+
+
+@compiled
+def measure_all(words: Words, query: Words, desk: Words) -> int:
+    """How many tasks the whole fleet has room for; notes the same of every node and domain."""
+    _open_all(words, query, desk)
+    return measure(words, query, desk, FLEET_LEVEL, 0)
+
+
+@compiled
+def find_within(words: Words, query: Words, desk: Words, level: int, domain: int) -> int:
+    """Leases for a whole gang inside one domain; how many there are, or 0 if it does not fit there."""
+    _open_all(words, query, desk)
+    first, end = edge(words, level, domain, NODE_LEVEL, 0), edge(words, level, domain + 1, NODE_LEVEL, 1)
+    if query[GPUS] > words[DEVICES] or measure(words, query, desk, level, domain) < query[GANG]:
+        return 0
+    _share_out(words, desk, level, domain, query[GANG])
+    return _write_leases(words, query, desk, first, end)
 
 
 @compiled
@@ -396,3 +425,16 @@ def count_short(words: Words, query: Words) -> int:
     for domain in range(words[AT_LEVEL + level - 1], words[AT_LEVEL + level]):
         most = max(most, _count_tasks(words, query, words[AT_DOMAINS] + domain * words[DOMAIN_WIDTH]))
     return int(max(0, query[GANG] - most))
+
+
+def read_leases(words: Words, desk: Words, count: int) -> list[Lease]:
+    """The leases that a search wrote."""
+    begin = leases_at(words)
+    flat: list[int] = desk[begin : begin + LEASE * count].tolist()
+    return [Lease(*flat[place : place + LEASE]) for place in range(0, len(flat), LEASE)]
+
+
+def read_rooms(words: Words, desk: Words) -> tuple[list[int], list[int]]:
+    """What `measure_all` noted: by position, and by domain."""
+    nodes, domains = int(words[NODES]), int(words[AT_LEVEL + FLEET_LEVEL])
+    return desk[:nodes].tolist(), desk[2 * nodes : 2 * nodes + domains].tolist()

@@ -70,9 +70,10 @@ class Heads:
         return self._may_take(line.shape) and self._might(line, (line.band[2], priority))
 
     def _may_take(self, shape: Shape) -> bool:
-        """Those who mind others take nothing: they may be gone or come before a claim is served. Nor do those who wait
-        for their window."""
-        return not (shape.needs.has_company or shape.needs.booking in self._world.bookings)
+        """Those who mind others take nothing: they may be gone or come before a claim is served. Nor do gangs of
+        several groups, nor those who wait for their window."""
+        needs = shape.needs
+        return not (needs.has_company or needs.groups or needs.booking in self._world.bookings)
 
     def _find_lines(self, shape: Shape) -> list[Line]:
         if not self._may_take(shape):

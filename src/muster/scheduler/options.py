@@ -144,7 +144,7 @@ def relax(spec: Spec, field: str, to: Value) -> Spec:
 
 def _find_most(world: World, spec: Spec, field: str, step: int) -> int:
     """The most of a field, below what was asked, that starts now; 0 if nothing does. Whoever asks for less fits too."""
-    if field == "gang" and (spec.needs.slice or spec.needs.shape):
+    if spec.needs.groups or (field == "gang" and (spec.needs.slice or spec.needs.shape)):
         return 0
     asked = amount_of(spec, field)
     while asked // step >= STEPS_MAX:

@@ -142,7 +142,7 @@ class Round:
         if len(queue.awake) > HOPELESS_MAX or not self.drops_hopeless:
             return
         for shape in tuple(queue.awake):
-            if shape.freed is not None and not _has_room(fleet, shape.ask, shape.freed):
+            if shape.freed is not None and not _has_room(fleet, shape.least, shape.freed):
                 queue.sleep(shape)
 
 

@@ -114,6 +114,10 @@ def _find_never(world: World, spec: Spec) -> Reason | None:
         return Reason(Code.NEVER_FITS, "tasks", spec.gang, 0, detail=contradiction)
     room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
     if room < spec.gang:
+        for group in spec.needs.groups:
+            alone = widest_capacity(world.fleet, group.ask, group.tasks, _without_groups(spec.needs))
+            if alone < group.tasks:
+                return Reason(Code.NEVER_FITS, "tasks", group.tasks, alone, detail=f"group {group.name}")
         return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
     bound = _find_lasting_bound(world, spec)
     return None if bound is None else quota_reason(bound.code, bound)
@@ -141,7 +145,7 @@ def _find_contradiction(needs: Needs) -> str:
 
 def _ruling_out(fleet: Fleet, spec: Spec) -> str:
     """The first need without which the gang would fit: that is what rules it out."""
-    for field in Needs.__struct_fields__:
+    for field in (name for name in Needs.__struct_fields__ if name != "groups"):
         without = msgspec.structs.replace(spec.needs, **{field: getattr(ANYWHERE, field)})
         if without != spec.needs and widest_capacity(fleet, spec.ask, spec.gang, without) >= spec.gang:
             return f"ruled out by {field} = {_shown(getattr(spec.needs, field))}"
@@ -182,7 +186,23 @@ def _dominant_reason(world: World, job: Job) -> Reason:
         reason = _find_shadow_reason(world, job)
         if reason is not None:
             return reason
+    if spec.needs.groups:
+        return _group_reason(fleet, spec, pools or EVERYWHERE, details)
     return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=room, detail="; ".join(details))
+
+
+def _group_reason(fleet: Fleet, spec: Spec, pools: Pools, details: list[str]) -> Reason:
+    """The first group that alone has no room; or that each has, and not all of them together."""
+    for group in spec.needs.groups:
+        room = widest_room(fleet, group.ask, group.tasks, _without_groups(spec.needs), pools)
+        if room < group.tasks:
+            return Reason(Code.GROUP_NO_ROOM, group.name, group.tasks, room, "; ".join(details))
+    details = ["each group would fit alone", *details]
+    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=0, detail="; ".join(details))
+
+
+def _without_groups(needs: Needs) -> Needs:
+    return msgspec.structs.replace(needs, groups=ANYWHERE.groups)
 
 
 def _find_shadow_reason(world: World, job: Job) -> Reason | None:
@@ -205,7 +225,7 @@ def _find_bound(world: World, spec: Spec, pools: Pools) -> Bound | None:
         return None
     found: list[tuple[int, int, Bound]] = []
     for site, here in places_of(world, world.fleet, spec.ask, spec.needs):
-        bound = world.quotas.find_bound(spec.tenant, site, spec.ask, spec.gang, evictable=spec.evictable)
+        bound = world.quotas.find_bound(spec.tenant, site, *spec.whole, evictable=spec.evictable)
         if bound is not None:
             room = widest_room(world.fleet, spec.ask, spec.gang, spec.needs, here)
             found.append((-room, site.number, bound))

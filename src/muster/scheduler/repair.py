@@ -31,7 +31,7 @@ def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | No
     """What a gang keeps whose run is over since something of it was lost, or since it is to have another width: of the
     least that it needs, what is left. Asked as long as it holds its leases."""
     left = [lease for lease in least_part(job) if is_left(world.fleet, lease)]
-    if not left or job.held or (job.spec.gang == 1 and why == Why.LOST):
+    if not left or job.held or job.spec.needs.groups or (job.spec.gang == 1 and why == Why.LOST):
         return None
     columns = ([x.slot for x in left], [x.tasks for x in left], [x.devices for x in left])
     return fact.Claimed(job.id, *columns, now + REPAIR_MS, "what is left of it")

@@ -15,12 +15,13 @@ costs about twice the answer. Of the places, as few as can be are taken of those
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from types import TracebackType
 from typing import Final
 
+from muster.model.group import Part, parts_of
 from muster.model.phase import Lease
 from muster.model.record import Record
 from muster.scheduler.booked import Rooms
@@ -60,6 +61,11 @@ class _Cast:
         self.at = at
         self.leases: list[Lease] = []
         self.shading: Shading | None = None
+
+    def parts(self) -> Sequence[Part]:
+        """Its leases by what a task on them asks for."""
+        groups = self.shape.needs.groups
+        return parts_of(groups, self.leases) if groups else ((self.shape.ask, self.leases),)
 
 
 class Shadows:
@@ -288,7 +294,7 @@ class Shadows:
         leases = find(most)
         if leases is not None:
             cast.leases = leases
-            cast.shading = Shading(fleet, part(leases, shape.ask, outlook.freed))
+            cast.shading = Shading(fleet, part(cast.parts(), outlook.freed))
 
     # -- shade and light -------------------------------------------------------------------------------------------
 
@@ -323,7 +329,7 @@ class Shadows:
         with ExitStack() as stack:
             for cast in self._casts:
                 if cast is not besides:
-                    stack.enter_context(Shading(self._world.fleet, part(cast.leases, cast.shape.ask, {})))
+                    stack.enter_context(Shading(self._world.fleet, part(cast.parts(), {})))
             yield
 
     def _fits_in_light(self, shape: Shape, pools: Pools) -> bool:

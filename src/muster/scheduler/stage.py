@@ -7,7 +7,7 @@ with the same primitives as everybody, and puts everything back on the way out. 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from muster.model.node import NO_LACK, Lack
 from muster.model.phase import Lease, Stopping, TaskPhase
 from muster.model.spec import Spec
 from muster.scheduler.herds import MARGIN_MS, Group, leaving_tasks, row_of, spread_rows
+from muster.units import Resources
 from muster.world.claiming import charge_claim
 from muster.world.loans import CLAIM
 from muster.world.runs import FIXED, LEAVING, STATE, STAYS
@@ -144,21 +145,29 @@ class Stage:
         return spread_rows(world, self._now, rows)
 
     def _vacate(self, seat: Seat) -> None:
-        world, fleet, ask = self._world, self._world.fleet, seat.spec.ask
-        for lease in seat.leases:
+        for ask, leases in seat.spec.parts(seat.leases):
+            self._vacate_part(seat, ask, leases)
+
+    def _vacate_part(self, seat: Seat, ask: Resources, leases: Sequence[Lease]) -> None:
+        world, fleet = self._world, self._world.fleet
+        for lease in leases:
             if lease.slot in fleet.lacks:
                 fleet.vacate(lease.slot, seat.job, ask, lease.tasks, lease.devices)
             else:
                 fleet.show(lease.slot, ask, -lease.tasks, lease.devices)
             if not fleet.is_open(lease.slot):
                 world.sites.give_back(lease.slot, ask, lease.tasks)
-        for site, tasks in world.sites.spread(seat.leases):
+        for site, tasks in world.sites.spread(leases):
             world.ledger.charge(seat.spec.tenant, site, ask, -tasks)
 
     def _occupy(self, seat: Seat) -> None:
         """The inverse of `_vacate`: on a node that lacks something, what came free there was withheld."""
-        world, fleet, ask = self._world, self._world.fleet, seat.spec.ask
-        for lease in seat.leases:
+        for ask, leases in seat.spec.parts(seat.leases):
+            self._occupy_part(seat, ask, leases)
+
+    def _occupy_part(self, seat: Seat, ask: Resources, leases: Sequence[Lease]) -> None:
+        world, fleet = self._world, self._world.fleet
+        for lease in leases:
             lack = fleet.lacks.get(lease.slot, NO_LACK)
             if lack == NO_LACK:
                 fleet.show(lease.slot, ask, lease.tasks, lease.devices)
@@ -168,7 +177,7 @@ class Stage:
                 fleet.set_lack(lease.slot, lack)
             if not fleet.is_open(lease.slot):
                 world.sites.give_back(lease.slot, ask, -lease.tasks)
-        for site, tasks in world.sites.spread(seat.leases):
+        for site, tasks in world.sites.spread(leases):
             world.ledger.charge(seat.spec.tenant, site, ask, tasks)
 
 

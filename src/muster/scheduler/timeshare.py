@@ -124,7 +124,8 @@ def is_on_floor(world: World, line: Line) -> bool:
     """Whether jobs of a line take turns."""
     shape = line.shape
     on_floor = (line.band[2], line.tenant) in world.queue.floors.by_scope
-    return on_floor and shape.ask.gpus > 0 and not shape.needs.has_company and not shape.needs.booking
+    needs = shape.needs
+    return on_floor and shape.ask.gpus > 0 and not (needs.has_company or needs.groups or needs.booking)
 
 
 def _without_turns(world: World, line: Line) -> list[int]:

@@ -152,9 +152,9 @@ def _nodes(fleet: Fleet, want: Want, candidates: Sequence[Candidate], slots: Ite
     pools = set(find_pools(fleet, want.ask, want.needs))
     here: dict[int, list[tuple[Candidate, Amounts]]] = {}
     for each in candidates:
-        ask = each.seat.spec.ask
-        for lease in each.seat.leases:
-            here.setdefault(lease.slot, []).append((each, amounts_of(ask, lease.tasks)))
+        for ask, leases in each.seat.spec.parts(each.seat.leases):
+            for lease in leases:
+                here.setdefault(lease.slot, []).append((each, amounts_of(ask, lease.tasks)))
     for slot in slots:
         free = fleet.find_free(slot)
         if free is not None and slot not in fleet.booked and fleet.read(arena.POOL, slot) in pools:
@@ -350,9 +350,10 @@ class _Spare:
 
     def needs(self, each: Candidate) -> bool:
         """Whether there is surely too little room if somebody is given back."""
-        if not self._is_plain or self._want.room is None or each.seat.spec.ask.gpu_milli:
+        spec = each.seat.spec
+        if not self._is_plain or self._want.room is None or spec.ask.gpu_milli or spec.needs.groups:
             return False
-        return sum(self._lost(lease.slot, each.seat.spec.ask, lease.tasks) for lease in each.seat.leases) > self._left
+        return sum(self._lost(lease.slot, spec.ask, lease.tasks) for lease in each.seat.leases) > self._left
 
     def _lost(self, slot: int, ask: Resources, tasks: int) -> int:
         """How many tasks fewer have room on a node if some of another ask are there again."""

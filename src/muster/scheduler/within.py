@@ -14,7 +14,7 @@ from muster.model.spec import Needs, Spec
 from muster.scheduler.fit import Pools, find_pools
 from muster.units import Resources
 from muster.world.fleet import Fleet
-from muster.world.queue import BORROWING, INSIDE, Shape
+from muster.world.queue import BORROWING, INSIDE, Shape, key_of
 from muster.world.sites import Site
 from muster.world.world import World
 
@@ -42,7 +42,7 @@ def pools_within(world: World, tenant: str, shape: Shape, worst: int = BORROWING
 
 def pools_for(world: World, spec: Spec) -> Pools:
     """Where a gang of a spec, or one task of an array, may start at all."""
-    return pools_within(world, spec.tenant, Shape((spec.ask, spec.gang, spec.needs, spec.evictable)))
+    return pools_within(world, spec.tenant, Shape(key_of(spec)))
 
 
 def pools_on(world: World, spec: Spec, site: Site) -> Pools:

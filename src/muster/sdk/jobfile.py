@@ -16,6 +16,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 
 from muster.model.after import After, When
+from muster.model.group import Group
 from muster.model.spec import Needs, Spec
 from muster.model.tier import STANDARD
 from muster.units import (
@@ -50,6 +51,17 @@ def _says(words: str) -> msgspec.Meta:
     return msgspec.Meta(description=words)
 
 
+class GroupFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """So many tasks of a gang that ask for the same, and what they run if it is not the job's command."""
+
+    tasks: Annotated[Amount, _says("How many tasks the group has.")] = 1
+    gpus: Annotated[Amount, _says("GPUs per task: whole ones.")] = 0
+    cpus: Annotated[Amount, _says("CPUs per task: 2, 0.5 or 500m.")] = 1
+    memory: Annotated[Amount, _says("Memory per task: 64Gi or 500M.")] = 0
+    disk: Annotated[Amount, _says("Disk per task: 100Gi.")] = 0
+    command: Annotated[Words, _says("What its tasks run instead; one text is split as a shell would.")] = []
+
+
 class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A job. Each field is a flag of `muster run`, with _ for -; one that may be repeated there is a list here."""
 
@@ -63,6 +75,10 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     memory: Annotated[Amount, _says("Memory per task: 64Gi or 500M.")] = 0
     disk: Annotated[Amount, _says("Disk per task: 100Gi.")] = 0
     gang: Annotated[Amount | None, _says("So many tasks, all at once or not at all.")] = None
+    group: Annotated[
+        dict[str, GroupFile] | list[str],
+        _says("Groups of one gang by name, each with its own ask: 1 driver, 4 workers."),
+    ] = {}
     array: Annotated[Amount, _says("So many independent tasks.")] = 0
     flavor: Annotated[Words, _says("On this kind of node; more are tried in their order.")] = []
     any_flavor: Annotated[bool, _says("The flavors are equals: whichever is best.")] = False
@@ -125,6 +141,8 @@ FIELDS_OF_SPEC: Final = {
     "ask.memory_bytes": "memory",
     "ask.disk_bytes": "disk",
     "needs.flavors": "flavor",
+    "needs.groups": "group",
+    "commands": "group",
     "needs.labels": "label",
     "needs.tolerates": "tolerate",
 }
@@ -138,7 +156,7 @@ def field_of(subject: str) -> str:
 
 def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int] | None = None) -> Spec:
     """The spec that the words mean; FieldError if one cannot be read. `numbers` are those of jobs that may be named."""
-    whole, share = _read("gpus", parse_gpus, job.gpus)
+    groups = _groups(job)
     sides: tuple[int, ...] = _read("shape", parse_sides, job.shape) if job.shape else ()
     return Spec(
         command=_command(job),
@@ -146,31 +164,71 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         tenant=job.tenant,
         image=job.image,
         notify=tuple(job.notify),
-        gang=prod(sides) if job.gang is None else _count("gang", job.gang),
+        gang=_gang(job, sides, groups),
         array=_count("array", job.array),
-        ask=Resources(
-            whole,
-            _read("cpus", parse_cpus, job.cpus),
-            _read("memory", parse_bytes, job.memory),
-            share,
-            disk_bytes=_read("disk", parse_bytes, job.disk),
-        ),
+        ask=_ask(job),
         env={name: str(value) for name, value in job.env.items()},
         workdir=os.path.normpath(os.path.join(here, job.workdir)),  # noqa: PTH118 - text alone; no file is looked at
         limit_ms=None if job.limit is None else _read("limit", parse_duration, job.limit),
         grace_ms=_read("grace", parse_duration, job.grace),
         due_at=None if job.due is None else _read("due", lambda text: parse_instant(text, now_ms), job.due),
         retries=_count("retries", job.retries),
-        needs=_needs(job, sides),
+        needs=_needs(job, sides, tuple(groups)),
         evictable=not job.no_evict,
         tier=job.tier,
         priority=job.priority,
         held=job.hold,
         after=tuple(_afters(job, numbers or {})),
+        commands={name: _split("group", each.command) for name, each in _group_files(job).items() if each.command},
     )
 
 
-def _needs(job: JobFile, sides: tuple[int, ...]) -> Needs:
+def _ask(job: JobFile | GroupFile) -> Resources:
+    whole, share = _read("gpus", parse_gpus, job.gpus)
+    return Resources(
+        whole,
+        _read("cpus", parse_cpus, job.cpus),
+        _read("memory", parse_bytes, job.memory),
+        share,
+        disk_bytes=_read("disk", parse_bytes, job.disk),
+    )
+
+
+def _gang(job: JobFile, sides: tuple[int, ...], groups: list[Group]) -> int:
+    """As many tasks as are asked for, as fill the box, or as the groups have."""
+    if job.gang is not None:
+        return _count("gang", job.gang)
+    return sum(group.tasks for group in groups) if groups else prod(sides)
+
+
+def _groups(job: JobFile) -> list[Group]:
+    return [Group(name, _count("group", each.tasks), _ask(each)) for name, each in _group_files(job).items()]
+
+
+def _group_files(job: JobFile) -> dict[str, GroupFile]:
+    """Groups as a file has them; on the command line each is one text: worker:4:gpus=8,cpus=16."""
+    if isinstance(job.group, dict):
+        return job.group
+    pairs = [_parse_group(text) for text in job.group]
+    if len(dict(pairs)) < len(pairs):
+        raise FieldError("group", "two groups have one name")
+    return dict(pairs)
+
+
+def _parse_group(text: str) -> tuple[str, GroupFile]:
+    name, _, rest = text.partition(":")
+    tasks, _, amounts = rest.partition(":")
+    pairs = [pair.partition("=") for pair in amounts.split(",") if pair]
+    fields = {key: value for key, _, value in pairs}
+    known = ("gpus", "cpus", "memory", "disk")
+    if not name or not tasks or any(not mark or key not in known for key, mark, _ in pairs):
+        raise FieldError(
+            "group", f"group {text!r} is not NAME:TASKS:AMOUNTS such as worker:4:gpus=8,cpus=16,memory=64Gi"
+        )
+    return name, GroupFile(tasks, **fields)
+
+
+def _needs(job: JobFile, sides: tuple[int, ...], groups: tuple[Group, ...]) -> Needs:
     return Needs(
         flavors=_words(job.flavor),
         any_flavor=job.any_flavor,
@@ -190,6 +248,7 @@ def _needs(job: JobFile, sides: tuple[int, ...]) -> Needs:
         like=job.like,
         data=_words(job.data),
         booking=job.booking,
+        groups=groups,
     )
 
 
@@ -236,12 +295,16 @@ def _command(job: JobFile) -> tuple[str, ...]:
         return script_command(job.script, job.name or "script", job.args)
     if job.args:
         raise FieldError("args", "args are for a script; put them into the command")
-    if not isinstance(job.command, str):
-        return tuple(job.command)
+    return _split("command", job.command)
+
+
+def _split(field: str, command: Words) -> tuple[str, ...]:
+    if not isinstance(command, str):
+        return tuple(command)
     try:
-        return tuple(shlex.split(job.command))
+        return tuple(shlex.split(command))
     except ValueError as error:
-        raise FieldError("command", f"{job.command[:40]!r} cannot be split into words: {error}") from None
+        raise FieldError(field, f"{command[:40]!r} cannot be split into words: {error}") from None
 
 
 def script_command(text: str, name: str, args: list[str]) -> tuple[str, ...]:

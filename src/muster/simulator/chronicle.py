@@ -13,6 +13,7 @@ from muster.model import fact
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
 from muster.simulator.traces.record import Reading, Record, in_order
+from muster.units import Resources
 from muster.world.apply import unroll
 
 
@@ -29,9 +30,14 @@ class Life:
         self.phase = ""
 
     @property
+    def ask(self) -> Resources:
+        """What each task of it asks for; of several groups, all that they ask for, as if it were one task."""
+        return self.spec.whole[0]
+
+    @property
     def gpus(self) -> int:
         """Whole devices that it held at once, at most."""
-        return self.spec.ask.gpus * self.most
+        return self.ask.gpus * self.most
 
     @property
     def held_ms(self) -> int:
@@ -68,7 +74,9 @@ class Chronicle:
                 self.lives[item.job] = Life(item.job, item.spec, item.cause, at)
             elif isinstance(item, fact.Placed):
                 for number, run in unroll(item, at):
-                    self._widen(number, at, sum(lease.tasks for lease in run.leases))
+                    life = self.lives.get(number)
+                    is_whole = life is not None and bool(life.spec.needs.groups)
+                    self._widen(number, at, 1 if is_whole else sum(lease.tasks for lease in run.leases))
             elif isinstance(item, (fact.TasksPlaced, fact.Grown)):
                 self._widen(item.job, at, sum(item.counts if isinstance(item, fact.TasksPlaced) else item.tasks))
             elif isinstance(item, fact.Shrunk):
@@ -94,7 +102,7 @@ class Chronicle:
         life = self.lives.get(number)
         if life is not None:
             life.widen(at, tasks)
-            self.gpus_held += tasks * life.spec.ask.gpus
+            self.gpus_held += tasks * life.ask.gpus
 
 
 def read_history(chronicle: Chronicle, users: Mapping[int, str]) -> Reading:
@@ -115,10 +123,10 @@ def _record(life: Life, first: int, user: str) -> Record:
         id=f"{life.number:08}",
         submit_ms=life.submit - first,
         duration_ms=life.held_ms,
-        gpus=spec.ask.gpus * tasks,
-        gpu_milli=spec.ask.gpu_milli * tasks,
-        cpu_milli=spec.ask.cpu_milli * tasks,
-        memory_bytes=spec.ask.memory_bytes * tasks,
+        gpus=life.ask.gpus * tasks,
+        gpu_milli=life.ask.gpu_milli * tasks,
+        cpu_milli=life.ask.cpu_milli * tasks,
+        memory_bytes=life.ask.memory_bytes * tasks,
         tenant=spec.tenant,
         user=user,
         name=spec.name,

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.model.errors import InvariantError
 from muster.model.event import Event, Exited, Held, NodeGone, NodeSeen, NodeSilent, Started
+from muster.model.group import group_at
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.node import PLAIN, Traits
 from muster.ports.engine import Report
@@ -208,8 +209,9 @@ class SimulatedEngine:
             self._tell(node, cohort)
         covered = fenced + [(cohort.first, cohort.count) for cohort in known]
         for begin, width in gaps(first, count, covered):
-            mine = part_of_devices(devices, item.spec.ask.gpus, begin - first, width)
-            self._launch(item, node, Cohort(*key, begin, width, node.address, item.spec.ask.gpus, mine))
+            gpus = group_at(item.spec.needs.groups, first)[0].ask.gpus if item.spec.needs.groups else item.spec.ask.gpus
+            mine = part_of_devices(devices, gpus, begin - first, width)
+            self._launch(item, node, Cohort(*key, begin, width, node.address, gpus, mine))
 
     def _launch(self, item: Start, node: SimulatedNode, cohort: Cohort) -> None:
         if node.busy_devices & cohort.devices:

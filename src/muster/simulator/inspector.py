@@ -11,6 +11,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from msgspec.structs import astuple
+
 from muster.kernel.kernel import Kernel, Outcome
 from muster.lifecycle.gang import TABLE
 from muster.model import fact
@@ -30,6 +32,7 @@ from muster.simulator.engine import SimulatedEngine
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply, apply_entry
 from muster.world.auditor import Auditor
+from muster.world.group_books import cut
 from muster.world.history_books import HistoryBooks
 from muster.world.invariants import Holding, check_same, check_world, leases_of
 from muster.world.law import require
@@ -120,15 +123,16 @@ def check_alike(living: Outcome, other: Outcome) -> None:
 def check_shadows(before: World, outcome: Outcome, after: World) -> None:
     """Whoever cast a shadow could still start by then, if what runs ends at its limit: counted anew, lease by lease."""
     for shadow in shadows_in(before, outcome):
-        spec = after.jobs[shadow.job].spec
+        seats = [astuple(lease) for lease in shadow.leases]
+        parts = cut(shadow.job, after.jobs[shadow.job].spec, seats)
         for slot in dict.fromkeys(lease.slot for lease in shadow.leases):
             stays = Holding()
             for job, where, tasks, devices in _firm_leases(after):
                 end = after.ends.find(job.id)
                 if where == slot and (end is None or max(end, outcome.at) > shadow.at):
                     stays.add(job.spec.ask, tasks, devices)
-            planned = [lease for lease in shadow.leases if lease.slot == slot]
-            fits = all(stays.add(spec.ask, lease.tasks, lease.devices) for lease in planned)
+            planned = [(spec.ask, *seat[1:]) for spec, mine in parts for seat in mine if seat[0] == slot]
+            fits = all(stays.add(*each) for each in planned)
             fits = fits and min(stays.left_of(after.fleet.capacities[slot])) >= 0
             require(fits, "no start delays a shadow", f"job {shadow.job} by {shadow.at} on {after.fleet.names[slot]}")
 

@@ -16,6 +16,7 @@ import msgspec
 from muster.model.after import After, When
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, SetTier, Submit
+from muster.model.group import Group
 from muster.model.instruction import Start
 from muster.model.node import Flavor, Place, Sides, Spot, Traits
 from muster.model.spec import ANYWHERE, Needs, Spec
@@ -37,6 +38,8 @@ LAB: Final = "lab"
 VISITOR: Final = "visitor"
 PRICE_MICROS: Final = 2_000_000
 PERIOD_MS: Final = 6 * HOUR_MS
+GROUP_SHARE: Final = 0.3
+"""How many of the gangs that want nothing else have a driver beside their workers, and some of them helpers too."""
 FIRM_SHARE: Final = 0.2
 """How many of the jobs may not be evicted; of a team that owns nothing, they are refused."""
 
@@ -98,6 +101,7 @@ class Load:
         self._submitted = 0
         self._due_dice = random.Random(f"{options.seed}/due")  # noqa: S311 - a simulation wants seeded dice
         self._width_dice = random.Random(f"{options.seed}/width")  # noqa: S311 - a simulation wants seeded dice
+        self._group_dice = random.Random(f"{options.seed}/group")  # noqa: S311 - a simulation wants seeded dice
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
 
     def node_capacity(self) -> Resources:
@@ -147,8 +151,7 @@ class Load:
         self._submitted += 1
         tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
-        spec = self._spec(kind, tenant)
-        spec = self._widened(spec, kind)
+        spec = self._divide(self._widened(self._spec(kind, tenant), kind))
         spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
         return Submit(spec, key, cause=f"user of {tenant}")
 
@@ -222,6 +225,18 @@ class Load:
             return spec
         least, most = max(1, kind.gang // 2), min(2 * kind.gang + 1, max(2, self._options.nodes // 2))
         return msgspec.structs.replace(spec, gang=least, gang_most=max(least, most), in_place=in_place)
+
+    def _divide(self, spec: Spec) -> Spec:
+        """Some gangs are of several groups: workers, a driver without devices, and some helpers on few cores."""
+        dice = self._group_dice
+        if spec.gang == 1 or spec.gang_most or spec.needs is not ANYWHERE or dice.random() >= GROUP_SHARE:
+            return spec
+        driver = Group("driver", 1, Resources(cpu_milli=4000, memory_bytes=16 * 2**30))
+        helpers = (Group("helper", dice.randint(1, 6), Resources(cpu_milli=3000, memory_bytes=2**30)),)
+        groups = (driver, Group("worker", spec.gang, spec.ask), *(helpers if dice.random() < 0.5 else ()))
+        gang = sum(group.tasks for group in groups)
+        needs = Needs(groups=groups, within="block" if spec.gang <= RACK and dice.random() < 0.2 else "")
+        return msgspec.structs.replace(spec, gang=gang, ask=Spec(("any",)).ask, needs=needs)
 
     def _after(self, newest: int) -> tuple[After, ...]:
         dice = self._after_dice

@@ -158,7 +158,7 @@ def _distribution(ordered: Sequence[int]) -> list[tuple[int, float]]:
 
 
 def _gpu_ms(lives: Iterable[Life]) -> int:
-    return sum(life.area_ms * life.spec.ask.gpus for life in lives)
+    return sum(life.area_ms * life.ask.gpus for life in lives)
 
 
 def _widest(lives: Iterable[Life]) -> list[Life]:

@@ -25,6 +25,7 @@ class Words(NamedTuple):
 
 _TABLE: Final[dict[Code, Words]] = {
     Code.BAD_SPEC: Words("{subject}: {detail}", "correct the field and send it again"),
+    Code.BAD_GROUP: Words("{subject}: {detail}", "correct the groups and send it again"),
     Code.BAD_AMOUNT: Words("{subject} is {needed}, out of range ({detail})", "give a whole number within the range"),
     Code.BAD_NAME: Words(
         "{subject} {detail!r} is not a name",
@@ -140,6 +141,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.TIME_WENT_BACK: Words("time went back from {needed} to {available}", "check the clock of this machine"),
     Code.KEY_REUSED: Words(
         "the key {detail!r} already made job {needed}, from another spec", "use a new key for a different job"
+    ),
+    Code.GROUP_NO_ROOM: Words(
+        "waiting for room: of group {subject}, {tasks}, {available} would fit now{more}",
+        "wait, or ask for fewer tasks or less per task in that group",
     ),
     Code.NO_ROOM: Words(
         "waiting for room: {tasks}, {available} would fit now{more}",

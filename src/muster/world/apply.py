@@ -33,13 +33,12 @@ from muster.model.phase import (
     Why,
 )
 from muster.model.profile import Edition
-from muster.model.spec import ANYWHERE
+from muster.model.spec import ANYWHERE, has_devices
 from muster.model.tier import EVICTIONS_MAX
 from muster.world.accounting import advance
 from muster.world.booking import change_window, drop_booking, put_booking
 from muster.world.budgets import AccountKey
 from muster.world.claiming import drop_claim, next_ticket, put_claim, spoken_for
-from muster.world.goodput import devices_of
 from muster.world.losses import BROKEN
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks
@@ -233,7 +232,7 @@ def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:
 
 def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
     job = world.jobs[item.job]
-    if devices_of(job.spec.ask):
+    if has_devices(job.spec):
         world.goodput.close(job, at, is_useful=False)
     served = replace(job, served_ms=_served_ms(job, at))
     world.queue.floors.note_stop(world.set_job_phase(served, Stopping(at, _run_of(job), item.why, item.code)))
@@ -314,7 +313,7 @@ def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:
 
 def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
-    if devices_of(job.spec.ask):
+    if has_devices(job.spec):
         world.goodput.close_tasks(job, tasks, item.first, item.count, at)
     tasks.set_since(item.first, item.count, at)
     tasks.set_phase(item.first, item.count, item.phase)

@@ -28,7 +28,8 @@ from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import SERVED, ClaimBooks
 from muster.world.company_books import check_company
 from muster.world.device_books import DeviceBooks
-from muster.world.goodput_books import GoodputBooks, Seats
+from muster.world.goodput_books import GoodputBooks, Seats, seats_of
+from muster.world.group_books import cut
 from muster.world.law import require, require_same
 from muster.world.quota_books import Held, Plot, QuotaBooks, plot_of
 from muster.world.setting_books import SettingBooks, SettingFact
@@ -166,18 +167,18 @@ class Auditor:
         require(epoch > book.epoch, "epochs strictly rise", f"job {number}: {epoch} after {book.epoch}")
         require(not book.held, _HELD, f"job {number}")
         self._after.start(number)
-        width = sum(tasks for _, tasks, _ in leases)
-        require(width == book.spec.gang, _ALL_OR_NONE, f"job {number}: {width} of {book.spec.gang}")
-        book.epoch = epoch
-        book.end = None if book.spec.limit_ms is None else self._at + book.spec.limit_ms
+        width, gang = sum(tasks for _, tasks, _ in leases), book.spec.gang
+        require(width == gang, _ALL_OR_NONE, f"job {number}: {width} of {gang}")
+        book.epoch, book.end = epoch, None if book.spec.limit_ms is None else self._at + book.spec.limit_ms
         book.ranks, book.shrinks_to = bytearray(book.spec.gang), 0
-        self._check_company(number, [slot for slot, _, _ in leases])
-        for slot, tasks, devices in leases:
-            self._bookings.check_seat(number, book.spec, slot, self._at)
-            self._seat(number, book.spec.ask, slot, tasks, devices)
-            book.leases.append((slot, tasks, devices))
         self._tickets.start(number, book, 0, width, claim)
-        self._start(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases], claim)
+        self._check_company(number, [slot for slot, _, _ in leases])
+        for spec, seats in cut(number, book.spec, leases):
+            for slot, tasks, devices in seats:
+                self._bookings.check_seat(number, spec, slot, self._at)
+                self._seat(number, spec.ask, slot, tasks, devices)
+            book.leases += seats
+            self._start(number, spec, [(slot, tasks) for slot, tasks, _ in seats], claim)
         self._goodput.place(number, epoch)
 
     def _began(self, item: fact.Began) -> None:
@@ -233,8 +234,7 @@ class Auditor:
 
     def _requeued(self, item: fact.Requeued) -> None:
         book = self._move(item.job, TaskPhase.QUEUED)
-        owes = (item.why == Why.LOST and book.spec.gang > 1) or item.why in RESIZED
-        if owes and not book.held:
+        if book.is_owed_rest(item.why):
             self._claims.owe(item.job, any(self._is_left(slot, devices) for slot, _, devices in book.least_leases()))
         self._unseat_gang(item.job, book)
 
@@ -400,7 +400,8 @@ class Auditor:
         require(inside, "a range lies inside its array", f"job {number}: {first} and {count} of {len(book.phases)}")
         window = book.phases[first : first + count]
         for task in range(first, first + count) if to != TaskPhase.STARTING else ():
-            self._goodput.move_task(number, task, book.spec, self._seats(book, [(book.slots[task], 1)]), to)
+            seats = seats_of(book.spec, self._nodes, [(book.slots[task], 1)])
+            self._goodput.move_task(number, task, book.spec, seats, to)
         for phase in TaskPhase:
             if phase in window:
                 require(phase not in _OVER, _FINAL, f"job {number}, tasks from {first}: {phase.name} to {to.name}")
@@ -441,18 +442,15 @@ class Auditor:
         if not book.leases:
             return
         self._goodput.end(number, book.spec, self._seats_of(book), is_useful)
-        for slot, tasks, devices in book.leases:
-            self._unseat(number, book.spec.ask, slot, tasks, devices)
-        self._stop(number, book.spec, [(slot, tasks) for slot, tasks, _ in book.leases])
+        for spec, seats in cut(number, book.spec, book.leases):
+            for slot, tasks, devices in seats:
+                self._unseat(number, spec.ask, slot, tasks, devices)
+            self._stop(number, spec, [(slot, tasks) for slot, tasks, _ in seats])
         book.leases.clear()
 
     def _seats_of(self, book: JobBook) -> Seats:
-        return self._seats(book, [(slot, tasks) for slot, tasks, _ in book.leases])
-
-    def _seats(self, book: JobBook, places: list[tuple[int, int]]) -> Seats:
-        """What tasks hold on some nodes, by flavor."""
-        milli = 1000 * book.spec.ask.gpus + book.spec.ask.gpu_milli
-        return [(self._nodes[slot].flavor(), milli * tasks) for slot, tasks in places] if milli else []
+        parts = [(spec, [(slot, n) for slot, n, _ in seats]) for spec, seats in cut(0, book.spec, book.leases)]
+        return [each for spec, places in parts for each in seats_of(spec, self._nodes, places)]
 
     def _start(self, number: int, spec: Spec, places: list[tuple[int, int]], claim: int) -> None:
         if self._quota.has_owners:
@@ -479,7 +477,7 @@ class Auditor:
 
     def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
         for slot, tasks in places:
-            self._spending.stop(number, slot, tasks, self._at)
+            self._spending.stop(number, spec, slot, tasks, self._at)
         plots = self._plots_at(places)
         self._quota.stop(spec, plots)
         self._use.hold(spec, plots, -1)

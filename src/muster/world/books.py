@@ -11,6 +11,7 @@ from muster.model import fact
 from muster.model.job import Bar, BarKind, Meter, NodePhase
 from muster.model.node import NO_LACK, Traits, flavor_of
 from muster.model.phase import (
+    RESIZED,
     Cancelled,
     Failed,
     Queued,
@@ -133,6 +134,12 @@ class JobBook:
             self.ranks[rank] = 3
         self.shrinks_to = 0
         return gone
+
+    def is_owed_rest(self, why: Why) -> bool:
+        """Whether it keeps what is left of its places when it is sent back: a gang of one kind that broke, or is to
+        have another width."""
+        is_broken = (why == Why.LOST and self.spec.gang > 1) or why in RESIZED
+        return is_broken and not (self.held or self.spec.needs.groups)
 
     def least_leases(self) -> list[tuple[int, int, int]]:
         """The places of its first ranks, as many as it cannot do without."""

@@ -14,6 +14,7 @@ from muster.model.fact import BudgetTurned
 from muster.model.node import Flavor
 from muster.model.spec import Spec
 from muster.model.tenant import NOT_DEVICES, Tenant
+from muster.units import Resources
 from muster.world.budgets import SCALE, AccountKey, Budgets
 from muster.world.law import require
 
@@ -70,7 +71,7 @@ class SpendBooks:
     def __init__(self, chain: Chain) -> None:
         self._chain = chain
         self._purses: dict[AccountKey, Purse] = {}
-        self._held: dict[tuple[int, int], Held] = {}
+        self._held: dict[tuple[int, int, Resources], Held] = {}
         self._paid: dict[tuple[int, str], tuple[int, int]] = {}
         self._touched: dict[AccountKey, None] = {}
 
@@ -119,15 +120,15 @@ class SpendBooks:
     def start(self, job: int, spec: Spec, slot: int, tasks: int, name: str, flavor: Flavor, at: int) -> None:
         """Tasks begin to spend, at the price that the job pays for this flavor already, or else at today's."""
         price, nodes = self._paid.get((job, name), (flavor.price_micros, 0))
-        before = self._held.get((job, slot))
+        before = self._held.get((job, slot, spec.ask))
         self._paid[(job, name)] = (price, nodes + (before is None))
         count = tasks if before is None else before.tasks + tasks
-        self._hold((job, slot), before, Held(spec, count, name, flavor.family, flavor.units, price), at)
+        self._hold((job, slot, spec.ask), before, Held(spec, count, name, flavor.family, flavor.units, price), at)
 
-    def stop(self, job: int, slot: int, tasks: int, at: int) -> None:
+    def stop(self, job: int, spec: Spec, slot: int, tasks: int, at: int) -> None:
         """Tasks spend nothing any more."""
-        before = self._held[(job, slot)]
-        self._hold((job, slot), before, before._replace(tasks=before.tasks - tasks), at)
+        before = self._held[(job, slot, spec.ask)]
+        self._hold((job, slot, spec.ask), before, before._replace(tasks=before.tasks - tasks), at)
 
     def compare(self, budgets: Budgets, at: int) -> None:
         """Whether the accounts say the same of all that was touched."""
@@ -140,7 +141,7 @@ class SpendBooks:
                 require(kept == booked, _EXACT, f"{key}: kept {kept}, booked {booked}")
         self._touched.clear()
 
-    def _hold(self, key: tuple[int, int], before: Held | None, after: Held, at: int) -> None:
+    def _hold(self, key: tuple[int, int, Resources], before: Held | None, after: Held, at: int) -> None:
         for name, purse in self._above(after.spec.tenant):
             purse.settle(at)
             unit = purse.budget.unit

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from muster.model.job import Job
+from muster.model.phase import ACTIVE
 from muster.units import Resources
 from muster.world.compiled import Words, words_of
 
@@ -30,8 +31,17 @@ def crowd_of(jobs: Mapping[int, Job], holders: Mapping[int, Mapping[int, int]]) 
     crowd = Crowd()
     for slot, here in holders.items():
         for job, tasks in here.items():
-            crowd.seat(slot, jobs[job].spec.ask, tasks)
+            for ask, count in asks_on(jobs[job], slot, tasks):
+                crowd.seat(slot, ask, count)
     return crowd
+
+
+def asks_on(job: Job, slot: int, tasks: int) -> list[tuple[Resources, int]]:
+    """What the tasks of a job that sit on a node ask for, and how many ask for that."""
+    if not job.spec.needs.groups or not isinstance(job.phase, ACTIVE):
+        return [(job.spec.ask, tasks)]
+    parts = job.spec.parts(job.phase.run.leases)
+    return [(ask, lease.tasks) for ask, leases in parts for lease in leases if lease.slot == slot]
 
 
 class Crowd:

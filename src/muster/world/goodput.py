@@ -19,6 +19,7 @@ import msgspec
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import Job, NodePhase
 from muster.model.phase import ACTIVE, Lease, Running, Starting, Stopping, TaskPhase
+from muster.model.spec import has_devices
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.diary import Diary
@@ -223,15 +224,16 @@ class Goodput:
 
     def open_spans(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, Span]]:
         """What a job that holds devices spends in phases that have not ended: by flavor, thousandths of devices."""
-        if not devices_of(job.spec.ask):
+        if not has_devices(job.spec):
             return
         if tasks is not None:
             for flavor, kind, amount, begin in self._task_spans(job, tasks, 0, len(tasks)):
                 yield flavor, amount, (kind, begin, at)
         elif isinstance(job.phase, ACTIVE):
             for span in self._spans(job, at):
-                for lease in job.phase.run.leases:
-                    yield self.by_slot[lease.slot].flavor, devices_of(job.spec.ask, lease.tasks), span
+                for ask, leases in job.spec.parts(job.phase.run.leases):
+                    for lease in leases:
+                        yield self.by_slot[lease.slot].flavor, devices_of(ask, lease.tasks), span
             if job.id in self.carries:
                 for flavor, amount, begin, end in self.carries[job.id].spans:
                     yield flavor, amount, (PROVISIONAL, begin, end)
@@ -277,11 +279,12 @@ class Goodput:
 
     def _book_leases(self, job: Job, spans: Sequence[Span], ran_as: int) -> None:
         """Book spans of a gang on each of its nodes; what was provisional turned out so."""
-        each = devices_of(job.spec.ask)
-        for flavor, tasks in self._by_flavor(_leases_of(job)):
-            for kind, begin, end in spans:
-                if begin < end:
-                    self._book(job, flavor, each * tasks, (ran_as if kind == PROVISIONAL else kind, begin, end))
+        for ask, leases in job.spec.parts(_leases_of(job)):
+            each = devices_of(ask)
+            for flavor, tasks in self._by_flavor(leases) if each else ():
+                for kind, begin, end in spans:
+                    if begin < end:
+                        self._book(job, flavor, each * tasks, (ran_as if kind == PROVISIONAL else kind, begin, end))
 
     def _book_carry(self, job: Job, ran_as: int) -> None:
         for flavor, amount, begin, end in self.carries.pop(job.id).spans:

@@ -6,10 +6,12 @@ with instants of its own. It shares with the world the words and the rule of wha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
+from muster.world.books import NodeBook
 from muster.world.goodput import LOST, PARTS, RESTARTING, STARTING, STOPPING, USEFUL, Goodput, Parts
 from muster.world.law import require
 
@@ -20,6 +22,12 @@ Seats: TypeAlias = list[tuple[str, int]]
 _EXACT: Final = "device time is what there was, times how long"
 _RULE: Final = "only what succeeded or was checkpointed is of use"
 _GANG: Final = -1
+
+
+def seats_of(spec: Spec, nodes: Sequence[NodeBook], places: Iterable[tuple[int, int]]) -> Seats:
+    """What tasks of one kind hold on some nodes, by flavor."""
+    milli = 1000 * spec.ask.gpus + spec.ask.gpu_milli
+    return [(nodes[slot].flavor(), milli * tasks) for slot, tasks in places] if milli else []
 
 
 class RunBook:

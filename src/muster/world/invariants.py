@@ -28,6 +28,7 @@ from muster.world.claiming import claimed_on, slots_of, spoken_for
 from muster.world.company import name_of, names_in
 from muster.world.crowd_law import check_crowd
 from muster.world.floor_law import check_floors
+from muster.world.group_books import asks_of, held_by, shape_of
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
@@ -187,8 +188,7 @@ def leases_of(world: World) -> Iterator[tuple[Job, int, int, int]]:
     """Every (job, slot, tasks, devices) that is held, from the content alone."""
     for job in world.jobs.values():
         if isinstance(job.phase, ACTIVE):
-            for lease in job.phase.run.leases:
-                yield job, lease.slot, lease.tasks, lease.devices
+            yield from held_by(job, job.phase.run.leases)
     for number, tasks in world.arrays.items():
         for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
             for task in range(first, first + count):
@@ -319,7 +319,7 @@ def _check_queue(world: World) -> None:
     for job in sorted(world.jobs.values(), key=lambda job: (-job.spec.priority, job.id)):
         if _waits(world, job):
             spec = job.spec
-            lines = waiting.setdefault((spec.ask, spec.gang, spec.needs, spec.evictable), {})
+            lines = waiting.setdefault((*shape_of(spec), spec.needs, spec.evictable), {})
             lines.setdefault((spec.tenant, spec.tier), []).append(job.id)
     queue, law = world.queue, "the queue is everybody who waits"
     kept = {key: {name: line.ids() for name, line in shape.lines.items()} for key, shape in queue.shapes.items()}
@@ -544,8 +544,9 @@ def _check_mix(world: World) -> None:
         return
     wanted: dict[int, int] = {}
     for job in world.jobs.values():
-        if job.spec.ask.gpus > 1 and not isinstance(job.phase, TERMINAL):
-            wanted[job.spec.ask.gpus] = wanted.get(job.spec.ask.gpus, 0) + job.spec.tasks
+        for ask, tasks in () if isinstance(job.phase, TERMINAL) else asks_of(job.spec):
+            if ask.gpus > 1:
+                wanted[ask.gpus] = wanted.get(ask.gpus, 0) + tasks
     require(world.mix.counts == wanted, "the mix is that of the live jobs", f"kept {world.mix.counts}, found {wanted}")
 
 

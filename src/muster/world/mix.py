@@ -31,13 +31,11 @@ class Mix:
 
     def add(self, spec: Spec, sign: int) -> None:
         """A job is there (1), or over (-1)."""
-        gpus = spec.ask.gpus
-        if gpus > 1:
-            count = self.counts.get(gpus, 0) + sign * spec.tasks
-            if count:
+        groups = [(group.ask.gpus, group.tasks) for group in spec.needs.groups]
+        for gpus, tasks in groups or [(spec.ask.gpus, spec.tasks)]:
+            count = self.counts.pop(gpus, 0) + sign * tasks
+            if gpus > 1 and count:
                 self.counts[gpus] = count
-            else:
-                del self.counts[gpus]
 
     def steps(self) -> Steps:
         """The mix as scores see it: each count as the largest power of two that it reaches."""

@@ -13,6 +13,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Final, TypeAlias
 
+from muster.model.group import Part
 from muster.model.node import Lack
 from muster.model.phase import ACTIVE, Lease
 from muster.units import MINUTE_MS, Resources
@@ -120,7 +121,8 @@ class Outlook:
             if end + job.spec.grace_ms + LATE_MS < now:
                 continue
             run = job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
-            leases = [(job.spec.ask, lease) for lease in run if self._is_useful(lease.slot)]
+            parts = job.spec.parts(run)
+            leases = [(ask, lease) for ask, part in parts for lease in part if self._is_useful(lease.slot)]
             if leases:
                 yield max(end, now), leases
 
@@ -135,11 +137,11 @@ def whole(fleet: Fleet, slots: Iterable[int]) -> Shade:
     return {slot: Lack((1 << fleet.capacities[slot].gpus) - 1, fleet.capacities[slot]) for slot in slots}
 
 
-def part(leases: Iterable[Lease], ask: Resources, freed: dict[int, list[int]]) -> Shade:
+def part(parts: Iterable[Part], freed: dict[int, list[int]]) -> Shade:
     """Of each node, what some leases need beyond what comes free there until they begin; devices are kept whole."""
     needed: dict[int, list[int]] = {}
     devices: dict[int, int] = {}
-    for lease in leases:
+    for ask, lease in ((ask, lease) for ask, leases in parts for lease in leases):
         here = needed.setdefault(lease.slot, [-amount for amount in freed.get(lease.slot, (0, 0, 0, 0))])
         for kind, amount in enumerate(beside_devices(ask)):
             here[kind] += amount * lease.tasks

@@ -17,8 +17,9 @@ from heapq import heappop, heappush
 from typing import Final, TypeAlias
 
 from muster.model.errors import InvariantError
+from muster.model.group import least_of
 from muster.model.job import Job
-from muster.model.spec import Needs
+from muster.model.spec import Needs, Spec
 from muster.model.tier import PRIORITY_MAX, Tier
 from muster.units import AMOUNT_MAX, Resources
 from muster.world.fleet import FreeVector
@@ -47,6 +48,12 @@ FREED_MAX: Final = 4
 """How many slots a shape remembers that something came free on: with more, a search is cheaper than a look at each."""
 _SLACK: Final = 64
 """How many places of those who left a line keeps, at least, before it clears them away."""
+
+
+def key_of(spec: Spec) -> ShapeKey:
+    """What decides with whom a job has one shape."""
+    needs = spec.needs
+    return (spec.ask, spec.gang, needs, spec.evictable) if not needs.groups else (*spec.whole, needs, spec.evictable)
 
 
 def job_of(key: LeafKey) -> int:
@@ -256,7 +263,8 @@ class Shape:
 
     `did_not_fit` is true from a try that failed until it is woken. What failed once can only fit if a task of it goes
     to a slot where something came free since: those are `freed`, or None if it may fit anywhere. A gang that failed
-    may be `short` of room for so many tasks at least, and sleeps until that much came free.
+    may be `short` of room for so many tasks at least, and sleeps until that much came free. No task of it asks for less
+    than `least`. A gang of several groups is one of all that they ask for together.
     """
 
     __slots__ = (
@@ -267,6 +275,7 @@ class Shape:
         "freed",
         "gang",
         "key",
+        "least",
         "lines",
         "needs",
         "short",
@@ -277,6 +286,7 @@ class Shape:
     def __init__(self, key: ShapeKey) -> None:
         self.key = key
         self.ask, self.gang, self.needs, self.evictable = key
+        self.least = least_of(self.needs.groups) if self.needs.groups else self.ask
         self.size = amount_of(self.ask, self.gang)
         self.undated = _NO_DUE << _SIZE_BITS | self.size
         self.did_not_fit = False
@@ -335,7 +345,7 @@ class Queue:
     def add(self, job: Job, tier: Tier) -> None:
         """A job waits, in this tier. Its shape wakes for a new line, unless it is known not to fit."""
         spec = job.spec
-        key = (spec.ask, spec.gang, spec.needs, spec.evictable)
+        key = key_of(spec)
         shape = self.shapes.get(key)
         if shape is None:
             shape = self.shapes[key] = Shape(key)
@@ -376,7 +386,7 @@ class Queue:
     def find_line(self, job: Job) -> Line | None:
         """The line that a job waits in, if it does: what it asks for says where to look."""
         spec = job.spec
-        shape = self.shapes.get((spec.ask, spec.gang, spec.needs, spec.evictable))
+        shape = self.shapes.get(key_of(spec))
         line = None if shape is None else shape.lines.get((spec.tenant, spec.tier))
         return line if line is not None and job.id in line.jobs() else None
 
@@ -429,7 +439,7 @@ class Queue:
         """A node has this free now: wake the shapes that a task of fits in it."""
         gpus, cpu, memory = free
         for shape in self.shapes.values():
-            ask = shape.ask
+            ask = shape.least
             if ask.gpus > gpus or ask.cpu_milli > cpu or ask.memory_bytes > memory:
                 continue
             if shape.short:

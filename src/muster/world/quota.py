@@ -261,7 +261,7 @@ class Quotas:
     def find_lasting_bound(self, spec: Spec, site: Site) -> Bound | None:
         """The first thing that would keep a gang from starting on a site if nobody held anything and all were
         healthy."""
-        amounts = site.amounts(spec.ask, spec.gang)
+        amounts = site.amounts(*spec.whole)
         for kind, limits, share, fund in self.checks(spec.tenant, site):
             more = amounts[kind]
             if limits and more > limits[0][1]:

@@ -119,12 +119,14 @@ class Runs:
         rows: see `muster.world.widths`."""
         spec, rows = job.spec, array("q")
         tenant, kind = self.tenants.number(spec.tenant), self.kinds.number((spec.tier, spec.priority))
-        worth, state = amount_of(spec.ask, spec.gang), STAYS if spec.evictable else FIXED
-        leases = split_leases(run.leases, spec.gang, spec.ask)[0] if spec.gang_most else run.leases
-        for back, lease in enumerate(leases):
-            amounts = amounts_of(spec.ask, lease.tasks)
-            where = (lease.slot, by_slot[lease.slot].number)
-            rows.extend((run.ticket, job.id, tenant, kind, *where, *amounts, worth, saved, state, 0, back, lease.tasks))
+        worth, state, back = amount_of(*spec.whole), STAYS if spec.evictable else FIXED, 0
+        held = split_leases(run.leases, spec.gang, spec.ask)[0] if spec.gang_most else run.leases
+        for ask, leases in spec.parts(held):
+            for lease in leases:
+                where, amounts = (lease.slot, by_slot[lease.slot].number), amounts_of(ask, lease.tasks)
+                rest = (worth, saved, state, 0, back, lease.tasks)
+                rows.extend((run.ticket, job.id, tenant, kind, *where, *amounts, *rest))
+                back += 1
         self._fresh[job.id] = rows
         self._note(job)
 

@@ -347,8 +347,8 @@ def _restore_job(world: World, job: Job) -> None:
     if isinstance(job.phase, Queued):
         world.enqueue(job)
     elif isinstance(job.phase, ACTIVE):
-        for lease in job.phase.run.leases:
-            world.fleet.occupy(lease.slot, job.id, job.spec.ask, lease.tasks, lease.devices)
+        for ask, leases in job.spec.parts(job.phase.run.leases):
+            world.fleet.occupy_all(job.id, ask, leases)
         if job.spec.gang_most:
             world.widths.elastic[job.id] = None
         run, end = job.phase.run, job.phase.run.find_end(job.spec.limit_ms)

@@ -10,6 +10,7 @@ from muster.model.node import Flavor
 from muster.model.phase import Lease
 from muster.model.tenant import Tenant
 from muster.units import Resources
+from muster.world.crowd import asks_on
 
 if TYPE_CHECKING:  # the world pays for what it holds
     from muster.world.world import World
@@ -18,9 +19,10 @@ if TYPE_CHECKING:  # the world pays for what it holds
 def spend(world: World, job: Job, leases: Sequence[Lease], sign: int) -> None:
     """Leases are paid for from now on (1), or no longer (-1)."""
     spec, fleet = job.spec, world.fleet
-    for lease in leases:
-        name, flavor = fleet.flavor(lease.slot), world.flavor_of(lease.slot)
-        world.budgets.spend(job.id, spec.tenant, spec.ask, sign * lease.tasks, name, flavor)
+    for ask, part in spec.parts(leases):
+        for lease in part:
+            name, flavor = fleet.flavor(lease.slot), world.flavor_of(lease.slot)
+            world.budgets.spend(job.id, spec.tenant, ask, sign * lease.tasks, name, flavor)
 
 
 def rebudget(world: World, name: str, before: Tenant, after: Tenant) -> None:
@@ -39,5 +41,6 @@ def recount_spending(world: World) -> None:
 def _spenders(world: World) -> Iterator[tuple[int, str, Resources, int, str, Flavor]]:
     for slot, holders in world.fleet.holders.items():
         for number, tasks in holders.items():
-            spec = world.jobs[number].spec
-            yield number, spec.tenant, spec.ask, tasks, world.fleet.flavor(slot), world.flavor_of(slot)
+            job, name, flavor = world.jobs[number], world.fleet.flavor(slot), world.flavor_of(slot)
+            for ask, count in asks_on(job, slot, tasks):
+                yield number, job.spec.tenant, ask, count, name, flavor

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from muster.model.spec import Spec
 from muster.world.books import JobBook
+from muster.world.group_books import cut
 from muster.world.law import require, require_same
 from muster.world.world import World
 
@@ -58,8 +59,15 @@ class TicketBooks:
 
     def find_after(self, jobs: Mapping[int, JobBook], ticket: int) -> list[tuple[Spec, list[tuple[int, int]]]]:
         """What everybody holds by a later ticket."""
-        found = [(book.spec, self.places_after(number, book, ticket)) for number, book in jobs.items()]
-        return [(spec, places) for spec, places in found if places]
+        found: list[tuple[Spec, list[tuple[int, int]]]] = []
+        for number, book in jobs.items():
+            places = self.places_after(number, book, ticket)
+            if places and book.spec.needs.groups:
+                parts = cut(number, book.spec, book.leases)
+                found += [(spec, [(slot, tasks) for slot, tasks, _ in seats]) for spec, seats in parts]
+            elif places:
+                found.append((book.spec, places))
+        return found
 
     def compare(self, world: World, jobs: Mapping[int, JobBook]) -> None:
         """Whether the world says the same of how many there were; nobody needs to know more of those who are gone."""

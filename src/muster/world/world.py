@@ -21,7 +21,7 @@ from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
-from muster.model.spec import Needs, Spec
+from muster.model.spec import Needs, Spec, has_devices
 from muster.model.tenant import CPU, DEVICE_MILLI, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier
 from muster.units import Limit, Resources
@@ -121,12 +121,11 @@ class World:
 
     def hold(self, job: Job, run: Run, at: int) -> None:
         """Give a waiting gang its leases. The inverse of `release`."""
-        spec, leases = job.spec, run.leases
-        ask, fleet = spec.ask, self.fleet
-        for lease in leases:
-            fleet.occupy(lease.slot, job.id, ask, lease.tasks, lease.devices)
-        if ask.gpus or ask.gpu_milli:
-            self.goodput.take(ask, leases, at)
+        spec, leases, fleet = job.spec, run.leases, self.fleet
+        for ask, part in spec.parts(leases):
+            fleet.occupy_all(job.id, ask, part)
+            if ask.gpus or ask.gpu_milli:
+                self.goodput.take(ask, part, at)
         end = None if spec.limit_ms is None else run.find_end(spec.limit_ms)
         self.charge(spec, leases, at, end)
         if end is not None:
@@ -150,7 +149,7 @@ class World:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""
         phase, spec = job.phase, job.spec
         if isinstance(phase, ACTIVE):
-            if spec.ask.gpus or spec.ask.gpu_milli:
+            if has_devices(spec):
                 self.goodput.close(job, at, is_useful=isinstance(after.phase, Succeeded))
             self._leave(job, phase.run, at)
         else:
@@ -214,15 +213,16 @@ class World:
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
         sign -1."""
-        tenant, ask = spec.tenant, spec.ask
-        milli = ask.gpus * DEVICE_MILLI + ask.gpu_milli
-        for site, tasks in self.sites.spread(leases):
-            count = sign * tasks
-            self.ledger.charge(tenant, site, ask, count)
-            if milli:
-                self.usage.step(tenant, site.family, milli * site.units * count, at, end)
-            else:
-                self.usage.step(tenant, CPU, ask.cpu_milli * count, at, end)
+        tenant = spec.tenant
+        for ask, part in spec.parts(leases):
+            milli = ask.gpus * DEVICE_MILLI + ask.gpu_milli
+            for site, tasks in self.sites.spread(part):
+                count = sign * tasks
+                self.ledger.charge(tenant, site, ask, count)
+                if milli:
+                    self.usage.step(tenant, site.family, milli * site.units * count, at, end)
+                else:
+                    self.usage.step(tenant, CPU, ask.cpu_milli * count, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
@@ -524,22 +524,25 @@ class World:
 
     def vacate(self, job: Job, leases: Sequence[Lease], at: int) -> None:
         """Tasks leave their nodes: whoever could use what they had is worth a try, unless no new work may go there."""
-        ask, fleet, goodput = job.spec.ask, self.fleet, self.goodput
-        for lease in leases:
-            slot, tasks = lease.slot, lease.tasks
-            if slot in fleet.lacks:
-                goodput.count(fleet, slot, -1, at)
-                fleet.vacate(slot, job.id, ask, tasks, lease.devices)
-                goodput.count(fleet, slot, 1, at)
-            else:
-                fleet.vacate(slot, job.id, ask, tasks, lease.devices)
-                if lease.devices:
-                    goodput.give_back(fleet, slot, ask, tasks, at)
-            vector = fleet.find_free(slot)
-            if vector is not None:
-                self.wake_for_room(slot, vector)
-            else:
-                self.sites.give_back(slot, ask, tasks)
+        for ask, part in job.spec.parts(leases):
+            for lease in part:
+                self._vacate_one(job.id, ask, lease, at)
+
+    def _vacate_one(self, job: int, ask: Resources, lease: Lease, at: int) -> None:
+        slot, tasks, fleet, goodput = lease.slot, lease.tasks, self.fleet, self.goodput
+        if slot in fleet.lacks:
+            goodput.count(fleet, slot, -1, at)
+            fleet.vacate(slot, job, ask, tasks, lease.devices)
+            goodput.count(fleet, slot, 1, at)
+        else:
+            fleet.vacate(slot, job, ask, tasks, lease.devices)
+            if lease.devices:
+                goodput.give_back(fleet, slot, ask, tasks, at)
+        vector = fleet.find_free(slot)
+        if vector is not None:
+            self.wake_for_room(slot, vector)
+        else:
+            self.sites.give_back(slot, ask, tasks)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""

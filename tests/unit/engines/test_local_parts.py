@@ -18,8 +18,9 @@ from muster.engines.local.processes import find_family, find_process, find_stat,
 from muster.engines.local.ranges import CAUSE, End, merge_exited, merge_held
 from muster.model.errors import EngineError
 from muster.model.event import Exited, Held
+from muster.model.group import Group
 from muster.model.instruction import Forget, Start, Stop
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
 from muster.units import Resources
 
 ROOT = Path("/r")
@@ -60,6 +61,23 @@ def test_ranks_of_a_gang_over_two_nodes() -> None:
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "CUDA_VISIBLE_DEVICES", "MASTER_PORT")
     rows = [[launch.env[name] for name in names] for launch in plan_launches(order, "b", {}, ROOT, range(20))]
     assert rows == [["1", "3", "0", "2", "1", "2,3", "20007"], ["2", "3", "1", "2", "1", "4,5", "20007"]]
+
+
+def test_each_group_of_a_gang_has_its_command_its_devices_and_its_name() -> None:
+    groups = (Group("driver", 1, Resources(0, 1000)), Group("worker", 2, Resources(2, 1000)))
+    spec = Spec(("work",), gang=3, needs=Needs(groups=groups), commands={"driver": ("drive",)})
+    order = start(spec, ["a", "a", "b"], [1, 1, 1], [0, 0b11, 0b1100])
+    names = ("RANK", "MUSTER_GROUP", "MUSTER_GROUP_RANK", "MUSTER_GROUP_SIZE", "CUDA_VISIBLE_DEVICES")
+    rows = [
+        (launch.argv, *(launch.env[name] for name in names))
+        for node in ("a", "b")
+        for launch in plan_launches(order, node, {}, ROOT, range(20))
+    ]
+    assert rows == [
+        (("drive",), "0", "driver", "0", "1", ""),
+        (("work",), "1", "worker", "0", "2", "0,1"),
+        (("work",), "2", "worker", "1", "2", "2,3"),
+    ]
 
 
 def test_a_relative_workdir_lies_in_the_home_directory() -> None:

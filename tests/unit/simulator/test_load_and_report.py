@@ -35,7 +35,10 @@ def test_every_job_of_the_mix_is_in_order() -> None:
 
 def test_small_fleets_get_no_gangs_that_fill_them() -> None:
     load = Load(SimOptions(nodes=8))
-    assert max(load.next_submit().spec.gang for _ in range(500)) == 2
+    specs = [load.next_submit().spec for _ in range(500)]
+    assert max(spec.gang for spec in specs if not spec.needs.groups) == 2
+    workers = [group.tasks for spec in specs for group in spec.needs.groups if group.ask.gpus]
+    assert set(workers) == {2}, "some gangs have groups, and their workers are no more than before"
 
 
 def test_a_heavier_load_comes_faster() -> None:

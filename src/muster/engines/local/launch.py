@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from muster.engines.local.layout import Key, progress_path
+from muster.model.group import group_at
 from muster.model.instruction import Start
+from muster.model.spec import Spec
 from muster.units import ZERO, Resources
 
 KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
@@ -67,7 +69,8 @@ def plan_launches(
             if key.task not in within:
                 continue
             seat = _Seat(node_rank, local_rank, count, start.devices[node_rank], ids)
-            yield Launch(key, start.spec.command, base | _plan_own(start, key, seat, root), workdir, start.spec.ask)
+            command, env = _command_of(start.spec, key.task), base | _plan_own(start, key, seat, root)
+            yield Launch(key, command, env, workdir, _ask_of(start.spec, key.task))
         task += count
 
 
@@ -87,7 +90,8 @@ def _plan_environment(start: Start, own: Mapping[str, str]) -> dict[str, str]:
 def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]:
     """What is a task's own."""
     spec = start.spec
-    share = (0, 1) if spec.ask.gpu_milli else (seat.local_rank, spec.ask.gpus)
+    ask = _ask_of(spec, key.task)
+    share = (0, 1) if ask.gpu_milli else (seat.local_rank, ask.gpus)
     own = {
         "MUSTER_ENGINE": str(root),
         "MUSTER_TASK": str(key.task),
@@ -96,7 +100,31 @@ def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]
     }
     if not spec.array:  # the tasks of an array have no marks of their own
         own[PROGRESS_VARIABLE] = str(progress_path(root, Key(key.job, key.epoch, 0)))
+    if spec.needs.groups:
+        own |= _group_variables(spec, key.task)
     return own | _gang_variables(start, key.task, seat) if spec.gang > 1 else own
+
+
+def _ask_of(spec: Spec, task: int) -> Resources:
+    """What a task may use: what its group asks for, if it is of one."""
+    return group_at(spec.needs.groups, task)[0].ask if spec.needs.groups else spec.ask
+
+
+def _command_of(spec: Spec, task: int) -> tuple[str, ...]:
+    """What a task runs: its group's own command, if it has one."""
+    if not spec.commands:
+        return spec.command
+    return spec.commands.get(group_at(spec.needs.groups, task)[0].name, spec.command)
+
+
+def _group_variables(spec: Spec, task: int) -> dict[str, str]:
+    group, place = group_at(spec.needs.groups, task)
+    return {
+        "MUSTER_GROUP": group.name,
+        "MUSTER_GROUP_RANK": str(place),
+        "MUSTER_GROUP_SIZE": str(group.tasks),
+        "MUSTER_GROUPS": ",".join(f"{each.name}:{each.tasks}" for each in spec.needs.groups),
+    }
 
 
 def _gang_variables(start: Start, task: int, seat: _Seat) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 from unittest import mock
 
@@ -15,12 +15,13 @@ from muster.model.profile import Profile
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.scheduler import cycle, fit
 from muster.testing.planted.plant import Plant
-from muster.units import Resources
+from muster.units import Limit, Resources
 from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 from muster.world.losses import Losses
 from muster.world.mix import Mix
 from muster.world.queue import Queue
+from muster.world.world import World
 
 _replace = msgspec.structs.replace
 
@@ -179,6 +180,33 @@ def company_wakes_nobody() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def groups_charged_alike() -> Iterator[None]:
+    """The quota counts every task of a gang as one of its first group."""
+    honest = World.charge
+
+    def charge(world: World, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
+        groups = spec.needs.groups
+        alike = _replace(spec, ask=groups[0].ask, needs=ANYWHERE) if groups else spec
+        honest(world, alike, leases, at, end, sign)
+
+    with mock.patch.object(World, "charge", charge):
+        yield
+
+
+@contextlib.contextmanager
+def groups_in_any_order() -> Iterator[None]:
+    """The leases of a gang are in the order of nodes, whatever groups they are of."""
+    honest = fit._find_groups
+
+    def find(fleet: Fleet, needs: Needs, pools: fit.Pools, doubts: list[int]) -> list[Lease] | None:
+        leases = honest(fleet, needs, pools, doubts)
+        return None if leases is None else sorted(leases, key=lambda lease: (lease.slot, -lease.devices))
+
+    with mock.patch.object(fit, "_find_groups", find), unguarded_nodes():
+        yield
+
+
+@contextlib.contextmanager
 def stale_wakeup() -> Iterator[None]:
     """What comes free wakes nobody."""
     with mock.patch.object(Queue, "wake_for_room", return_value=None):
@@ -204,6 +232,8 @@ PLANTS: Final[tuple[Plant, ...]] = (
     mix_keeps_the_dead,
     company_ignored,
     company_wakes_nobody,
+    groups_charged_alike,
+    groups_in_any_order,
     stale_wakeup,
     gangs_sleep_too_long,
 )
