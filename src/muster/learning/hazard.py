@@ -201,6 +201,15 @@ class Hazards:
         """What a completion of a live job costs at least, in time from here on."""
         return float(_cost(self._hazards_of(self._live[job]), self._live[job].level, WIDTHS))
 
+    def over_by(self, job: int) -> Floats:
+        """How likely a live job is over when it has run to the edge of each bin, given how far it got."""
+        life = self._live[job]
+        hazards = self._hazards_of(life).copy()
+        hazards[: life.level] = 0.0
+        over: Floats = np.concatenate((np.zeros(1), 1.0 - np.cumprod(1.0 - hazards)))
+        over[-1] = 1.0
+        return over
+
     def quantiles_ms(self, job: int, parts: Sequence[float]) -> list[float]:
         """How long a live job will have run when it ends: quantiles for parts that rise, given how far it got."""
         life = self._live[job]

@@ -1,10 +1,11 @@
-"""runtimes: how long a job will run, as the shortest range that holds four times in five, from what jobs like it did.
+"""runtimes: how long a job will run, as a range that holds four times in five, from what jobs like it did.
 
 Quantiles come from hazards of classes from coarse to fine: all, the hour of the day, size, owner, owner and name, and
-those with size and limit. How much of that has to be in the range for it to hold as often as it should is seen when
-jobs end: with every miss it grows, and with every hit it shrinks a little (adaptive conformal levels). So it stays
-calibrated when the load drifts, and is wide when cold. A limit is the most that a job can run. It never sees an end
-before it happened.
+those with size and limit. Of all ranges a job gets the one that holds most likely for what its length costs, and no
+less likely than not: so ranges are short where little is gained by more, and four in five hold over all jobs, not in
+each class. What length costs is seen when jobs end: with every miss it falls, and with every hit it rises a little
+(adaptive conformal levels). So it stays calibrated when the load drifts, and is wide when cold. A limit is the most
+that a job can run. It never sees an end before it happened.
 """
 
 from __future__ import annotations
@@ -13,20 +14,26 @@ from collections.abc import Hashable
 from math import exp
 from typing import Final, NamedTuple
 
-from muster.learning.hazard import Hazards
+import numpy as np
+
+from muster.learning.hazard import BINS, EDGES_MS, Hazards
 from muster.units import HOUR_MS, Limit
 
 HOLDS: Final = 0.8
 """How often a range should hold."""
-PACE: Final = 0.01
-"""How far one end moves the mass."""
-MASS_MIN: Final = 0.3
-MASS_MAX: Final = 0.995
-REACH_MAX: Final = 3.0
-STRETCH: Final = 4.0
-"""What is more than all of the mass makes the range wider by so many powers of e for each whole."""
-TRIES: Final = 5
-"""How many ranges of equal mass are compared."""
+PACE: Final = 0.05
+"""By how many powers of e one end changes what length costs."""
+LEAST: Final = 0.5
+"""How likely a range holds at least, by what is known."""
+COLD_MS: Final = HOUR_MS
+"""Before anything ended, a range may be so much longer if it holds for sure instead of never."""
+REACH_MAX: Final = 40.0
+"""How many powers of e the cost may be away from that."""
+UNLIKELY: Final = 1e300
+"""What makes a range the last choice: it holds less likely than it should."""
+FIRST, LAST = np.triu_indices(BINS + 1, 1)
+"""Where all ranges begin and end, by the edges of bins."""
+EDGES: Final = np.array(EDGES_MS[: BINS + 1], dtype=np.float64)
 QUANTILES: Final = (0.1, 0.5, 0.9)
 HOURS: Final = 6
 """How many hours of the day are one class."""
@@ -57,7 +64,7 @@ class RunTimes:
 
     def __init__(self) -> None:
         self.hazards = Hazards()
-        self._mass = HOLDS
+        self._cheap = 0.0
         self._said: dict[int, Range] = {}
         self._owners: dict[int, str] = {}
 
@@ -68,14 +75,14 @@ class RunTimes:
 
     def predict(self, job: int, limit_ms: Limit = None) -> Range:
         """How long a live job will have run when it ends."""
-        most, mass = float("inf") if limit_ms is None else float(limit_ms), min(self._mass, MASS_MAX)
-        stretch = exp(STRETCH * (self._mass - mass))
-        lowest = [(1.0 - mass) * step / (TRIES - 1) for step in range(TRIES)]
-        lows = [each / stretch for each in self.hazards.quantiles_ms(job, lowest)]
-        highs = [each * stretch for each in self.hazards.quantiles_ms(job, [part + mass for part in lowest])]
-        low, high = min(zip(lows, highs, strict=True), key=lambda pair: min(pair[1], most) - min(pair[0], most))
+        most = float("inf") if limit_ms is None else float(limit_ms)
+        edges, over = np.minimum(EDGES, most), self.hazards.over_by(job)
+        holds = over[LAST] - over[FIRST]
+        lengths = (edges[LAST] - edges[FIRST]) / (COLD_MS * exp(self._cheap))
+        worth = np.where(holds >= min(LEAST, holds.max()), holds - lengths, -UNLIKELY)
+        best = int(np.argmax(worth))
         quantiles = tuple(min(each, most) for each in self.hazards.quantiles_ms(job, QUANTILES))
-        found = self._said[job] = Range(min(low, most), min(high, most), quantiles)
+        found = self._said[job] = Range(float(edges[FIRST[best]]), float(edges[LAST[best]]), quantiles)
         return found
 
     def begin(self, job: int, at: int) -> None:
@@ -87,7 +94,7 @@ class RunTimes:
         said = self._said.pop(job, None)
         if said is not None:
             missed = not said.low <= ran_ms <= said.high
-            self._mass = min(REACH_MAX, max(MASS_MIN, self._mass + PACE * (missed - (1.0 - HOLDS))))
+            self._cheap = min(REACH_MAX, max(-REACH_MAX, self._cheap + PACE * (missed - (1.0 - HOLDS))))
         self.hazards.end(job, at)
         self._owners.pop(job, None)
 

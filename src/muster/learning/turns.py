@@ -23,7 +23,7 @@ REFRESH_MS: Final = 30 * MINUTE_MS
 """How often everybody's index is computed anew, since classes learn all the time."""
 CHANGE: Final = 0.03
 """What part of an index is not worth a word."""
-PATIENCE: Final = 4
+PATIENCE: Final = 3
 """Nobody is owed anything who waits for less than so many times what jobs took so far, on average, until they ended."""
 PATIENCE_STEP: Final = 0.1
 """What part of the patience is not worth a word."""
