@@ -35,6 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("name", choices=(*NAMES, *LONG, "league", "all"))
     league.add_options(parser)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, help="replay: how many jobs, for a shorter look than the whole")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     if (options.name == "league") != (options.league is not None):
@@ -43,8 +44,11 @@ def main(argv: list[str] | None = None) -> int:
         played = league.play(options)
         print(played.as_json() if options.json else f"{played.as_table()}\n\n{league.chart_of(played)}", flush=True)
         return 0
+    if options.jobs is not None and options.name != "replay":
+        parser.error("`--jobs` is for `replay`")
     for name in NAMES if options.name == "all" else (options.name,):
-        result: Result = importlib.import_module(f"bench.{name.replace('-', '_')}").run(options.seed)
+        module = importlib.import_module(f"bench.{name.replace('-', '_')}")
+        result: Result = module.run(options.seed, *([options.jobs] if options.jobs else []))
         print(result.as_json() if options.json else result.as_table(), flush=True)
     return 0
 

@@ -27,12 +27,13 @@ Path: TypeAlias = tuple[int, tuple[Cell, ...]]
 class Ledger:
     """Cells by tenant, family and scope. A tenant whose parent nobody named is a child of the root."""
 
-    __slots__ = ("_cells", "_parents", "_paths", "_scopes")
+    __slots__ = ("_cells", "_chains", "_parents", "_paths", "_scopes")
 
     def __init__(self) -> None:
         self._cells: dict[str, dict[tuple[str, str], Cell]] = {}
         self._scopes: dict[tuple[str, str], list[Cell]] = {}
         self._parents: dict[str, str] = {}
+        self._chains: dict[str, tuple[str, ...]] = {}
         self._paths: list[dict[str, Path]] = []
 
     def charge(self, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
@@ -77,20 +78,16 @@ class Ledger:
                         found[(tenant, name, scope)] = found.get((tenant, name, scope), 0) + amount
         return found
 
-    def chain(self, tenant: str) -> list[str]:
-        """A tenant and all above it, the root last."""
-        names = [tenant]
-        while names[-1] != ROOT:
-            names.append(self._parents.get(names[-1], ROOT))
-            if len(names) > DEPTH_MAX + 1:
-                raise InvariantError("the tree of tenants ends at its root", f"above {tenant}: {names[1:]}")
-        return names
+    def chain(self, tenant: str) -> tuple[str, ...]:
+        """A tenant and all above it, the root last. Found once for a tree as it is."""
+        return self._chains.get(tenant) or self._find_chain(tenant)
 
     def adopt(self, tenant: str, parent: str) -> None:
         """Put a tenant under another parent; what it holds moves with it."""
         if self._parents.get(tenant, ROOT) != parent:
             self._lift(tenant, -1)
             self._parents[tenant] = parent
+            self._chains.clear()
             self._lift(tenant, 1)
             self._paths.clear()
 
@@ -102,6 +99,15 @@ class Ledger:
             for (family, scope), cell in cells.items():
                 twin._cell(tenant, family, scope)[:] = cell
         return twin
+
+    def _find_chain(self, tenant: str) -> tuple[str, ...]:
+        names = [tenant]
+        while names[-1] != ROOT:
+            names.append(self._parents.get(names[-1], ROOT))
+            if len(names) > DEPTH_MAX + 1:
+                raise InvariantError("the tree of tenants ends at its root", f"above {tenant}: {names[1:]}")
+        found = self._chains[tenant] = tuple(names)
+        return found
 
     def _lift(self, tenant: str, sign: int) -> None:
         """Add to all above a tenant what it holds, or take it away."""
