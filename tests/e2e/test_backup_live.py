@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from live import LiveHome, serving
 
 from muster.control.loading import load_world
@@ -27,6 +28,7 @@ def _digest_at(path: Path, seq: int) -> str:
     return digest(world)
 
 
+@pytest.mark.slow
 def test_a_backup_of_a_live_server_restores_to_the_same_digest(live: LiveHome, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     first = live.muster("run", "-d", "--", "true").stdout.strip()
