@@ -19,7 +19,7 @@ from muster.control.views import view_tiers
 from muster.model.event import SetTier
 from muster.model.reason import Code, Reason, Refused
 from muster.model.sharing import Sharing
-from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, Tier
+from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, Promise, Tier
 from muster.units import AMOUNT_MAX
 from muster.wire.views import TierView
 
@@ -34,6 +34,7 @@ class TierBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evictions_max: Annotated[int, msgspec.Meta(ge=0, le=EVICTIONS_MAX)] | None = None
     emergency: bool = False
     sharing: Sharing | None = None
+    promise: Promise | None = None
 
 
 _tier_decoder: Final = msgspec.json.Decoder(TierBody)

@@ -9,8 +9,10 @@ import click
 from muster.cli.naming import find_named
 from muster.cli.printing import Listing, detail_options, listing_options, print_detail, print_fields, show_listing
 from muster.cli.trying import DRY_RUN, print_change_trial
+from muster.model.sharing import INDEXES, Sharing
+from muster.model.tier import Promise
 from muster.sdk.client import Client
-from muster.units import parse_count, parse_duration, show_duration
+from muster.units import parse_count, parse_duration, parse_share, show_duration, show_share
 from muster.wire.views import TierView
 
 
@@ -29,7 +31,7 @@ def _list(views: Sequence[TierView]) -> Listing:
     return Listing(_HEADS, [_row(view) for view in views], views, [view.name for view in views])
 
 
-_HEADS = ("TIER", "RANK", "DUE AFTER", "SHADOWS", "MIN RUN", "EVICTIONS")
+_HEADS = ("TIER", "RANK", "DUE AFTER", "SHADOWS", "MIN RUN", "EVICTIONS", "PROMISE", "SHARED BY")
 
 
 @tiers.command("show")
@@ -46,7 +48,20 @@ def show_tier(name: str, output: str) -> None:
 def _row(view: TierView) -> tuple[str, ...]:
     most = "any" if view.evictions_max is None else f"{view.evictions_max} a day"
     due, least = show_duration(view.longest_wait_ms), show_duration(view.min_run_ms) if view.min_run_ms else "-"
-    return view.name, str(view.rank), due, str(view.shadows), least, "emergency" if view.emergency else most
+    kept = (_show_promise(view), "-" if view.sharing is None else _show_sharing(view.sharing))
+    return view.name, str(view.rank), due, str(view.shadows), least, "emergency" if view.emergency else most, *kept
+
+
+def _show_promise(view: TierView) -> str:
+    """What a tier promises, to how much, and how many of its jobs will miss some of it."""
+    if view.promise is None:
+        return "-"
+    word = f"{show_share(view.promise.share_milli)} of {show_duration(view.promise.window_ms)}"
+    return f"{word}, {view.behind} behind" if view.behind else word
+
+
+def _show_sharing(sharing: Sharing) -> str:
+    return sharing.index if sharing.quantum_ms is None else f"{sharing.index}, {show_duration(sharing.quantum_ms)}"
 
 
 @tiers.command("set")
@@ -56,10 +71,25 @@ def _row(view: TierView) -> tuple[str, ...]:
 @click.option("--shadows", default="1", metavar="N", help="How many who are due later jobs may not delay; 0 is none.")
 @click.option("--min-run", default="", metavar="TIME", help="How long a run inside its guarantee is left alone.")
 @click.option("--evictions", default="", metavar="N", help="How often in a day such a job may be stopped for others.")
+@click.option("--promise", default="", metavar="SHARE/TIME", help="To be up for so much of its first: 80%/7d.")
+@click.option("--shared-by", default="", type=click.Choice(["", *INDEXES]), help="Its jobs take turns, by an index.")
+@click.option("--quantum", default="", metavar="TIME", help="How long a turn is at least; else nobody is stopped.")
+@click.option("--owed-after", default="", metavar="TIME", help="Who waited so long in a shared tier is owed a turn.")
 @DRY_RUN
 @click.option("--emergency", is_flag=True, help="It takes from every lower tier, whoever owns what.")
 def set_tier(
-    name: str, rank: str, due_after: str, shadows: str, min_run: str, evictions: str, emergency: bool, dry_run: bool
+    name: str,
+    rank: str,
+    due_after: str,
+    shadows: str,
+    min_run: str,
+    evictions: str,
+    promise: str,
+    shared_by: str,
+    quantum: str,
+    owed_after: str,
+    emergency: bool,
+    dry_run: bool,
 ) -> None:
     """Name a tier, or change what it is: muster tiers set batch --rank 400 --due-after 7d"""
     number, span_ms = parse_count(rank, "rank"), parse_duration(due_after)
@@ -71,6 +101,8 @@ def set_tier(
         min_run_ms=parse_duration(min_run) if min_run else 0,
         evictions_max=parse_count(evictions, "evictions") if evictions else None,
         emergency=emergency,
+        sharing=_parse_sharing(shared_by, quantum, owed_after),
+        promise=_parse_promise(promise) if promise else None,
     )
     with Client() as client:
         if dry_run:
@@ -79,6 +111,22 @@ def set_tier(
         client.set_tier(tier)
         client.settle()
     click.echo(f"tier {name} has rank {number}; a job is due after {show_duration(span_ms)}")
+
+
+def _parse_promise(text: str) -> Promise:
+    """A share and the window that it is of, as 80%/7d."""
+    share, _, window = text.partition("/")
+    return Promise(parse_share(share), parse_duration(window))
+
+
+def _parse_sharing(shared_by: str, quantum: str, owed_after: str) -> Sharing | None:
+    """How jobs take turns, if they do."""
+    if not shared_by:
+        if quantum or owed_after:
+            raise click.UsageError("--quantum and --owed-after are for a tier that is shared: say --shared-by")
+        return None
+    spans = [parse_duration(text) if text else None for text in (quantum, owed_after)]
+    return Sharing(shared_by, spans[0], owed_after_ms=spans[1])
 
 
 COMMANDS = {"tiers": tiers}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeGuard
 
 import msgspec
@@ -25,9 +25,11 @@ from muster.model.phase import (
 )
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
-from muster.scheduler.reasons import explain, find_lateness
+from muster.model.tier import Tier
+from muster.scheduler.reasons import explain, find_lateness, find_shortfall
 from muster.wire.views import AdviceView, Ahead, JobView, Place, ProfileView, TaskCounts, TierView, WhyView
 from muster.wire.words import put_in_words
+from muster.world.promises import find_deficit, promised_by
 from muster.world.tasks import LIVE
 from muster.world.world import World
 
@@ -63,7 +65,7 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         is_over=is_over(job),
         held=job.held,
         waits=list(job.waits),
-        late=_late(job, max(world.now, now)) if whole else "",
+        late=_late(world, job, max(world.now, now)) if whole else "",
         cpu_ms=meter.cpu_ms,
         rss_bytes=meter.rss_bytes,
     )
@@ -125,8 +127,8 @@ def complete_reason(world: World, found: tuple[Spec, WhyView] | None) -> WhyView
     return msgspec.structs.replace(view, options=options, offer=offer)
 
 
-def _late(job: Job, now: int) -> str:
-    reason = find_lateness(job, now)
+def _late(world: World, job: Job, now: int) -> str:
+    reason = find_lateness(job, now) or find_shortfall(world, job, now)
     return "" if reason is None else put_in_words(reason).what
 
 
@@ -149,7 +151,7 @@ def find_reason(world: World, number: int, now: int = 0) -> tuple[Spec, WhyView]
         position=waiting.position,
         ahead=[_ahead(world.jobs[number]) for number in waiting.ahead],
         ahead_total=waiting.ahead_total,
-        late=_late(job, max(world.now, now)),
+        late=_late(world, job, max(world.now, now)),
     )
     return job.spec, view
 
@@ -162,8 +164,16 @@ def why_not_waiting(job: int, phase: str) -> WhyView:
 
 def view_tiers(world: World) -> list[TierView]:
     """Every tier, in order."""
-    found = [TierView(name, *msgspec.structs.astuple(tier)) for name, tier in world.tiers.items()]
+    live = [job for job in world.jobs.values() if not is_over(job)]
+    found = [_view_tier(world, live, name, tier) for name, tier in world.tiers.items()]
     return sorted(found, key=lambda view: (view.rank, view.name))
+
+
+def _view_tier(world: World, live: Sequence[Job], name: str, tier: Tier) -> TierView:
+    mine = [job for job in live if job.spec.tier == name] if tier.promise is not None else []
+    owed = sum(promised_by(tier, job.spec) for job in mine)
+    behind = sum(find_deficit(job, tier, world.now) > 0 for job in mine)
+    return msgspec.structs.replace(TierView(name, *msgspec.structs.astuple(tier)), promised=owed, behind=behind)
 
 
 def view_profiles(world: World) -> list[ProfileView]:

@@ -10,10 +10,11 @@ from muster.kernel.windows import find_spec_fault
 from muster.model import event, fact
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, TERMINAL, Queued, Stopping, TaskPhase, Why
-from muster.model.reason import Code, Done, Refused
+from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import KEY_CHARS_MAX, Spec, find_fault
 from muster.scheduler.masks import keys_of
 from muster.scheduler.reasons import find_fine_label, never_fits
+from muster.world.promises import promisable, promised, promised_by
 from muster.world.tasks import HOLDING, spans_of
 
 
@@ -30,6 +31,7 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     if spec.tier not in turn.world.tiers:
         return refuse(Code.UNKNOWN_TIER, "tier", detail=spec.tier)
     reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
+    reason = reason or (_find_promises_full(turn, spec) if turn.world.tiers[spec.tier].promise is not None else None)
     if reason is None and spec.needs.booking:
         reason = find_spec_fault(turn.world, spec)
     if reason is not None:
@@ -44,6 +46,14 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     job = turn.world.next_job
     turn.emit(fact.Accepted(job, spec, item.key, item.cause, waits))
     return Done(job)
+
+
+def _find_promises_full(turn: Turn, spec: Spec) -> Reason | None:
+    """Whether what its tier promises a job would be more than there is, beside all other promises."""
+    world = turn.world
+    more = promised_by(world.tiers[spec.tier], spec)
+    needed, available = promised(world) + more if more else 0, promisable(world)
+    return Reason(Code.PROMISES_FULL, spec.tier, needed, available) if needed > available else None
 
 
 def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:

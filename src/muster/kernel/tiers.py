@@ -7,8 +7,9 @@ from muster.model import event, fact
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.sharing import INDEXES, MILLI, STEPS_MAX, Sharing
 from muster.model.spec import is_name
-from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, TIERS_MAX
-from muster.units import AMOUNT_MAX
+from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, TIERS_MAX, WINDOW_MAX_MS
+from muster.units import AMOUNT_MAX, MINUTE_MS
+from muster.world.promises import promisable, promised
 
 
 def on_set_tier(turn: Turn, item: event.SetTier) -> Done | Refused:
@@ -34,10 +35,29 @@ def _find_fault(turn: Turn, item: event.SetTier) -> Refused | None:
     ):
         if not least <= value <= most:
             return refuse(Code.BAD_AMOUNT, field, value, most, f"between {least} and {most}")
+    if item.tier.promise is not None and (fault := _find_promise_fault(turn, item)) is not None:
+        return fault
     if item.tier.sharing is not None and (fault := _find_sharing_fault(item.tier.sharing)) is not None:
         return fault
     if item.name not in tiers and len(tiers) >= TIERS_MAX:
         return refuse(Code.TOO_LARGE, "tiers", len(tiers) + 1, TIERS_MAX)
+    return None
+
+
+def _find_promise_fault(turn: Turn, item: event.SetTier) -> Refused | None:
+    """What is wrong with what a tier is to promise: it has to fit for those who are here."""
+    promise, world = item.tier.promise, turn.world
+    if promise is None:
+        return None
+    for field, value, least, most in (
+        ("share_milli", promise.share_milli, 1, MILLI),
+        ("window_ms", promise.window_ms, MINUTE_MS, WINDOW_MAX_MS),
+    ):
+        if not least <= value <= most:
+            return refuse(Code.BAD_AMOUNT, f"promise.{field}", value, most, f"between {least} and {most}")
+    needed, available = promised(world, item.name, item.tier), promisable(world)
+    if needed > promised(world) and needed > available:
+        return refuse(Code.PROMISES_FULL, item.name, needed, available)
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.record import Record
-from muster.model.sharing import Sharing
+from muster.model.sharing import MILLI, Sharing
 from muster.units import DAY_MS, HOUR_MS, Limit
 
 TIERS_MAX: Final = 64
@@ -18,7 +18,21 @@ SHADOWS_MAX: Final = 64
 PRIORITY_MAX: Final = 1000
 EVICTIONS_MAX: Final = 32
 """The most evictions in a day that are counted."""
+WINDOW_MAX_MS: Final = 366 * DAY_MS
+"""Over how long a tier may promise a share."""
 STANDARD: Final = "standard"
+
+
+class Promise(Record, frozen=True):
+    """What a tier promises each of its gangs: to be up for so many thousandths of the window after it was accepted."""
+
+    share_milli: int
+    window_ms: int
+
+    @property
+    def owed_ms(self) -> int:
+        """For how long a gang is to be up in its window; a part of a millisecond counts as one."""
+        return -(-self.share_milli * self.window_ms // MILLI)
 
 
 class Tier(Record, frozen=True):
@@ -28,6 +42,7 @@ class Tier(Record, frozen=True):
     `shadows` of those who are due and find no room keep later ones from delaying them. What runs inside its guarantee
     is not stopped for others before `min_run_ms`, nor more than `evictions_max` times in a day. An `emergency` tier
     takes from whatever tier is below it, whoever owns what. With a `sharing`, its jobs go by an index and take turns.
+    With a `promise`, its gangs are to be up for a share of a window, and are taken in only while all promises fit.
     """
 
     rank: int
@@ -37,6 +52,7 @@ class Tier(Record, frozen=True):
     evictions_max: Limit = None
     emergency: bool = False
     sharing: Sharing | None = None
+    promise: Promise | None = None
 
 
 TIERS: Final = {

@@ -27,6 +27,7 @@ from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import INSTANT_MAX, Resources
 from muster.world.fleet import Fleet
+from muster.world.promises import find_deficit
 from muster.world.quota import Bound
 from muster.world.world import World
 
@@ -79,6 +80,14 @@ def find_lateness(job: Job, now: int) -> Reason | None:
     began = phase.since if isinstance(phase, Running) else now
     end = min(now if isinstance(phase, Stopping) else began + (limit_ms or 0), INSTANT_MAX)
     return Reason(Code.MAY_BE_LATE, "due_at", needed=due_at, available=end) if end > due_at else None
+
+
+def find_shortfall(world: World, job: Job, now: int) -> Reason | None:
+    """Whether a job will miss some of what its tier promises, whatever happens; None if it may have all of it still."""
+    tier = world.tiers.get(job.spec.tier)
+    if tier is None or tier.promise is None or not (missed := find_deficit(job, tier, now)):
+        return None
+    return Reason(Code.BEHIND_PROMISE, "promise", needed=tier.promise.owed_ms, available=missed)
 
 
 def never_fits(world: World, spec: Spec) -> Reason | None:

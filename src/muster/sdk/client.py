@@ -483,7 +483,8 @@ def _when(at_ms: int | None, path: str) -> str:
 
 def _spell_tier(tier: TierView) -> bytes:
     body = msgspec.structs.asdict(tier)
-    del body["name"]
+    for told in ("name", "promised", "behind"):  # by the server
+        del body[told]
     return msgspec.json.encode(body)
 
 

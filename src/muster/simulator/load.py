@@ -21,7 +21,7 @@ from muster.model.instruction import Start
 from muster.model.node import Flavor, Place, Sides, Spot, Traits
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
-from muster.model.tier import STANDARD, Tier
+from muster.model.tier import STANDARD, Promise, Tier
 from muster.simulator.engine import Fate
 from muster.simulator.like import SUCCEEDED, get_model
 from muster.simulator.options import SimOptions
@@ -138,7 +138,8 @@ class Load:
             yield SetTenant(name, Tenant(LAB if own else ROOT, lines=(line,), budgets=budgets), cause="admin")
         yield SetTenant(VISITOR, Tenant(), cause="admin")
         yield DropTenant(VISITOR, cause="admin")
-        yield SetTier("urgent", Tier(150, HOUR_MS, shadows=2), cause="admin")
+        promise = Promise(share_milli=300, window_ms=6 * HOUR_MS)
+        yield SetTier("urgent", Tier(150, HOUR_MS, shadows=2, promise=promise), cause="admin")
         yield SetTier(STANDARD, Tier(200, 2 * HOUR_MS), cause="admin")
 
     def next_gap_ms(self) -> int:

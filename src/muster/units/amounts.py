@@ -67,6 +67,7 @@ def _checked(amounts: Iterable[int]) -> Resources:
 ZERO: Final = Resources()
 
 _COUNT: Final = re.compile(r"\d{1,19}")
+_PERCENT: Final = re.compile(r"(?P<whole>\d{1,3})(\.(?P<part>\d))?%")
 _SIDES: Final = re.compile(r"(\d{1,5})x(\d{1,5})x(\d{1,5})")
 _SHARE: Final = re.compile(r"0\.(?P<part>\d{1,3})")
 _CPUS: Final = re.compile(r"(?P<whole>\d{1,16})(?:\.(?P<part>\d{1,3}))?|(?P<milli>\d{1,19})m")
@@ -92,6 +93,19 @@ def parse_count(text: str, what: str = "count") -> int:
     if not _COUNT.fullmatch(text):
         raise AmountError(f"{what} {text!r} is not a whole number such as 8")
     return check_amount(int(text), what)
+
+
+def parse_share(text: str) -> int:
+    """`80%` or `2.5%` -> thousandths."""
+    match = _PERCENT.fullmatch(text)
+    if match is None:
+        raise AmountError(f"share {text!r} is not a part of a hundred such as 80% or 2.5%")
+    return int(match["whole"]) * 10 + int(match["part"] or "0")
+
+
+def show_share(milli: int) -> str:
+    """800 -> `80%`."""
+    return f"{milli // 10}%" if milli % 10 == 0 else f"{milli // 10}.{milli % 10}%"
 
 
 def parse_sides(text: str, what: str = "shape") -> tuple[int, int, int]:

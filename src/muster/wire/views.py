@@ -9,6 +9,7 @@ import msgspec
 
 from muster.model.sharing import Sharing
 from muster.model.spec import Spec
+from muster.model.tier import Promise
 from muster.units import Resources
 
 
@@ -321,7 +322,8 @@ class TenantView(View, frozen=True):
 
 class TierView(View, frozen=True):
     """A tier: the lower rank goes first, who has waited so long is due, so many who are due cast a shadow; and what
-    keeps its runs from being stopped for others."""
+    keeps its runs from being stopped for others. Of what it promises, `promised` thousandths of GPUs are to be had by
+    its jobs, and so many of them are `behind`."""
 
     name: str
     rank: int
@@ -331,6 +333,9 @@ class TierView(View, frozen=True):
     evictions_max: int | None = None
     emergency: bool = False
     sharing: Sharing | None = None
+    promise: Promise | None = None
+    promised: int = 0
+    behind: int = 0
 
 
 class WindowView(View, frozen=True):

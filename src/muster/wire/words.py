@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from muster.model.budget import show_spending
 from muster.model.reason import Code, Reason
 from muster.model.tenant import show_amount
-from muster.units import Resources, show_bytes, show_cpus, show_instant, spell_bytes
+from muster.units import Resources, show_bytes, show_cpus, show_duration, show_instant, spell_bytes
 
 
 class Words(NamedTuple):
@@ -195,6 +195,14 @@ _TABLE: Final[dict[Code, Words]] = {
         "ask for less so that it starts sooner, lower its limit, or give it a higher priority",
     ),
     Code.IS_LATE: Words("was due at {amount}", "nothing: it goes on, before those that are due later"),
+    Code.PROMISES_FULL: Words(
+        "{subject}: its promises would come to {needed} thousandths of GPUs, and there are {available}",
+        "use a tier that promises less, ask for less, or wait until others of it are over",
+    ),
+    Code.BEHIND_PROMISE: Words(
+        "behind what its tier promises: of {amount} in its window it will miss {limit} at least",
+        "nothing: it goes before those of its tenant and tier that are less behind; a higher tier may start sooner",
+    ),
     Code.WAITS_FOR_OTHERS: Words(
         "waiting for {available} other jobs: {detail}",
         "wait, or see why the first of them does: `muster why {needed}`",
@@ -330,6 +338,10 @@ def _show_due(_: str, at_ms: int) -> str:
     return show_instant(at_ms)
 
 
+def _show_time(_: str, span_ms: int) -> str:
+    return show_duration(span_ms)
+
+
 _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.NEVER_WITHIN_QUOTA: show_amount,
     Code.NEVER_INSIDE: show_amount,
@@ -344,6 +356,7 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.DUE_ALREADY: _show_due,
     Code.MAY_BE_LATE: _show_due,
     Code.IS_LATE: _show_due,
+    Code.BEHIND_PROMISE: _show_time,
     Code.CLAIMED: _show_due,
     Code.TOKEN_EXPIRED: _show_due,
     Code.BAD_WINDOW: _show_due,

@@ -145,9 +145,9 @@ class Auditor:
 
     def _accepted(self, item: fact.Accepted) -> None:
         require(item.job > self._newest, "job ids rise", f"job {item.job} after {self._newest}")
-        self._newest = item.job
-        self._jobs[item.job] = JobBook(item.spec)
+        self._newest, self._jobs[item.job] = item.job, JobBook(item.spec)
         self._after.accept(item.job, item.spec, item.waits)
+        self._settings.check_promise(item.spec, self._jobs, self._nodes)
         self._jobs_touched[item.job] = None
         self.accepted += 1
 

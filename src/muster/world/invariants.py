@@ -31,6 +31,7 @@ from muster.world.floor_law import check_floors
 from muster.world.group_books import asks_of, held_by, shape_of
 from muster.world.law import require
 from muster.world.ledger import Account
+from muster.world.promises import due_of
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
 from muster.world.runs import Runs, class_of, find_runs
 from muster.world.sightings import devices_of, is_quarantined
@@ -354,7 +355,8 @@ def _leaf_key(world: World, line: Line, number: int, since: int) -> tuple[int, b
     if job.accepted_at <= since:
         return -spec.priority, False, 0, 0
     size = line.shape.gang * ((1000 * ask.gpus + ask.gpu_milli) * 1000 or ask.cpu_milli)
-    return -spec.priority, True, INSTANT_MAX + 1 if spec.due_at is None else spec.due_at, size
+    due_at = due_of(job, world.tiers[spec.tier])
+    return -spec.priority, True, INSTANT_MAX + 1 if due_at is None else due_at, size
 
 
 def _check_lines(world: World, shape: Shape) -> None:

@@ -21,9 +21,10 @@ from muster.model.group import least_of
 from muster.model.job import Job
 from muster.model.spec import Needs, Spec
 from muster.model.tier import PRIORITY_MAX, Tier
-from muster.units import AMOUNT_MAX, Resources
+from muster.units import AMOUNT_MAX, Limit, Resources
 from muster.world.fleet import FreeVector
 from muster.world.floors import Floors, takes_part
+from muster.world.promises import due_of
 from muster.world.quota import Standing
 from muster.world.usage import amount_of
 from muster.world.walk import Walk
@@ -85,8 +86,8 @@ class Line:
     def __len__(self) -> int:
         return len(self._accepted)
 
-    def add(self, job: Job) -> None:
-        """Join, at the place that priority and id give."""
+    def add(self, job: Job, due_at: Limit) -> None:
+        """Join, at the place that priority and id give; and by when it is due, if by any time."""
         if self._is_shared:
             self._unshare()
         spec = job.spec
@@ -96,9 +97,9 @@ class Line:
         if job.accepted_at < self.oldest:
             self.oldest = job.accepted_at
         heappush(self.heap, self._place(job))
-        if spec.due_at is not None:
-            self._due_at[job.id] = spec.due_at
-            heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | spec.due_at) << _ID_BITS | job.id)
+        if due_at is not None:
+            self._due_at[job.id] = due_at
+            heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | due_at) << _ID_BITS | job.id)
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
@@ -203,6 +204,14 @@ class Line:
             heappop(self.dated)
         if len(self.dated) > 2 * len(self._due_at) + _SLACK:
             self.dated = sorted({place for place in self.dated if place & _ID_MASK in self._due_at})
+
+    def date(self, due_at: Mapping[int, Limit], jobs: Mapping[int, Job]) -> None:
+        """Everybody who waits is due by another time, or by none."""
+        if self._is_shared:
+            self._unshare()
+        self._due_at = {job: at for job, at in due_at.items() if at is not None}
+        places = [(PRIORITY_MAX - jobs[job].spec.priority) << _DUE_BITS | at for job, at in self._due_at.items()]
+        self.dated = sorted(place << _ID_BITS | job for place, job in zip(places, self._due_at, strict=True))
 
     def _place(self, job: Job) -> int:
         """Where a job stands in the heap."""
@@ -356,7 +365,7 @@ class Queue:
             self._walk.join(spec.tenant)
             if not shape.did_not_fit:
                 self.awake[shape] = None
-        line.add(job)
+        line.add(job, job.spec.due_at if tier.promise is None else due_of(job, tier))
         self._count += 1
         if tier.sharing is not None and takes_part(spec):
             self.floors.add(job, tier.sharing)
@@ -432,6 +441,7 @@ class Queue:
         for shape in self.shapes.values():
             for line in [line for line in shape.lines.values() if line.band[2] == name]:
                 self._move(line, (line.band[0], tier.rank, name))
+                line.date({number: due_of(jobs[number], tier) for number in line.jobs()}, jobs)
                 waiting += line.jobs()
         self.floors.reset(name, tier.sharing, jobs.values(), waiting)
 

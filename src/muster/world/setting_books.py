@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from muster.model import fact
+from muster.model.job import NodePhase
 from muster.model.node import Flavor
+from muster.model.phase import TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
+from muster.model.spec import Spec
 from muster.model.tier import TIERS, Tier
+from muster.world.arena import DEVICE
+from muster.world.books import JobBook, NodeBook
 from muster.world.law import require, require_same
 from muster.world.world import World
 
@@ -40,6 +46,25 @@ class SettingBooks:
             case fact.ProfileUsed():
                 require(item.name in self._profiles, "a profile in use is one that is stored", item.name)
                 self._profile_used = item.name
+
+    def check_promise(self, spec: Spec, jobs: Mapping[int, JobBook], nodes: Iterable[NodeBook]) -> None:
+        """Whoever is promised something is taken in only while all promises fit, with its own."""
+        if not self._promised(spec):
+            return
+        live = [book.spec for book in jobs.values() if book.phase < TaskPhase.SUCCEEDED]
+        has = sum(
+            DEVICE * (node.capacity.gpus - node.lack.devices.bit_count())
+            for node in nodes
+            if node.phase == NodePhase.UP and not node.bars
+        )
+        owed = sum(self._promised(each) for each in live)
+        require(owed <= has, "promises are taken in while they fit", f"{spec.tier}: {owed} of {has}")
+
+    def _promised(self, spec: Spec) -> int:
+        promise = self._tiers[spec.tier].promise
+        if promise is None or spec.array:
+            return 0
+        return (DEVICE * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang * promise.share_milli // 1000
 
     def compare(self, world: World) -> None:
         """Whether the world says the same."""

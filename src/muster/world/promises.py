@@ -1,0 +1,75 @@
+"""Promises of tiers: what share of the time for which it asks a gang is to have its devices, in a window.
+
+The window begins when the gang is accepted. To keep its promise it has to start by a latest instant, which moves on by
+as much as it was up already: it goes by that as by a due time, so that in its tier whoever has least time left to be
+kept its promise goes first. What is promised is never more than what there is. Nothing here knows rights or places.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from muster.model.job import Job
+from muster.model.phase import TERMINAL, Running
+from muster.model.sharing import MILLI
+from muster.model.spec import Spec
+from muster.model.tier import Promise, Tier
+from muster.units import Limit
+from muster.world.arena import DEVICE
+from muster.world.sites import GPUS_AT
+
+if TYPE_CHECKING:  # the queue of a world goes by promises
+    from muster.world.world import World
+
+
+def due_of(job: Job, tier: Tier) -> Limit:
+    """By when a job that waits should start or be over, as far as the order goes by it."""
+    promise, due_at = tier.promise, job.spec.due_at
+    if promise is None or not has_promise(job.spec):
+        return due_at
+    start = latest_start(promise, job)
+    return start if due_at is None else min(start, due_at)
+
+
+def has_promise(spec: Spec) -> bool:
+    """Whether what a tier promises is for such a job: for gangs with devices."""
+    return not spec.array and bool(spec.ask.gpus or spec.ask.gpu_milli)
+
+
+def latest_start(promise: Promise, job: Job) -> int:
+    """By when a job that waits has to start so that it is up for its share of the window."""
+    return job.accepted_at + promise.window_ms - promise.owed_ms + job.served_ms
+
+
+def find_deficit(job: Job, tier: Tier, now: int) -> int:
+    """How much of the time that it is promised a job will not be up any more, in its window, whatever happens."""
+    promise = tier.promise
+    if promise is None or not has_promise(job.spec) or isinstance(job.phase, TERMINAL):
+        return 0
+    served = job.served_ms + (now - job.phase.since if isinstance(job.phase, Running) else 0)
+    left = max(0, job.accepted_at + promise.window_ms - now)
+    return max(0, promise.owed_ms - served - left)
+
+
+def promised_by(tier: Tier, spec: Spec) -> int:
+    """Thousandths of devices that a job of a tier is to have, on the average."""
+    if tier.promise is None or not has_promise(spec):
+        return 0
+    return (DEVICE * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang * tier.promise.share_milli // MILLI
+
+
+def promised(world: World, name: str = "", tier: Tier | None = None) -> int:
+    """Thousandths of devices that are promised to the jobs that are here; as if a tier were another one, if it is
+    named."""
+    tiers = world.tiers if tier is None else world.tiers | {name: tier}
+    if all(each.promise is None for each in tiers.values()):
+        return 0
+    live = (job.spec for job in world.jobs.values() if not isinstance(job.phase, TERMINAL))
+    return sum(promised_by(tiers[spec.tier], spec) for spec in live)
+
+
+def promisable(world: World) -> int:
+    """Thousandths of devices that there are, on nodes that are up and unbarred: a flavor's exchange units do not
+    matter here."""
+    sites = world.sites
+    return sum(vector[GPUS_AT] // site.units for site, vector in zip(sites.all, sites.healthy, strict=True))

@@ -1,0 +1,100 @@
+"""What tiers promise: taken in while it fits, gone by in the order, and told when it cannot be kept any more."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.control.views import view_job, view_tiers
+from muster.model.event import SetTier, Submit
+from muster.model.reason import Code, Refused
+from muster.model.spec import Spec
+from muster.model.tier import Promise, Tier
+from muster.scheduler.reasons import find_shortfall
+from muster.testing.scene import Scene
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.world.promises import promisable, promised
+
+HALF = Promise(500, 2 * HOUR_MS)
+
+
+def promising(promise: Promise = HALF, gpus: int = 8) -> Scene:
+    scene = Scene().cluster(nodes=1, gpus=gpus)
+    return scene.send(SetTier("steady", Tier(150, DAY_MS, promise=promise)))
+
+
+def test_promises_are_taken_in_while_they_fit() -> None:
+    """Half of sixteen GPUs is all that there is."""
+    scene = promising().job("one", gpus=8, tier="steady").job("two", gpus=8, tier="steady")
+    assert promised(scene.body.world) == promisable(scene.body.world) == 8000
+    scene.job("three", gpus=1, tier="steady").expect(refused={"three": Code.PROMISES_FULL})
+    scene.job("other", gpus=8).job("sweep", gpus=1, array=4, tier="steady")
+    scene.cancel("two").job("four", gpus=8, tier="steady")
+    assert promised(scene.body.world) == 8000
+
+
+def test_a_refusal_says_how_much_it_would_be() -> None:
+    scene = promising(Promise(1000, HOUR_MS), gpus=4).job("one", gpus=4, tier="steady")
+    spec = Spec(("work",), "two", ask=Resources(2, 1000, 2**20), tier="steady")
+    answer = scene.body.ask(Submit(spec, "")).answers[-1]
+    assert isinstance(answer, Refused)
+    assert (answer.reason.code, answer.reason.needed, answer.reason.available) == (Code.PROMISES_FULL, 6000, 4000)
+
+
+def test_a_tier_promises_nothing_that_those_who_are_here_would_not_get() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).job("one", gpus=8).job("two", gpus=8)
+    answer = scene.body.ask(SetTier("standard", Tier(200, DAY_MS, promise=Promise(501, HOUR_MS)))).answers[-1]
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.PROMISES_FULL
+    assert scene.body.world.tiers["standard"].promise is None
+
+
+@pytest.mark.parametrize("promise", [Promise(0, HOUR_MS), Promise(1001, HOUR_MS), Promise(500, 0), Promise(500, -1)])
+def test_a_promise_that_makes_no_sense_is_refused(promise: Promise) -> None:
+    answer = Scene().cluster().body.ask(SetTier("steady", Tier(150, DAY_MS, promise=promise))).answers[-1]
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.BAD_AMOUNT
+
+
+def test_who_has_least_time_left_to_be_kept_its_promise_goes_first() -> None:
+    """Both want all; the one that was up before can wait for longer, though it is older."""
+    scene = promising().job("old", gpus=8, tier="steady", minutes=600).advance(minutes=30)
+    scene.job("young", gpus=8, tier="steady", minutes=600).advance(minutes=5)
+    scene.requeue("old").run().expect(running="young", waiting="old")
+
+
+def test_without_a_promise_the_older_goes_first() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).job("old", gpus=8, minutes=600).advance(minutes=30)
+    scene.job("young", gpus=8, minutes=600).advance(minutes=5)
+    scene.requeue("old").run().expect(running="old", waiting="young")
+
+
+def test_a_tier_that_begins_to_promise_orders_those_who_wait() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).job("old", gpus=4, minutes=600).advance(minutes=30)
+    scene.job("block", gpus=8, tier="critical", minutes=60).run()
+    scene.job("young", gpus=4, minutes=600).job("full", gpus=4, tier="critical", minutes=10).run()
+    scene.send(SetTier("standard", Tier(200, DAY_MS, promise=Promise(100, HOUR_MS))))
+    line = scene.body.world.queue.line_of(scene.body.world.jobs[scene.number("young")])
+    assert line.dated
+    scene.send(SetTier("standard", Tier(200, DAY_MS)))
+    assert not line.dated
+
+
+def test_a_deficit_is_told_as_soon_as_it_is_certain() -> None:
+    """An hour of two is promised: after an hour of waiting every minute is missed for good."""
+    scene = promising().job("first", gpus=8, tier="critical", minutes=600).job("late", gpus=8, tier="steady")
+    world, job = scene.advance(minutes=50).body.world, scene.number("late")
+    assert find_shortfall(world, world.jobs[job], world.now + 5 * MINUTE_MS) is None
+    at = world.jobs[job].accepted_at + 90 * MINUTE_MS
+    reason = find_shortfall(world, world.jobs[job], at)
+    assert reason is not None
+    assert (reason.code, reason.needed, reason.available) == (Code.BEHIND_PROMISE, HOUR_MS, 30 * MINUTE_MS)
+    assert "behind what its tier promises: of 1h in its window it will miss 30m" in view_job(
+        world, world.jobs[job], now=at
+    ).late
+
+
+def test_tiers_tell_what_they_promised_and_who_is_behind() -> None:
+    scene = promising().job("first", gpus=8, tier="critical", minutes=600).job("late", gpus=8, tier="steady")
+    scene.advance(minutes=90).job("next", gpus=1)
+    view = next(view for view in view_tiers(scene.body.world) if view.name == "steady")
+    assert (view.promised, view.behind) == (4000, 1)
