@@ -6,6 +6,8 @@ import msgspec
 import pytest
 from served import Serve, Told
 
+from muster.model.sharing import Sharing
+from muster.model.tier import Promise
 from muster.sdk.transport import Request
 from muster.units import DAY_MS, MINUTE_MS
 from muster.wire.views import Changed, TierView
@@ -31,7 +33,7 @@ def test_a_tier_is_set(seen: list[Request], told: Told) -> None:
     words = told("tiers", "set", "batch", "--rank", "400", "--due-after", "7d")
     assert words == "tier batch has rank 400; a job is due after 7d\n"
     assert (seen[0].method, seen[0].path) == ("PUT", "/v1/tiers/batch")
-    plain = {"shadows": 1, "min_run_ms": 0, "evictions_max": None, "emergency": False, "sharing": None}
+    plain = {"shadows": 1, "min_run_ms": 0, "evictions_max": None, "emergency": False, "sharing": None, "promise": None}
     assert msgspec.json.decode(seen[0].body) == {"rank": 400, "longest_wait_ms": 7 * DAY_MS, **plain}
 
 
@@ -40,6 +42,26 @@ def test_a_tier_is_set_with_protections(seen: list[Request], told: Told) -> None
     told("tiers", "set", "alarm", "--rank", "1", "--due-after", "1h", *protections)
     body = msgspec.json.decode(seen[0].body)
     assert (body["min_run_ms"], body["evictions_max"], body["emergency"]) == (30 * MINUTE_MS, 3, True)
+
+
+def test_a_tier_promises_and_is_shared(seen: list[Request], told: Told) -> None:
+    sharing = ("--shared-by", "attained", "--quantum", "30m", "--owed-after", "6h")
+    told("tiers", "set", "steady", "--rank", "1", "--due-after", "1h", "--promise", "80%/7d", *sharing)
+    body = msgspec.json.decode(seen[0].body)
+    assert msgspec.convert(body["promise"], Promise) == Promise(800, 7 * DAY_MS)
+    assert msgspec.convert(body["sharing"], Sharing) == Sharing("attained", 30 * MINUTE_MS, owed_after_ms=DAY_MS // 4)
+
+
+def test_a_promise_and_who_is_behind_are_listed(serve: Serve, told: Told) -> None:
+    steady = TierView("steady", 1, DAY_MS, promise=Promise(805, 7 * DAY_MS), promised=800, behind=2)
+    serve({"GET /v1/tiers": (steady,)})
+    assert "80.5% of 7d, 2 behind" in told("tiers")
+
+
+@pytest.mark.parametrize("words", [("--promise", "80/7d"), ("--promise", "80%"), ("--quantum", "30m")])
+def test_what_makes_no_sense_of_a_tier_is_not_sent(seen: list[Request], told: Told, words: tuple[str, ...]) -> None:
+    told("tiers", "set", "steady", "--rank", "1", "--due-after", "1h", *words, code=2)
+    assert not seen
 
 
 def test_run_hands_on_tier_and_priority() -> None:

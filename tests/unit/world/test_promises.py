@@ -88,9 +88,10 @@ def test_a_deficit_is_told_as_soon_as_it_is_certain() -> None:
     reason = find_shortfall(world, world.jobs[job], at)
     assert reason is not None
     assert (reason.code, reason.needed, reason.available) == (Code.BEHIND_PROMISE, HOUR_MS, 30 * MINUTE_MS)
-    assert "behind what its tier promises: of 1h in its window it will miss 30m" in view_job(
-        world, world.jobs[job], now=at
-    ).late
+    assert (
+        "behind what its tier promises: of 1h in its window it will miss 30m"
+        in view_job(world, world.jobs[job], now=at).late
+    )
 
 
 def test_tiers_tell_what_they_promised_and_who_is_behind() -> None:
