@@ -135,7 +135,6 @@ FOUND_BY = {
     "broken_gangs_wait_for_ever": {"a claim has an end to come, and soon"},
     "flapping_job_never_backs_off": {"a job that takes again and again backs off"},
     "served_as_new": {"who is served is as old as its claim"},
-    "promised_beyond_what_there_is": {"promises are taken in while they fit"},
     "promise_without_order": {"the leaf goes by its table"},
     "the_weaker_takes": {"whoever takes is the stronger one"},
 }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
 from muster.control.views import view_job, view_tiers
+from muster.kernel import requests
+from muster.model.errors import InvariantError
 from muster.model.event import SetTier, Submit
 from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
@@ -30,6 +34,16 @@ def test_promises_are_taken_in_while_they_fit() -> None:
     scene.job("other", gpus=8).job("sweep", gpus=1, array=4, tier="steady")
     scene.cancel("two").job("four", gpus=8, tier="steady")
     assert promised(scene.body.world) == 8000
+
+
+def test_the_books_notice_promises_beyond_what_there_is() -> None:
+    """Planted here: storms hardly ever promise so much."""
+    scene = promising().job("one", gpus=8, tier="steady").job("two", gpus=8, tier="steady")
+    with (
+        mock.patch.object(requests, "_find_promises_full", return_value=None),
+        pytest.raises(InvariantError, match="promises are taken in while they fit"),
+    ):
+        scene.job("three", gpus=1, tier="steady")
 
 
 def test_a_refusal_says_how_much_it_would_be() -> None:

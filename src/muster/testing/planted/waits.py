@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from unittest import mock
 
-from muster.kernel import afters, requests
+from muster.kernel import afters
 from muster.lifecycle import after
 from muster.lifecycle.after import Verdict
 from muster.model import fact
@@ -86,13 +86,6 @@ def size_before_due_time() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def promised_beyond_what_there_is() -> Iterator[None]:
-    """A tier promises its share to whoever comes."""
-    with mock.patch.object(requests, "_find_promises_full", return_value=None):
-        yield
-
-
-@contextlib.contextmanager
 def promise_without_order() -> Iterator[None]:
     """Whoever is promised something stands in its line as if nothing were."""
     with mock.patch.object(queue, "due_of", side_effect=lambda job, _: job.spec.due_at):
@@ -105,6 +98,5 @@ PLANTS: Final[tuple[Plant, ...]] = (
     any_end_is_a_success,
     due_time_ignored,
     size_before_due_time,
-    promised_beyond_what_there_is,
     promise_without_order,
 )
