@@ -441,7 +441,8 @@ class Queue:
         for shape in self.shapes.values():
             for line in [line for line in shape.lines.values() if line.band[2] == name]:
                 self._move(line, (line.band[0], tier.rank, name))
-                line.date({number: due_of(jobs[number], tier) for number in line.jobs()}, jobs)
+                if tier.promise is not None or line.dated:
+                    line.date({number: due_of(jobs[number], tier) for number in line.jobs()}, jobs)
                 waiting += line.jobs()
         self.floors.reset(name, tier.sharing, jobs.values(), waiting)
 
