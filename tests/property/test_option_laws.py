@@ -96,7 +96,9 @@ def _placed_in(outcome: Outcome) -> list[int]:
 
 
 def waiting_of(world: World) -> list[Job]:
-    return [job for job in world.jobs.values() if world.is_waiting(job)]
+    """Whoever waits in a line: those whose places are being freed are in none, and are offered nothing."""
+    jobs = [job for job in world.jobs.values() if world.is_waiting(job)]
+    return [job for job in jobs if world.queue.find_line(job) is not None]
 
 
 @LAWFUL
