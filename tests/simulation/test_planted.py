@@ -56,6 +56,13 @@ FOUND_BY = {
     "bucket_counted_twice": {"only what succeeded or was checkpointed is of use", "every moment is in one bucket"},
     "lost_work_is_useful": {"only what succeeded or was checkpointed is of use"},
     "idle_while_held": {"device time is what there was, times how long", "every moment is in one bucket"},
+    "shrink_keeps_quota": {"the ledger is the sum of the leases"},
+    "shrunk_below_least": {"no run shrinks below its least"},
+    "least_not_kept": {"a broken gang keeps what is left"},
+    "width_counted_from_the_start": {
+        "only what succeeded or was checkpointed is of use",
+        "every moment is in one bucket",
+    },
     "due_time_ignored": {"the leaf goes by its table"},
     "size_before_due_time": {"the leaf goes by its table"},
     "any_end_is_a_success": {"a job waits until its conditions are met"},

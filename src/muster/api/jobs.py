@@ -36,7 +36,7 @@ from muster.control.views import (
 )
 from muster.model.access import Role
 from muster.model.errors import RejectedError
-from muster.model.event import Cancel, HoldJob, Progressed, ReleaseJob, RequeueJob
+from muster.model.event import Cancel, HoldJob, Progressed, ReleaseJob, RequeueJob, ScaleJob
 from muster.model.job import Job
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec, find_fault
@@ -62,6 +62,14 @@ class ProgressBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     checkpointed: bool = False
 
 
+class ScaleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many tasks a gang may have at most; with `least`, at least as well."""
+
+    most: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
+    least: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)] = 0
+
+
+_scale_decoder: Final = msgspec.json.Decoder(ScaleBody)
 _progress_decoder: Final = msgspec.json.Decoder(ProgressBody)
 
 
@@ -89,6 +97,7 @@ class Jobs:
             Route("/v1/jobs/{job}/hold", self.hold, methods=["POST"]),
             Route("/v1/jobs/{job}/release", self.release, methods=["POST"]),
             Route("/v1/jobs/{job}/requeue", self.requeue, methods=["POST"]),
+            Route("/v1/jobs/{job}/scale", self.scale, methods=["POST"]),
             Route("/v1/jobs/{job}/progress", self.progress, methods=["POST"]),
         ]
 
@@ -165,6 +174,12 @@ class Jobs:
         body = await read_body(request, _progress_decoder, "progress")
         asked = Progressed(read_job(request), body.epoch, body.step, body.checkpointed, cause_of(request))
         return answer_response(await self._follower.ask_of_job(asked), 200)
+
+    async def scale(self, request: Request) -> Response:
+        """Let a gang have more tasks, or fewer; that it is asked for is durable, not that it is done."""
+        body = await read_body(request, _scale_decoder, "scale")
+        asked = ScaleJob(read_job(request), body.most, body.least, cause_of(request))
+        return answer_response(await self._follower.ask_of_job(asked), 202)
 
     async def requeue(self, request: Request) -> Response:
         """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done."""

@@ -1,5 +1,5 @@
-"""`muster ls`, `show`, `wait`, `cancel`, `hold`, `release`, `requeue`: jobs by their numbers. What is shown is what the
-server said."""
+"""`muster ls`, `show`, `wait`, `cancel`, `hold`, `release`, `requeue`, `scale`: jobs by their numbers. What is shown is
+what the server said."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.sdk.client import LONG_PATIENCE_S, Client
-from muster.units import show_bytes, show_duration, show_instant, show_money, show_resources
+from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
 from muster.wire.views import JobPage, JobView
 
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
@@ -234,6 +234,19 @@ def requeue(jobs: tuple[int, ...]) -> None:
     _do_to_each(jobs, Client.requeue, "goes back to the queue")
 
 
+@click.command()
+@click.argument("job", type=int)
+@click.argument("width")
+def scale(job: int, width: str) -> None:
+    """Let a gang have at most so many tasks, or other bounds: muster scale 12 4, muster scale 12 2-16"""
+    first, second = parse_width(width, "width")
+    least, most = (first, second) if "-" in width else (0, first)
+    with Client() as client:
+        client.scale(job, most, least)
+        click.echo(f"job {job} is to have {f'{least} to' if least else 'at most'} {most} tasks")
+        client.settle()
+
+
 def _do_to_each(jobs: tuple[int, ...], act: Callable[[Client, int], object], said: str) -> None:
     with Client() as client:
         for job in jobs:
@@ -250,4 +263,5 @@ COMMANDS = {
     "hold": hold,
     "release": release,
     "requeue": requeue,
+    "scale": scale,
 }

@@ -17,7 +17,7 @@ from muster.kernel.bars import stop_range
 from muster.kernel.reactors import REACTORS
 from muster.kernel.timers import find_wake, fire_timers, has_timers
 from muster.kernel.turn import Turn
-from muster.kernel.widths import grow_all
+from muster.kernel.widths import grow_all, tell_leavers
 from muster.kernel.windows import mend_windows
 from muster.model import fact
 from muster.model.errors import RejectedError
@@ -173,5 +173,7 @@ class Kernel:
             if isinstance(item, fact.StopAsked):
                 job = turn.world.jobs[item.job]
                 turn.stop_run(job)
+            elif isinstance(item, fact.ShrinkAsked):
+                tell_leavers(turn, turn.world.jobs[item.job], item.width, item.cause)
             elif isinstance(item, fact.TasksMoved):
                 stop_range(turn, item.job, item.first, item.count)

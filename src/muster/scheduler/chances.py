@@ -31,6 +31,8 @@ def _instants(world: World, now: int) -> Iterator[int]:
         tasks, late_ms = world.arrays[number], jobs[number].spec.grace_ms + MARGIN_MS
         for first, count in spans_of(tasks.phase, (TaskPhase.STOPPING,), 0, len(tasks)):
             yield from (since + late_ms for since in dict.fromkeys(tasks.since[first : first + count]))
+    resizes = world.widths.resizes.items()
+    yield from (resize.at + jobs[number].spec.grace_ms + MARGIN_MS for number, resize in resizes if resize.to)
     for number in runs.flapping:
         yield takes_again_at(jobs[number].took, now)
     guarded = [name for name, tier in world.tiers.items() if tier.min_run_ms or tier.evictions_max is not None]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from muster.model.node import LEVELS, Level
-from muster.model.phase import ACTIVE, Lease
+from muster.model.phase import Lease
 from muster.scheduler.fit import query_of
 from muster.scheduler.reach import cost_of, pick_gangs, price_nodes
 from muster.scheduler.rights import Right, Rights
@@ -23,6 +23,7 @@ from muster.world.arena import AT_NODES, DOMAINS, NODE_ROW, NOWHERE
 from muster.world.compiled import words_of
 from muster.world.queue import Shape
 from muster.world.runs import FUNDS, JOB
+from muster.world.widths import leases_of, least_part
 from muster.world.world import World
 
 DOMAINS_NEAR: Final = 8
@@ -68,7 +69,7 @@ class Neighbourhood:
         for index in range(pick_gangs(rows, used, self._right.words, wanted, picked)):
             at = int(picked[index])
             job = world.jobs[int(rows[at + JOB])]
-            leases = job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
+            leases = least_part(job) if job.spec.gang_most else leases_of(job)
             rights.funds[job.id, 0] = int(rows[at + FUNDS])
             cost = cost_of(self._right.words, rows, at)
             found.append(Candidate(cost, job.id, 0, Seat(job.id, 0, job.spec, leases)))

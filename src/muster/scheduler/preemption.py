@@ -12,7 +12,7 @@ what is borrowed. Everything is a function of the world and `now`; nothing is re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from muster.model import fact
@@ -21,6 +21,7 @@ from muster.model.job import Job
 from muster.model.phase import Lease, TaskPhase, Why
 from muster.policy.protection import is_protected, may_take
 from muster.policy.taking import Party, strength
+from muster.scheduler.extras import Extras, Shrink, has_extras
 from muster.scheduler.fit import count_room, find_gang, find_pools, find_tasks
 from muster.scheduler.heads import Heads
 from muster.scheduler.herds import MARGIN_MS
@@ -54,10 +55,12 @@ class Plan(NamedTuple):
     victims: list[Victim]
     leases: list[Lease]
     until: int
+    shrinks: Sequence[Shrink] = ()
 
     def facts(self) -> Iterator[fact.Fact]:
         """The plan as facts."""
         cause = f"{FOR_JOB} {self.job.id} of {self.job.spec.tenant}"
+        yield from (shrink.fact(cause) for shrink in self.shrinks)
         tasks = [victim.candidate for victim in self.victims if victim.candidate.seat.spec.array]
         for candidate, _, why in self.victims:
             if not candidate.seat.spec.array:
@@ -65,7 +68,7 @@ class Plan(NamedTuple):
         for job, first, count in _ranges_of(tasks):
             yield fact.TasksMoved(job, first, count, TaskPhase.STOPPING, cause)
         columns = ([x.slot for x in self.leases], [x.tasks for x in self.leases], [x.devices for x in self.leases])
-        count = len(self.victims)
+        count = len(self.victims) + len(self.shrinks)
         waits_for = f"{count} job{'s' if count != 1 else ''} to stop" if count else "what is being given back"
         yield fact.Claimed(self.job.id, *columns, self.until, waits_for, count)
 
@@ -103,8 +106,9 @@ def plan_taking(world: World, now: int, job: Job) -> Plan | None:
 
 
 def can_anybody_take(world: World) -> bool:
-    """Whether it is worth a look, if somebody waits: not all are alike in tier, priority and guarantee."""
-    return world.varied > 0 or world.quotas.has_owners()
+    """Whether it is worth a look, if somebody waits: not all are alike in tier, priority and guarantee, or somebody
+    has more than it needs."""
+    return world.varied > 0 or world.quotas.has_owners() or has_extras(world)
 
 
 def check_descent(plan: Plan) -> None:
@@ -123,6 +127,7 @@ class _Taker:
         self._world = world
         self._stage = stage
         self._now = now
+        self._extras = Extras(world, stage, now) if world.widths.elastic else None
         self._rights = Rights(world, stage, now)
         self._heads = Heads(world, self._rights, now)
 
@@ -181,17 +186,16 @@ class _Taker:
             return None
         want = self._want(shape, job, right.claimant)
         leases = want.find()
-        if leases is not None:
-            choice = Choice(0, [], leases) if self._stage.is_left_to(leases) else None
-        else:
-            choice = self._choose(shape, want, right) if self._is_within(job, right, shape) else None
+        choice = None if leases is None else Choice(0, [], leases)
+        if choice is None and self._is_within(job, right, shape):
+            choice = self._choose(shape, want, right)
         if choice is None:
             return None
         if job.spec.ask.gpu_milli and self._stage.is_claimed(choice.leases):
             for each in choice.taken:  # a device is claimed by one: the next one waits for the first
                 self._stage.give_back(each.seat)
             return None
-        return self._settle(job, right, choice)
+        return self._settle(job, right, want, choice)
 
     def _want(self, shape: Shape, job: Job, claimant: Party) -> Want:
         world, spec = self._world, job.spec
@@ -236,13 +240,24 @@ class _Taker:
             world.ledger.charge(name, site, amount, 1)
         return pools != NOWHERE
 
-    def _settle(self, job: Job, right: Right, choice: Choice) -> Plan:
-        """Let the claimant have its places on the stage, for those who come after it."""
+    def _settle(self, job: Job, right: Right, want: Want, choice: Choice) -> Plan | None:
+        """Let the claimant have its places on the stage, for those who come after it. Nothing is to be done for one
+        who waits for nobody."""
+        if self._extras is None:
+            return self._seat(job, right, choice, [])
+        shrinks, leases = self._extras.spend(want.find, [each.job for each in choice.taken], choice.leases)
+        plan = self._seat(job, right, choice._replace(leases=leases), shrinks)
+        self._extras.resume()
+        return plan
+
+    def _seat(self, job: Job, right: Right, choice: Choice, shrinks: list[Shrink]) -> Plan | None:
+        if not (choice.taken or shrinks or self._stage.is_left_to(choice.leases)):
+            return None
         until = self._now + self._stage.longest_grace(choice.leases) + MARGIN_MS
         victims = [Victim(each, *self._rights.why(right, each)) for each in choice.taken]
         self._stage.seat(job, tuple(choice.leases))
         self._stage.tell(each.seat for each in choice.taken)
-        return Plan(job, right.claimant, victims, choice.leases, until)
+        return Plan(job, right.claimant, victims, choice.leases, until, shrinks)
 
     def _is_protected(self, each: Candidate) -> bool:
         """Whether somebody inside its guarantee is left alone still."""

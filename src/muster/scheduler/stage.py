@@ -13,13 +13,14 @@ from typing import NamedTuple
 
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack
-from muster.model.phase import Lease, Stopping, TaskPhase
+from muster.model.phase import RESIZED, Lease, Running, Stopping, TaskPhase
 from muster.model.spec import Spec
 from muster.scheduler.herds import MARGIN_MS, Group, leaving_tasks, row_of, spread_rows
 from muster.units import Resources
 from muster.world.claiming import charge_claim
 from muster.world.loans import CLAIM
 from muster.world.runs import FIXED, LEAVING, STATE, STAYS
+from muster.world.widths import split_leases
 from muster.world.world import World
 
 
@@ -109,6 +110,11 @@ class Stage:
                 self._world.know_runs().write(seat.job, STATE, LEAVING)
                 self._told[seat.job] = None
 
+    def fix(self, job: int) -> None:
+        """Let nobody take more of a job."""
+        self._world.know_runs().write(job, STATE, FIXED)
+        self._told[job] = None
+
     def is_gone(self, job: int, first: int = 0) -> bool:
         """Whether somebody's places count as free."""
         return (job, first) in self._gone
@@ -188,16 +194,33 @@ def leaving(world: World, now: int) -> Iterator[Seat]:
         job = world.jobs[number]
         if is_leaving(world, job, now):
             if isinstance(job.phase, Stopping):
-                yield Seat(number, 0, job.spec, job.phase.run.leases)
+                yield from _gang_seats(job, job.phase)
             else:
                 yield from (
                     Seat(number, first, job.spec, (lease,)) for first, _, lease in leaving_tasks(world, job, now)
                 )
+    for number, resize in sorted(world.widths.resizes.items()):
+        job = world.jobs[number]
+        if resize.to and isinstance(job.phase, Running) and is_leaving(world, job, now):
+            gone = split_leases(job.phase.run.leases, resize.to, job.spec.ask)[1]
+            yield Seat(number, resize.to, job.spec, tuple(gone))
+
+
+def _gang_seats(job: Job, phase: Stopping) -> Iterator[Seat]:
+    """What a gang will have given back when it has stopped: all, unless it keeps the least that it needs."""
+    spec, leases = job.spec, phase.run.leases
+    if phase.why not in RESIZED or job.held:
+        yield Seat(job.id, 0, spec, leases)
+    elif sum(lease.tasks for lease in leases) > spec.gang:
+        yield Seat(job.id, spec.gang, spec, tuple(split_leases(leases, spec.gang, spec.ask)[1]))
 
 
 def is_leaving(world: World, job: Job, now: int) -> bool:
-    """Whether a job, or some tasks of an array, were told to stop and have not taken too long yet."""
+    """Whether a job, or some of its tasks, were told to stop or to leave and have not taken too long yet."""
     if job.spec.array:
         has_any = world.arrays[job.id].counts[TaskPhase.STOPPING]
         return bool(has_any) and next(leaving_tasks(world, job, now), None) is not None
-    return isinstance(job.phase, Stopping) and now < job.phase.since + job.spec.grace_ms + MARGIN_MS
+    if isinstance(job.phase, Stopping):
+        return now < job.phase.since + job.spec.grace_ms + MARGIN_MS
+    resize = world.widths.resizes.get(job.id)
+    return resize is not None and resize.to > 0 and now < resize.at + job.spec.grace_ms + MARGIN_MS

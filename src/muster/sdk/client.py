@@ -164,6 +164,11 @@ class Client:
         """Stop a job's run and let the job wait again."""
         self._send(Request("POST", f"/v1/jobs/{job}/requeue"))
 
+    def scale(self, job: int, most: int, least: int = 0) -> None:
+        """Let a gang have at most so many tasks; with `least`, give it these bounds."""
+        body = {"most": most, "least": least}
+        self._send(Request("POST", f"/v1/jobs/{job}/scale", body=msgspec.json.encode(body)))
+
     def set_tenant(self, name: str, tenant: Tenant) -> None:
         """Say where a tenant stands in the tree and what it may hold at once: all of it, as it shall be."""
         self._send(Request("PUT", f"/v1/tenants/{quote(name)}", body=_spell_tenant(tenant)))

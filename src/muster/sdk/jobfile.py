@@ -29,10 +29,13 @@ from muster.units import (
     parse_gpus,
     parse_instant,
     parse_sides,
+    parse_width,
 )
 
 T = TypeVar("T")
 
+RESTART: Final = "restart"
+IN_PLACE: Final = "in-place"
 SHELL: Final = ("/bin/sh",)
 SHELLS: Final = ("sh", "bash", "dash", "ash", "ksh", "zsh")
 _INLINE: Final = {
@@ -74,11 +77,12 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     cpus: Annotated[Amount, _says("CPUs per task: 2, 0.5 or 500m.")] = 1
     memory: Annotated[Amount, _says("Memory per task: 64Gi or 500M.")] = 0
     disk: Annotated[Amount, _says("Disk per task: 100Gi.")] = 0
-    gang: Annotated[Amount | None, _says("So many tasks, all at once or not at all.")] = None
+    gang: Annotated[Amount | None, _says("So many tasks, all at once or not at all; 2-8: at least, at most.")] = None
     group: Annotated[
         dict[str, GroupFile] | list[str],
         _says("Groups of one gang by name, each with its own ask: 1 driver, 4 workers."),
     ] = {}
+    elastic: Annotated[str, _says("How it gets another width: restart (a new run), or in-place.")] = ""
     array: Annotated[Amount, _says("So many independent tasks.")] = 0
     flavor: Annotated[Words, _says("On this kind of node; more are tried in their order.")] = []
     any_flavor: Annotated[bool, _says("The flavors are equals: whichever is best.")] = False
@@ -158,13 +162,16 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
     """The spec that the words mean; FieldError if one cannot be read. `numbers` are those of jobs that may be named."""
     groups = _groups(job)
     sides: tuple[int, ...] = _read("shape", parse_sides, job.shape) if job.shape else ()
+    least, most = _width(job, sides, groups)
     return Spec(
         command=_command(job),
         name=job.name,
         tenant=job.tenant,
         image=job.image,
         notify=tuple(job.notify),
-        gang=_gang(job, sides, groups),
+        gang=least,
+        gang_most=most,
+        in_place=_is_in_place(job.elastic),
         array=_count("array", job.array),
         ask=_ask(job),
         env={name: str(value) for name, value in job.env.items()},
@@ -194,11 +201,11 @@ def _ask(job: JobFile | GroupFile) -> Resources:
     )
 
 
-def _gang(job: JobFile, sides: tuple[int, ...], groups: list[Group]) -> int:
-    """As many tasks as are asked for, as fill the box, or as the groups have."""
+def _width(job: JobFile, sides: tuple[int, ...], groups: list[Group]) -> tuple[int, int]:
+    """As many tasks as are asked for, as fill the box, or as the groups have; and the most, of an elastic gang."""
     if job.gang is not None:
-        return _count("gang", job.gang)
-    return sum(group.tasks for group in groups) if groups else prod(sides)
+        return _read("gang", parse_width, job.gang)
+    return sum(group.tasks for group in groups) if groups else prod(sides), 0
 
 
 def _groups(job: JobFile) -> list[Group]:
@@ -257,6 +264,12 @@ def _read(field: str, parse: Callable[[str], T], value: Amount) -> T:
         return parse(str(value))
     except AmountError as error:
         raise FieldError(field, str(error)) from error
+
+
+def _is_in_place(word: str) -> bool:
+    if word not in ("", RESTART, IN_PLACE):
+        raise FieldError("elastic", f"{word!r} is not one of {RESTART}, {IN_PLACE}")
+    return word == IN_PLACE
 
 
 def _count(field: str, value: Amount) -> int:

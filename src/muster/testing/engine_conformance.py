@@ -277,6 +277,26 @@ def check_gang_environment(bench: Bench) -> None:
     expect(len(ports) == 1 and ports != {""}, "both know one port", ports)
 
 
+def check_tasks_join_and_leave(bench: Bench) -> None:
+    """Tasks join a run that is up and leave it; the others go on, and read how many they are."""
+    read, wait = 'cat "$MUSTER_WORLD_SIZE_FILE"', "while [ ! -e stop ]; do sleep 0.01; done"
+    script = f"{read} > width.$MUSTER_TASK; {wait}; {read} > last.$MUSTER_TASK"
+    spec = bench.shell(script, gang=1, gang_most=3, in_place=True)
+    bench.engine.carry_out([Start(1, 1, spec, 0, [bench.node], [1], [0], [], 1)])
+    expect(bench.wait_for_line("width.0") == ["1"], "it begins alone")
+    bench.engine.carry_out([Start(1, 1, spec, 1, [bench.node], [2], [0], [], 3)])
+    for task in (1, 2):
+        bench.wait_started(task=task)
+        expect(bench.wait_for_line(f"width.{task}") == ["3"], "they are three")
+    bench.engine.carry_out([Stop(1, 1, 2, 1, MINUTE_MS, 2)])
+    expect(bench.wait_exited(task=2).code == TERMINATED, "one leaves")
+    expect(not find_exits(bench.recorder.events, 1, 1, 0), "the others go on")
+    (bench.scratch / "stop").touch()
+    for task in (0, 1):
+        expect(bench.wait_exited(task=task).code == 0, "they end by themselves")
+        expect(bench.wait_for_line(f"last.{task}") == ["2"], "and know that they are two")
+
+
 def check_held_after_reopen(bench: Bench) -> None:
     """A reopened engine reports all that the node holds, running or ended, and the codes still come."""
     bench.start(bench.shell("exit 9"), job=1)
@@ -316,6 +336,7 @@ CHECKS: Final[tuple[Callable[[Bench], None], ...]] = (
     check_unknown_command,
     check_words_are_inert,
     check_gang_environment,
+    check_tasks_join_and_leave,
     check_held_after_reopen,
     check_order_before_seen,
 )

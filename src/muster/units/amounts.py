@@ -68,6 +68,7 @@ ZERO: Final = Resources()
 
 _COUNT: Final = re.compile(r"\d{1,19}")
 _PERCENT: Final = re.compile(r"(?P<whole>\d{1,3})(\.(?P<part>\d))?%")
+_WIDTH: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 _SIDES: Final = re.compile(r"(\d{1,5})x(\d{1,5})x(\d{1,5})")
 _SHARE: Final = re.compile(r"0\.(?P<part>\d{1,3})")
 _CPUS: Final = re.compile(r"(?P<whole>\d{1,16})(?:\.(?P<part>\d{1,3}))?|(?P<milli>\d{1,19})m")
@@ -114,6 +115,14 @@ def parse_sides(text: str, what: str = "shape") -> tuple[int, int, int]:
     if match is None:
         raise AmountError(f"{what} {text!r} is not three sides such as 4x4x2")
     return int(match[1]), int(match[2]), int(match[3])
+
+
+def parse_width(text: str, what: str = "gang") -> tuple[int, int]:
+    """`4` -> (4, 0), `2-8` -> (2, 8): how many tasks, or at least and at most how many."""
+    match = _WIDTH.fullmatch(text)
+    if match is None:
+        raise AmountError(f"{what} {text!r} is not a number of tasks such as 4, or 2-8")
+    return int(match[1]), int(match[2] or 0)
 
 
 def show_sides(sides: Sequence[int]) -> str:

@@ -23,6 +23,7 @@ from muster.model.event import (
     ReleaseJob,
     RequeueJob,
     Reserve,
+    ScaleJob,
     SetFlavor,
     SetProfile,
     SetTenant,
@@ -37,7 +38,7 @@ from muster.model.record import Record
 FRAME_MAX: Final = 32 * 1024 * 1024
 HEADER_BYTES: Final = 4
 
-OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | Progressed
+OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | ScaleJob | Progressed
 OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile | Advise
 OfNode: TypeAlias = BarNode | UnbarNode
 OfBooking: TypeAlias = Reserve | CancelBooking

@@ -163,6 +163,15 @@ def test_cancel(scene: Scene) -> None:
     assert scene.call("POST", "/v1/jobs/9/cancel").status == 404
 
 
+def test_a_gang_is_scaled(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",))))
+    assert scene.call("POST", "/v1/jobs/1/scale", {"most": 4, "least": 1}).status == 202
+    refused = scene.call("POST", "/v1/jobs/1/scale", {"most": 2, "least": 3})
+    assert (refused.status, refused.json["code"]) == (422, "M157")
+    assert scene.call("POST", "/v1/jobs/9/scale", {"most": 2}).status == 404
+    assert scene.call("POST", "/v1/jobs/1/scale", {"least": 2}).status == 422
+
+
 def test_a_job_is_held_released_and_requeued(scene: Scene) -> None:
     scene.follower.happen(Submit(Spec(("train",), held=True)))
     assert scene.call("GET", "/v1/jobs/1").json["held"]

@@ -238,7 +238,7 @@ def test_scaling_to_what_it_is_changes_nothing() -> None:
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(item: event.ScaleJob, code: Code) -> None:
     rig = running()
-    rig.submit(array=2)
+    rig.submit(0, array=2)
     before = digest(rig.world)
     answer = rig.answer(item)
     assert isinstance(answer, Refused)
@@ -283,3 +283,105 @@ def test_a_grown_rank_that_a_node_did_not_hear_of_is_said_again() -> None:
     (stop,) = outcome.instructions
     assert isinstance(stop, Stop)
     assert (stop.first, stop.count, stop.width) == (1, 1, 1)
+
+
+def waiting_for_extras(in_place: bool) -> Rig:
+    """A gang of two to four on four nodes, and somebody of no better right who wants one."""
+    rig = running(in_place=in_place)
+    rig.submit(8, tenant="rival")
+    return rig
+
+
+def test_who_waits_gets_what_others_have_beyond_their_least_in_place() -> None:
+    rig = waiting_for_extras(in_place=True)
+    stops = [each for each in rig.outcomes[-1].instructions if isinstance(each, Stop)]
+    assert [(stop.first, stop.count, stop.width) for stop in stops] == [(3, 1, 3)], "no more than is needed"
+    settled(rig)
+    rig.exit(1, 143, 3, 1)
+    assert (rig.phase(1), width(rig, 1), rig.phase(2)) == ("Running", 3, "Starting")
+    assert rig.job(1).evicted == ()
+    settled(rig)
+
+
+def test_another_run_is_begun_anew_with_its_least() -> None:
+    rig = waiting_for_extras(in_place=False)
+    phase = rig.job(1).phase
+    assert isinstance(phase, Stopping)
+    assert phase.why == Why.SHRINK
+    exit_all(rig, 1, 143)
+    assert (rig.phase(1), width(rig, 1), rig.phase(2)) == ("Starting", 2, "Starting")
+    assert rig.job(1).evicted == ()
+    settled(rig)
+    rig.feed(after_ms=RESTART_MS - 10)
+    assert width(rig, 1) == 2, "it does not grow again so soon"
+
+
+def test_the_least_of_a_gang_goes_to_nobody_of_no_better_right() -> None:
+    rig = Rig(2)
+    rig.submit(8, gang=2, gang_most=4)
+    start_all(rig, 1)
+    rig.submit(8, tenant="rival")
+    assert (rig.phase(1), rig.phase(2)) == ("Running", "Queued")
+
+
+def test_extras_go_before_anybody_is_stopped() -> None:
+    """A job that could be preempted stays, for the extra part of another is enough."""
+    rig = Rig(4)
+    rig.submit(8, tier="opportunistic")
+    rig.submit(8, gang=2, gang_most=3, in_place=True, tier="critical")
+    start_all(rig, 1)
+    start_all(rig, 2)
+    assert width(rig, 2) == 3
+    rig.submit(8, tier="standard")
+    assert rig.phase(1) == "Running"
+    rig.exit(2, 143, 2, 1)
+    assert (rig.phase(1), rig.phase(3), width(rig, 2)) == ("Running", "Starting", 2)
+    settled(rig)
+
+
+def test_extras_and_victims_together_make_room_for_a_large_gang() -> None:
+    rig = Rig(4)
+    rig.submit(8, tier="opportunistic")
+    rig.submit(8, gang=1, gang_most=3, in_place=True, tier="critical")
+    start_all(rig, 1)
+    start_all(rig, 2)
+    rig.submit(8, gang=3, tier="critical")
+    assert (rig.phase(1), rig.phase(2)) == ("Stopping", "Running")
+    rig.exit(2, 143, 1, 2)
+    rig.exit(1, 143)
+    assert (rig.phase(2), width(rig, 2), rig.phase(3)) == ("Running", 1, "Starting")
+    settled(rig)
+
+
+def test_quota_that_an_extra_part_takes_up_is_given_back_for_its_own_tenant() -> None:
+    rig = Rig(4)
+    rig.tenant("lab", gpus=16)
+    rig.submit(8, gang=1, gang_most=3, in_place=True, tenant="lab")
+    start_all(rig, 1)
+    assert width(rig, 1) == 2
+    rig.submit(8, tenant="lab")
+    rig.exit(1, 143, 1, 1)
+    assert (width(rig, 1), rig.phase(2)) == (1, "Starting")
+    settled(rig)
+
+
+def test_who_joins_after_others_left_has_another_rank() -> None:
+    """A late word about the rank that left is about nobody."""
+    rig = waiting_for_extras(in_place=True)
+    rig.exit(1, 143, 3, 1)
+    rig.start(2)
+    rig.exit(2)
+    rig.feed(after_ms=IN_PLACE_MS)
+    assert width(rig, 1) == 4
+    (start,) = rig.outcomes[-1].instructions
+    assert isinstance(start, Start)
+    assert (start.first, start.width) == (4, 4)
+    rig.exit(1, 143, 3, 1)
+    assert (rig.phase(1), width(rig, 1)) == ("Running", 4)
+    rig.start(1, 4, 1)
+    settled(rig)
+    rig.feed(event.NodeGone(rig.world.fleet.names[rig.run(1).leases[-1].slot]))
+    assert rig.phase(1) == "Stopping", "rank 4 is lost"
+    rig.exit(1, 143, 0, 3)
+    assert (rig.phase(1), width(rig, 1)) == ("Starting", 2)
+    settled(rig)

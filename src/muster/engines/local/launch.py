@@ -10,7 +10,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from muster.engines.local.layout import Key, progress_path
+from muster.engines.local.layout import Key, progress_path, width_path
 from muster.model.group import group_at
 from muster.model.instruction import Start
 from muster.model.spec import Spec
@@ -19,6 +19,7 @@ from muster.units import ZERO, Resources
 KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
 _DEFAULTS: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/"}
 PROGRESS_VARIABLE: Final = "MUSTER_PROGRESS"
+WIDTH_VARIABLE: Final = "MUSTER_WORLD_SIZE_FILE"
 ADDRESS: Final = "127.0.0.1"
 PORT_FIRST: Final = 20_000
 PORTS: Final = 10_000
@@ -95,14 +96,16 @@ def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]
     own = {
         "MUSTER_ENGINE": str(root),
         "MUSTER_TASK": str(key.task),
-        "MUSTER_TASKS": str(spec.tasks),
+        "MUSTER_TASKS": str(start.width or spec.tasks),
         "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, *share, seat.device_ids),
     }
     if not spec.array:  # the tasks of an array have no marks of their own
         own[PROGRESS_VARIABLE] = str(progress_path(root, Key(key.job, key.epoch, 0)))
     if spec.needs.groups:
         own |= _group_variables(spec, key.task)
-    return own | _gang_variables(start, key.task, seat) if spec.gang > 1 else own
+    if start.width:
+        own[WIDTH_VARIABLE] = str(width_path(root, key.job, key.epoch))
+    return own | _gang_variables(start, key.task, seat) if spec.gang > 1 or start.width else own
 
 
 def _ask_of(spec: Spec, task: int) -> Resources:
@@ -130,7 +133,7 @@ def _group_variables(spec: Spec, task: int) -> dict[str, str]:
 def _gang_variables(start: Start, task: int, seat: _Seat) -> dict[str, str]:
     """A rank by the names that torchrun, JAX and Open MPI give it. Not PMI_RANK: MPICH would look for its launcher."""
     port = PORT_FIRST + start.job % PORTS
-    size = str(start.spec.gang)
+    size = str(start.width or start.spec.gang)
     return {
         "RANK": str(task),
         "WORLD_SIZE": size,

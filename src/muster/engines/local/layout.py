@@ -8,6 +8,7 @@ ROOT/keeper-N.book          what keeper N began and how it ended (`book`)
 ROOT/fences.book            ends that no keeper knows: what was fenced before it was started
 ROOT/starts/JOB.TASK.EPOCH  one recorded Start, named after the first of its tasks here, until all are forgotten
 ROOT/progress/JOB.TASK.EPOCH    how far the job says that it is (`progress`)
+ROOT/progress/JOB.0.EPOCH.width how many tasks the run of an elastic gang has
 ROOT/logs/JOB.TASK.EPOCH.log
 """
 
@@ -67,3 +68,8 @@ def log_path(root: Path, job: int, task: int, epoch: int) -> Path:
 def progress_path(root: Path, key: Key) -> Path:
     """Where one try of a task says how far it is."""
     return root / PROGRESS / key.name
+
+
+def width_path(root: Path, job: int, epoch: int) -> Path:
+    """Where the tasks of an elastic gang read how many they are."""
+    return root / PROGRESS / f"{Key(job, epoch, 0).name}.width"

@@ -5,6 +5,7 @@ A record is written whole or not at all, before the start is acknowledged, and s
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,7 +15,7 @@ from typing import Final
 import msgspec
 
 from muster.engines.local.launch import keys_on
-from muster.engines.local.layout import STARTS, Key, find_key
+from muster.engines.local.layout import STARTS, Key, find_key, width_path
 from muster.model.instruction import Start
 from muster.model.record import Record
 
@@ -46,6 +47,15 @@ def record_start(root: Path, name: str, recorded: Recorded) -> None:
     fresh.rename(path)
 
 
+def record_width(root: Path, job: int, epoch: int, width: int) -> None:
+    """Let the tasks of a run read how many they are: whoever looks sees the old number or the new one."""
+    path = width_path(root, job, epoch)
+    fresh = path.with_suffix(".new")
+    with contextlib.suppress(OSError):  # a full disk must not end the supervisor, which holds everybody's work
+        fresh.write_text(f"{width}\n", encoding="utf-8")
+        fresh.rename(path)
+
+
 def find_start(root: Path, name: str) -> Recorded | None:
     """What was recorded under this name, if it can be read."""
     try:
@@ -62,6 +72,9 @@ def _read(path: Path) -> Recorded:
 def drop_start(root: Path, name: str) -> None:
     """Nobody will ask for it again."""
     (root / STARTS / name).unlink(missing_ok=True)
+    key = find_key(name)
+    if key is not None and key.task == 0:
+        width_path(root, key.job, key.epoch).unlink(missing_ok=True)
 
 
 def list_starts(root: Path) -> Iterator[str]:

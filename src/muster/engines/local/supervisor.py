@@ -21,7 +21,15 @@ from muster.engines.local.layout import FENCES, KEEPERS, LOGS, PROGRESS, STARTS,
 from muster.engines.local.processes import read_boot_id
 from muster.engines.local.progress import Mark
 from muster.engines.local.ranges import CAUSE, End, merge_exited, merge_held, merge_started
-from muster.engines.local.starts import Recorded, clear_halves, drop_start, find_start, list_starts, record_start
+from muster.engines.local.starts import (
+    Recorded,
+    clear_halves,
+    drop_start,
+    find_start,
+    list_starts,
+    record_start,
+    record_width,
+)
 from muster.model.event import Held, Progressed
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.ports.failpoint import failpoint
@@ -161,6 +169,8 @@ class Supervisor:
             self._forget(instruction)
 
     def _start(self, start: Start, node: str) -> None:
+        if start.width:
+            record_width(self._root, start.job, start.epoch, start.width)
         new = [self._know(Run(key)) for key in keys_on(start, node) if key not in self._runs]
         stale = [run for run in new if run.key.epoch < self._newest[run.key.job, run.key.task]]
         self._fence(stale, End(TERMINATED, "a newer run of this task is here"))
@@ -181,6 +191,8 @@ class Supervisor:
 
     def _stop(self, stop: Stop) -> None:
         unseen, keepers = [], set()
+        if stop.width:
+            record_width(self._root, stop.job, stop.epoch, stop.width)
         for key in _keys(stop):
             run = self._runs.get(key)
             if run is None:

@@ -1,0 +1,143 @@
+"""extras: what elastic gangs have beyond their least, for whoever waits and may start by its quota.
+
+It is held on the weakest terms, so on the stage on which places are taken all of it is gone from the beginning: who
+borrows, who may take what and who fits is judged as if every gang had its least. Of each plan only what is needed is
+then taken: the dearest is given back first, and of a run that bears it in place all but the last ranks. Nobody is told
+to stop whose extra part is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Final, NamedTuple
+
+from muster.model import fact
+from muster.model.job import Job, Resize
+from muster.model.phase import Lease, Running, Starting, Why
+from muster.scheduler.stage import Seat, Stage
+from muster.world.usage import amount_of
+from muster.world.widths import leases_of, split_leases, width_of
+from muster.world.world import World
+
+TRIED_MAX: Final = 64
+"""Of how many it is tried one by one whether they are needed; the cheapest of more are taken untried."""
+
+
+class Shrink(NamedTuple):
+    """A run that is to have so many tasks, in place; 0 if it is begun anew."""
+
+    job: int
+    width: int
+
+    def fact(self, cause: str) -> fact.Fact:
+        """It as a fact."""
+        if self.width:
+            return fact.ShrinkAsked(self.job, self.width, cause)
+        return fact.StopAsked(self.job, Why.SHRINK, cause=cause)
+
+
+class Extras:
+    """What is left of them on a stage, by job: all are gone, and what a plan needs is not here any more."""
+
+    def __init__(self, world: World, stage: Stage, now: int) -> None:
+        self._world = world
+        self._stage = stage
+        self._now = now
+        self._left = {number: seat for number in sorted(world.widths.elastic) if (seat := _seat_of(world, number))}
+        self._back = list(self._left.values())
+        self.resume()
+
+    def spend(
+        self, find: Callable[[], list[Lease] | None], taken: Container[int], leases: list[Lease]
+    ) -> tuple[list[Shrink], list[Lease]]:
+        """Who has to shrink so that a claimant still fits, which has these leases with all gone and in whose plan some
+        are taken whole; and the leases that it has then. Who shrinks stays gone, the others are back until `resume`."""
+        mine = {number: seat for number, seat in self._left.items() if number not in taken}
+        if not mine:
+            return [], leases
+        for seat in mine.values():
+            self._stage.give_back(seat)
+        if (found := find()) is not None:
+            needed: dict[int, Seat] = {}
+        else:
+            needed, found = self._needed(find, mine, leases)
+        shrinks = [self._settle(number, seat) for number, seat in needed.items()]
+        self._back = [seat for number, seat in mine.items() if number not in needed]
+        for number in [*needed, *(number for number in self._left if number in taken)]:
+            del self._left[number]
+        return shrinks, found or leases
+
+    def resume(self) -> None:
+        """For the next plan all that is left is gone again."""
+        for seat in self._back:
+            self._stage.take(seat)
+        self._back = []
+
+    def _needed(
+        self, find: Callable[[], list[Lease] | None], mine: dict[int, Seat], leases: list[Lease]
+    ) -> tuple[dict[int, Seat], list[Lease] | None]:
+        """Take all, and give back whoever is not needed: those on other nodes first, then the dearest."""
+        slots = {lease.slot for lease in leases}
+        order = sorted(mine, key=lambda number: self._price(number, slots), reverse=True)
+        for number in order:
+            self._stage.take(mine[number])
+        needed, tried = dict(mine), order[:TRIED_MAX] if len(order) > TRIED_MAX else order
+        found = find()
+        for number in tried:
+            self._stage.give_back(mine[number])
+            again = find()
+            if again is None:
+                self._stage.take(mine[number])
+                needed[number], again = self._trim(find, mine[number])
+            else:
+                del needed[number]
+            found = again or found
+        return needed, found
+
+    def _trim(self, find: Callable[[], list[Lease] | None], seat: Seat) -> tuple[Seat, list[Lease] | None]:
+        """As few of the last ranks of a run that bears it as are needed: found by halving. The stage has them gone."""
+        if not (seat.spec.in_place and isinstance(self._world.jobs[seat.job].phase, Running)):
+            return seat, find()
+        least, most = 0, sum(lease.tasks for lease in seat.leases) - 1  # so many may stay
+        best = seat
+        while least < most:
+            stay = (least + most + 1) // 2
+            trial = seat._replace(leases=tuple(split_leases(seat.leases, stay, seat.spec.ask)[1]))
+            self._stage.give_back(best)
+            self._stage.take(trial)
+            if find() is not None:
+                least, best = stay, trial
+            else:
+                most = stay - 1
+                self._stage.give_back(trial)
+                self._stage.take(best)
+        return best, find()
+
+    def _settle(self, number: int, seat: Seat) -> Shrink:
+        """It is settled that a run shrinks: nobody takes more of it in this look."""
+        self._stage.fix(number)
+        job = self._world.jobs[number]
+        if not (seat.spec.in_place and isinstance(job.phase, Running)):
+            return Shrink(number, 0)
+        return Shrink(number, width_of(job) - sum(lease.tasks for lease in seat.leases))
+
+    def _price(self, number: int, slots: Container[int]) -> tuple[bool, bool, int, int]:
+        """Who is elsewhere comes back first, then whose run would be begun anew, then whose is worth most."""
+        seat, job = self._left[number], self._world.jobs[number]
+        elsewhere = not any(lease.slot in slots for lease in seat.leases)
+        saved = self._world.goodput.saved_at(number, job.phase.since)
+        return elsewhere, not seat.spec.in_place, amount_of(seat.spec.ask, width_of(job)) * (self._now - saved), number
+
+
+def has_extras(world: World) -> bool:
+    """Whether anybody has more than its least, and is not giving it back already."""
+    return any(_seat_of(world, number) is not None for number in world.widths.elastic)
+
+
+def _seat_of(world: World, number: int) -> Seat | None:
+    """What a run has beyond its least part, if it may be taken."""
+    job: Job = world.jobs[number]
+    spec, resize = job.spec, world.widths.resizes.get(number, Resize(0))
+    if resize.to or not isinstance(job.phase, (Starting, Running)) or width_of(job) <= spec.gang:
+        return None
+    return Seat(number, spec.gang, spec, tuple(split_leases(leases_of(job), spec.gang, spec.ask)[1]))

@@ -1,0 +1,72 @@
+"""Bugs planted in how many tasks a gang has: what is given back, what is kept, and how far it shrinks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Final
+from unittest import mock
+
+from muster.kernel import attempts
+from muster.model import fact
+from muster.model.job import Job
+from muster.model.phase import Why
+from muster.scheduler import repair
+from muster.scheduler.extras import Shrink
+from muster.testing.planted.plant import Plant
+from muster.world import apply
+from muster.world.goodput import Goodput
+from muster.world.ledger import Ledger
+from muster.world.world import World
+
+
+@contextlib.contextmanager
+def shrink_keeps_quota() -> Iterator[None]:
+    """What a run gives back goes on counting in the quota."""
+    honest = apply.APPLY[fact.Shrunk]
+
+    def shrink(world: World, item: fact.Shrunk, at: int) -> None:
+        with mock.patch.object(Ledger, "charge", return_value=None):
+            honest(world, item, at)
+
+    with mock.patch.dict(apply.APPLY, {fact.Shrunk: shrink}):
+        yield
+
+
+@contextlib.contextmanager
+def shrunk_below_least() -> Iterator[None]:
+    """A run in place gives one task more than it may."""
+    honest = Shrink.fact
+
+    def to_fact(shrink: Shrink, cause: str) -> fact.Fact:
+        return honest(shrink._replace(width=max(1, shrink.width - 1)) if shrink.width else shrink, cause)
+
+    with mock.patch.object(Shrink, "fact", to_fact):
+        yield
+
+
+@contextlib.contextmanager
+def least_not_kept() -> Iterator[None]:
+    """A run that is begun anew with another width keeps nothing meanwhile."""
+    honest = repair.plan_repair
+
+    def plan(world: World, job: Job, why: Why, now: int) -> fact.Claimed | None:
+        return honest(world, job, why, now) if why == Why.LOST else None
+
+    with mock.patch.object(attempts, "plan_repair", plan):
+        yield
+
+
+@contextlib.contextmanager
+def width_counted_from_the_start() -> Iterator[None]:
+    """Who joins a run counts in the account as if it had been there all the time."""
+    with mock.patch.object(Goodput, "carry", return_value=None):
+        yield
+
+
+PLANTS: Final[tuple[Plant, ...]] = (
+    shrink_keeps_quota,
+    shrunk_below_least,
+    least_not_kept,
+    width_counted_from_the_start,
+)
