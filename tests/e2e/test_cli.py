@@ -124,7 +124,7 @@ def test_why_names_quota_room_and_the_line(live: LiveHome) -> None:
     ("words", "told"),
     [
         (["--gang", "0"], "error[M102]: gang is 0, out of range"),
-        (["--gang", "-1"], "error[M102]: gang '-1' is not a whole number"),
+        (["--gang", "-1"], "error[M102]: gang '-1' is not a number of tasks such as 4, or 2-8"),
         (["--gpus", "9" * 30], "error[M102]: gpus"),
         (["--gpus", str(AMOUNT_MAX)], "error[M110]: never fits"),
         (["--gang", "2", "--gpus", str(AMOUNT_MAX)], "error[M102]: ask.gpus is"),

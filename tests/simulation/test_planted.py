@@ -78,7 +78,11 @@ FOUND_BY = {
     "budget_never_turns": {"a budget's next period begins in time"},
     "partial_gang": {"a gang holds all its places or none"},
     "box_with_a_hole": {"a gang with a shape holds a box of a torus"},
-    "fold_differs": {"the world is the fold of its facts", "every moment is in one bucket"},
+    "fold_differs": {
+        "the world is the fold of its facts",
+        "every moment is in one bucket",
+        "history is a fold of the journal",
+    },
     "index_with_history": {RESTORE, "in its window a node is its booking's"},
     "scores_remembered": {RESTORE, "the crowd is who is there"},
     "mix_keeps_the_dead": {"the mix is that of the live jobs", RESTORE},

@@ -161,10 +161,14 @@ class Kernel:
         self._look_at = turn.now if taken else find_next_chance(turn.world, turn.now)
 
     def _grow(self, turn: Turn) -> None:
-        """What is left over is given to those who may have more: if something happened, or time alone lets them."""
+        """What is left over is given to those who may have more: if something happened, or time alone lets them. What
+        is given may be taken back, so those who wait look again."""
         if turn.now >= self._grow_at or any(not isinstance(item, _STILL) for item in turn.facts):
+            known = len(turn.facts)
             grow_all(turn)
             self._grow_at = find_chance(turn.world, turn.now)
+            if len(turn.facts) > known and turn.world.queue.shapes:
+                self._look_at = turn.now
 
     def _give_way(self, turn: Turn, facts: list[fact.Fact]) -> None:
         """Who is told to stop keeps its places until it is gone; then they are whose claim it is."""

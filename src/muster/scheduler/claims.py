@@ -18,7 +18,7 @@ from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.phase import Lease
 from muster.scheduler.older import only_older
-from muster.scheduler.repair import find_repair, is_partial
+from muster.scheduler.repair import find_repair, is_partial, looks_anew
 from muster.scheduler.stage import is_leaving, leaving
 from muster.world.apply import apply
 from muster.world.claiming import charge_claim, claimed_on, slots_of
@@ -70,7 +70,7 @@ def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
     """How a claim stands."""
     if not all(world.fleet.is_listed(slot) for slot in slots_of(claim)):
         return Outlook.NODE_CLOSED
-    if is_partial(job, claim):
+    if looks_anew(job, claim):
         return Outlook.WAITS if find_repair(world, job) is None else Outlook.READY
     if not all(_has_place(world, job, lease) for lease in claim.leases):
         return Outlook.WAITS if any(_leavers(world, claim, now)) else Outlook.BLOCKED
@@ -136,7 +136,7 @@ def _place(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> No
     if job.spec.array:
         _place_tasks(world, draft, job, claim, cause)
     else:
-        leases = find_repair(world, job) if is_partial(job, claim) else list(claim.leases)
+        leases = find_repair(world, job) if looks_anew(job, claim) else list(claim.leases)
         if leases is None:
             raise InvariantError("what is ready to be served fits", f"job {job.id}")
         draft.place(job, leases, _age_of(job, claim))

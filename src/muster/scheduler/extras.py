@@ -53,6 +53,7 @@ class Extras:
         """Who has to shrink so that a claimant still fits, which has these leases with all gone and in whose plan some
         are taken whole; and the leases that it has then. Who shrinks stays gone, the others are back until `resume`."""
         mine = {number: seat for number, seat in self._left.items() if number not in taken}
+        self._left = mine.copy()
         if not mine:
             return [], leases
         for seat in mine.values():
@@ -63,7 +64,7 @@ class Extras:
             needed, found = self._needed(find, mine, leases)
         shrinks = [self._settle(number, seat) for number, seat in needed.items()]
         self._back = [seat for number, seat in mine.items() if number not in needed]
-        for number in [*needed, *(number for number in self._left if number in taken)]:
+        for number in needed:
             del self._left[number]
         return shrinks, found or leases
 

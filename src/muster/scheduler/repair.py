@@ -48,6 +48,11 @@ def is_partial(job: Job, claim: Claim) -> bool:
     return not job.spec.array and sum(lease.tasks for lease in claim.leases) < job.spec.gang
 
 
+def looks_anew(job: Job, claim: Claim) -> bool:
+    """Whether a gang has to find its places anew: it kept a part of them, or somebody whom it minds may have come."""
+    return is_partial(job, claim) or (not job.spec.array and job.spec.needs.has_company)
+
+
 def find_repair(world: World, job: Job) -> list[Lease] | None:
     """Places for all of a broken gang: its own and whatever is free."""
     spec = job.spec
