@@ -14,14 +14,14 @@ from muster.kernel.bars import stop_seats
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.booking import BOOKINGS_MAX, Booking, Window, find_booking_fault
-from muster.model.phase import TaskPhase, Why
+from muster.model.phase import Why
 from muster.model.reason import DONE, Code, Done, Reason, Refused
 from muster.model.spec import Spec, is_name
 from muster.scheduler.booked import leaves_at, only
 from muster.scheduler.fit import blank_of, widest_room
 from muster.scheduler.reserving import find_nodes, find_quota_fault, find_too_few, find_window, is_fit
 from muster.world.booking import is_admitted
-from muster.world.seats import seats_on
+from muster.world.seats import stayers_on
 from muster.world.world import World
 
 _NODE_FACTS: Final = (
@@ -100,9 +100,8 @@ def fire_windows(turn: Turn) -> None:
             turn.emit(fact.WindowClosed(name, cause="its time"))
     for slot in sorted(world.fleet.booked):
         keeping = world.fleet.booked[slot]
-        for seat in seats_on(world, slot) if slot in world.fleet.holders else ():
-            if seat.phase != TaskPhase.STOPPING and leaves_at(world.jobs[seat.job], keeping) <= now:
-                stop_seats(turn, [seat], Why.BOOKING, f"booking {keeping.booking}")
+        leavers = [seat for seat in stayers_on(world, slot) if leaves_at(world.jobs[seat.job], keeping) <= now]
+        stop_seats(turn, leavers, Why.BOOKING, f"booking {keeping.booking}")
     for name in sorted(world.bookings):
         window = world.bookings[name].windows[0]
         if window.opens_at <= now and not window.is_open:
@@ -117,9 +116,7 @@ def find_window_wake(world: World) -> int | None:
         window = booking.windows[0]
         instants.append(window.closes_at if window.is_open else window.opens_at)
     for slot, keeping in fleet.booked.items():
-        for number in fleet.holders.get(slot, ()):
-            if any(seat.phase != TaskPhase.STOPPING for seat in seats_on(world, slot) if seat.job == number):
-                instants.append(leaves_at(world.jobs[number], keeping))
+        instants += [leaves_at(world.jobs[seat.job], keeping) for seat in stayers_on(world, slot)]
     return min(instants, default=None)
 
 

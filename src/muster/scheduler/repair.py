@@ -25,6 +25,7 @@ from muster.world.world import World
 
 REPAIR_MS: Final = 10 * MINUTE_MS
 """How long a broken gang keeps what is left of its places."""
+LEFT: Final = "what is left of it"
 
 
 def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | None:
@@ -34,7 +35,7 @@ def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | No
     if not left or job.held or job.spec.needs.groups or (job.spec.gang == 1 and why == Why.LOST):
         return None
     columns = ([x.slot for x in left], [x.tasks for x in left], [x.devices for x in left])
-    return fact.Claimed(job.id, *columns, now + REPAIR_MS, "what is left of it")
+    return fact.Claimed(job.id, *columns, now + REPAIR_MS, LEFT)
 
 
 def is_left(fleet: Fleet, lease: Lease) -> bool:

@@ -19,6 +19,7 @@ from muster.model import fact
 from muster.model.event import Event
 from muster.model.job import Job
 from muster.model.phase import TAKEN, Why
+from muster.scheduler import repair
 from muster.scheduler.booked import only, own_slots
 from muster.scheduler.claims import Outlook
 from muster.scheduler.cycle import run_cycle
@@ -167,7 +168,9 @@ def _is_after_cycle(item: fact.Fact) -> bool:
         return item.why in (*TAKEN, Why.SHRINK) or item.cause.startswith(ROOM)
     if isinstance(item, fact.ShrinkAsked):
         return item.cause.startswith(FOR_JOB)
-    return isinstance(item, (fact.Claimed, fact.Grown))
+    if isinstance(item, fact.Claimed):
+        return item.cause != repair.LEFT
+    return isinstance(item, fact.Grown)
 
 
 def _is_of_cycle(item: fact.Fact) -> bool:

@@ -36,6 +36,17 @@ def seats_on(world: World, slot: int) -> list[Seat]:
     return seats
 
 
+def stayers_on(world: World, slot: int) -> Iterator[Seat]:
+    """Who holds part of a node and was not told to stop. A gang is there as long as any of it is alive anywhere, even
+    if all that it had on the node is over."""
+    for number in sorted(world.fleet.holders.get(slot, ())):
+        job = world.jobs[number]
+        if job.spec.array:
+            yield from (seat for seat in _array_seats(world, job, slot) if seat.phase != TaskPhase.STOPPING)
+        elif isinstance(job.phase, (Starting, Running)):
+            yield Seat(number, job.epoch, 0, len(world.ranks.get(number, b".")), TaskPhase.RUNNING)
+
+
 def seats_on_devices(world: World, slot: int, devices: int) -> list[Seat]:
     """Those of them who sit on one of these devices; a gang's tasks on one node share all that it has there."""
     found: list[Seat] = []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from muster.model import event
+from muster.model.errors import InvariantError
 from muster.model.node import Traits
 from muster.model.reason import Code
-from muster.model.spec import Needs
+from muster.model.spec import Needs, Spec
 from muster.model.tenant import GPU, Line, gpu_amount
 from muster.model.tier import Tier
 from muster.scheduler.reasons import explain, find_shadows
-from muster.simulator.inspector import check_nobody_overslept
+from muster.simulator.inspector import check_nobody_overslept, check_shadows
+from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.wire.words import put_in_words
@@ -38,6 +42,17 @@ def test_who_would_delay_a_due_job_waits_and_who_is_gone_in_time_does_not() -> N
     assert phases == ["Queued", "Queued", "Queued", "Starting"]
     assert reason_of(rig, due) == Code.DUE
     check_nobody_overslept(rig.world)
+
+
+def test_a_limit_that_is_not_looked_at_is_found() -> None:
+    rig = rig_with()
+    rig.submit(8, gang=3, limit_ms=HOUR_MS)
+    rig.submit(8, gang=4, limit_ms=HOUR_MS)
+    before = rig.world.fork()
+    with PLANTED["limit_not_looked_at"]():
+        outcome = rig.feed(event.Submit(Spec(("late",), ask=Resources(gpus=8), limit_ms=DAY_MS)))
+    with pytest.raises(InvariantError, match="no start delays a shadow"):
+        check_shadows(before, outcome, rig.world)
 
 
 def test_who_is_not_due_yet_holds_up_nobody() -> None:
