@@ -1,10 +1,11 @@
 """`bench cycle`: 100,000 jobs of 200 tenants wait for 100,000 GPUs, and one in a hundred changes from cycle to cycle.
 
 Of the jobs, 30 % take either flavor, 10 % must stay in a rack or a block, 5 % want a zone, 5 % are gangs of more than
-128 GPUs, and 20 % belong to tenants that are over their quota; there are no elastic jobs yet. Timed is the cycle alone:
-order, quota, search, draft and commit. `steady` cycles follow a batch in which running jobs end and new ones come; the
-`cold` one is the first of a world that was just restored, so that nothing is remembered. Reasons cost nothing here, as
-they are computed when asked for. The garbage collector is set as in a server that has loaded its world. The reference
+128 GPUs, 20 % are elastic, up to twice as wide, and 20 % belong to tenants that are over their quota. Timed is the
+cycle alone: order, quota, search, draft and commit, and what is given to elastic gangs afterwards. `steady` cycles
+follow a batch in which running jobs end and new ones come; the `cold` one is the first of a world that was just
+restored, so that nothing is remembered. Reasons cost nothing here, as they are computed when asked for.
+The garbage collector is set as in a server that has loaded its world. The reference
 is the handling of the same batch without its cycle.
 """
 
@@ -20,6 +21,8 @@ from bench.report import Metric, Result, median
 from muster.app.process import settle_memory
 from muster.kernel import kernel as door
 from muster.kernel.kernel import Kernel
+from muster.kernel.turn import Turn
+from muster.kernel.widths import grow_all
 from muster.model.event import Event, Exited, NodeSeen, SetFlavor, SetTenant, Submit
 from muster.model.fact import Fact, Placed
 from muster.model.node import Flavor, Traits
@@ -45,7 +48,7 @@ def run(seed: int) -> Result:
     """Fill the fleet, let 100,000 wait, and time cycles."""
     dice = random.Random(seed)
     kernel, clock = Kernel(World()), _Clock()
-    with mock.patch.object(door, "run_cycle", clock.watch):
+    with mock.patch.object(door, "run_cycle", clock.watch), mock.patch.object(door, "grow_all", clock.watch_growth):
         fill(kernel, dice)
         settle_memory()
         filled = clock.starts
@@ -90,6 +93,12 @@ class _Clock:
         self.starts += sum(len(item.jobs) for item in facts if isinstance(item, Placed))
         return facts
 
+    def watch_growth(self, turn: Turn) -> None:
+        """Let elastic gangs grow, and time it."""
+        begin = process_time()
+        grow_all(turn)
+        self.ms += 1000 * (process_time() - begin)
+
 
 def open_fleet(kernel: Kernel) -> None:
     """Two flavors of one family in two zones, and tenants of which a fifth may hold little."""
@@ -114,7 +123,9 @@ def make_spec(dice: random.Random) -> Spec:
     elif dice.random() < 0.1:
         gang, gpus = dice.choice((2, 4, 8)), 8
     ask = Resources(gpus, gpus * dice.choice((4_000, 8_000, 12_000)), gpus << 36)
-    return Spec(("train",), tenant=f"tenant-{dice.randrange(TENANTS)}", gang=gang, ask=ask, needs=_needs(dice, gang))
+    tenant, needs = f"tenant-{dice.randrange(TENANTS)}", _needs(dice, gang)
+    most = 2 * gang if dice.random() < 0.2 else 0
+    return Spec(("train",), tenant=tenant, gang=gang, ask=ask, needs=needs, gang_most=most, in_place=bool(most))
 
 
 def _needs(dice: random.Random, gang: int) -> Needs:

@@ -15,10 +15,8 @@ from muster.testing.planted import PLANTED
 SEEDS = 75
 """The rarest of them shows in one seed of fifty."""
 SOUND_SEEDS = 10
-RARE = ("company_wakes_nobody",)
-"""Those that only many seeds show."""
-ELSEWHERE = ("limit_not_looked_at",)
-"""Those that hardly any storm shows: a scene of its own does, in tests/unit/scheduler/test_shadows.py."""
+ELSEWHERE = ("limit_not_looked_at", "company_wakes_nobody")
+"""Those that hardly any storm shows: scenes of their own do, in tests/unit/scheduler (shadows, company)."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
@@ -157,7 +155,7 @@ FOUND_BY = {
 }
 
 
-STORMED = [pytest.param(x, marks=pytest.mark.slow) if x in RARE else x for x in PLANTED if x not in ELSEWHERE]
+STORMED = [name for name in PLANTED if name not in ELSEWHERE]
 
 
 def test_every_plant_has_its_law() -> None:

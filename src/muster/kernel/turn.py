@@ -62,7 +62,11 @@ class Turn:
 
     def start_again(self, job: int) -> None:
         """Say the start of a gang anew that was said in this turn: it got more places since."""
-        self.instructions = [each for each in self.instructions if not isinstance(each, Start) or each.job != job]
+        for at in range(len(self.instructions) - 1, -1, -1):  # it was among the last
+            said = self.instructions[at]
+            if isinstance(said, Start) and said.job == job:
+                del self.instructions[at]
+                break
         self.start_gangs([job])
 
     def start_ranks(self, job: Job, first: int, leases: tuple[Lease, ...]) -> None:

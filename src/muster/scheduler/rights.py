@@ -86,6 +86,7 @@ class Rights:
         self._loans: Loans | None = None
         self._herds: list[Herd] = []
         self._made: dict[Key, Right] = {}
+        self._untaken: dict[tuple[Shape, int], bool] = {}
         self._ranks: tuple[tuple[int, bool], ...] = ()
         self._kin: dict[tuple[str, bool], array[int]] = {}
         self._totals: dict[str, tuple[list[str], Words]] = {}
@@ -93,7 +94,7 @@ class Rights:
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
         self._loans = None
-        self._made, self._kin, self._totals, self.funds = {}, {}, {}, {}
+        self._made, self._kin, self._totals, self.funds, self._untaken = {}, {}, {}, {}, {}
 
     def find(self, claimant: Party, tenant: str, owed: Sequence[Fund]) -> Right:
         """The right of a claimant of a tenant that is owed something of some funds."""
@@ -105,10 +106,16 @@ class Rights:
         return self._find(claimant, top, owed, is_any=True)
 
     def reaches(self, right: Right, shape: Shape, most: int) -> bool:
-        """Whether so many tasks of a shape would have room if all went whom the right is about."""
-        if not right.found and not self._stage.has_leavers():
+        """Whether so many tasks of a shape would have room if all went whom the right is about. If that is nobody, the
+        answer is the same for all who ask."""
+        if right.found:
+            return self.reach_of(right, shape.ask, shape.needs, most) >= most
+        if not self._stage.has_leavers():
             return False
-        return self.reach_of(right, shape.ask, shape.needs, most) >= most
+        known = self._untaken.get((shape, most))
+        if known is None:
+            known = self._untaken[shape, most] = self.reach_of(right, shape.ask, shape.needs, most) >= most
+        return known
 
     def reach_of(self, right: Right, ask: Resources, needs: Needs, most: int) -> int:
         """How many tasks, up to `most`, would have room then at best."""

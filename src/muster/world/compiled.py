@@ -87,7 +87,9 @@ def words_of(buffer: array[int]) -> Words:
 
 def order_of(column: Words, chosen: Words) -> Words:
     """Chosen places of a column, which go upwards, by what it has there: the least first, and of equals the first."""
-    return chosen[np.argsort(np.asarray(column)[np.asarray(chosen)], kind="stable")] if len(chosen) else chosen
+    if not IS_COMPILED:
+        return cast("Words", array("q", sorted(chosen, key=column.__getitem__)))
+    return chosen[np.argsort(column[chosen], kind="stable")] if len(chosen) else chosen
 
 
 def sort_rows(flat: array[int], width: int, fields: tuple[int, ...]) -> array[int]:

@@ -6,6 +6,7 @@ remembers in which order they came to look so.
 
 from __future__ import annotations
 
+import functools
 import re
 from array import array
 from collections.abc import Iterator
@@ -25,9 +26,13 @@ def spans_of(
     phases: bytes | bytearray, wanted: tuple[TaskPhase, ...], first: int, end: int
 ) -> Iterator[tuple[int, int]]:
     """The maximal runs (first, count) of tasks in [first, end) whose phase is one of `wanted`."""
-    pattern = b"[" + b"".join(re.escape(bytes([phase])) for phase in wanted) + b"]+"
-    for match in re.finditer(pattern, phases[first:end]):
+    for match in _pattern_of(wanted).finditer(phases[first:end]):
         yield first + match.start(), match.end() - match.start()
+
+
+@functools.cache
+def _pattern_of(wanted: tuple[TaskPhase, ...]) -> re.Pattern[bytes]:
+    return re.compile(b"[" + b"".join(re.escape(bytes([phase])) for phase in wanted) + b"]+")
 
 
 class Tasks:

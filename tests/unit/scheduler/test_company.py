@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 from muster.model import event
+from muster.model.errors import InvariantError
 from muster.model.node import Place, Traits
 from muster.model.reason import Code, Refused
 from muster.model.spec import Needs, Spec
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
 from muster.scheduler.reasons import explain
+from muster.simulator.inspector import check_nobody_overslept
+from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
 from muster.world.invariants import check_world
@@ -70,6 +73,15 @@ def test_beside_waits_for_company_and_starts_with_it() -> None:
     assert slots_of(rig, web) == [0]
     assert slots_of(rig, near) == [0, 1]
     check_world(rig.world)
+
+
+def test_company_that_wakes_nobody_is_found() -> None:
+    rig = make_rig()
+    submit(rig, name="web", needs=Needs(beside=("t/data",)))
+    with PLANTED["company_wakes_nobody"]():
+        submit(rig, name="data")
+    with pytest.raises(InvariantError, match="nobody who could start is asleep"):
+        check_nobody_overslept(rig.world)
 
 
 def test_every_search_minds_the_company_and_leaves_the_index_as_it_was() -> None:
