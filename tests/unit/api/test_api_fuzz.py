@@ -18,7 +18,7 @@ from muster.model.event import SetTenant, Submit
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
 
-schemathesis = pytest.importorskip("schemathesis")
+schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed: `make setup`")
 
 STREAMS = {"/v1/watch", "/v1/jobs/{job}/logs/follow"}
 """These go on for ever; `test_api_watch` has them."""

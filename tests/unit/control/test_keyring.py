@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-pytest.importorskip("jwt", reason="pyjwt is not installed: `make setup`")
 from muster.control.keyring import AGE_MAX_MS, Keyring
 
 ISSUER = "https://login.example.org/realms/lab"

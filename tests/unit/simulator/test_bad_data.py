@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,6 +97,11 @@ def form(request: pytest.FixtureRequest) -> Form:
     return found
 
 
+def only(forms: Iterable[Form]) -> pytest.MarkDecorator:
+    """A test of some formats: others have no ids, so that equal rows are jobs of their own, or jobs without devices."""
+    return pytest.mark.parametrize("form", list(forms), ids=lambda form: str(form.name), indirect=True)
+
+
 def write(folder: Path, text: str) -> Path:
     path = folder / "any"
     path.write_text(text)
@@ -131,17 +136,16 @@ def test_what_is_no_number_is_refused_with_its_line(form: Form, tmp_path: Path) 
     assert refusal.value.reason.subject == f"any, line {GOOD + 2}"
 
 
+@only(form for form in FORMS if form.id_field is not None)
 def test_a_second_row_of_an_id_is_counted(form: Form, tmp_path: Path) -> None:
-    if form.id_field is None:
-        pytest.skip("the format has no ids: equal rows are jobs of their own")
     rows = [form.row(at) for at in (1, 2, 2)]
     used, dropped, lines = read(write(tmp_path, form.text(rows)))
     assert (used, dropped, lines) == (2, {"id was there before": 1}, {"id was there before": [4]})
 
 
+@only(form for form in FORMS if form.size_field is not None)
 def test_no_devices_where_there_must_be_some_is_counted(form: Form, tmp_path: Path) -> None:
-    if form.size_field is None:
-        pytest.skip("the format has jobs without devices, and they are kept")
+    assert form.size_field is not None
     used, dropped, _ = read(write(tmp_path, form.text(spoil(form, form.size_field, "0"))))
     assert (used, sum(dropped.values())) == (GOOD, 1)
 

@@ -21,6 +21,7 @@ from muster.engines.local.layout import FENCES, KEEPERS, LOGS, PROGRESS, STARTS,
 from muster.engines.local.processes import read_boot_id
 from muster.engines.local.progress import Mark
 from muster.engines.local.ranges import CAUSE, End, merge_exited, merge_held, merge_started
+from muster.engines.local.spawning import CANNOT_RUN
 from muster.engines.local.starts import (
     Recorded,
     clear_halves,
@@ -36,7 +37,6 @@ from muster.ports.failpoint import failpoint
 
 KILLED: Final = 137
 TERMINATED: Final = 143
-CANNOT_RUN: Final = 126
 
 _log = logging.getLogger(__name__)
 
