@@ -100,7 +100,16 @@ def test_a_directory_that_is_a_link_to_nowhere_is_an_end_with_words(live: LiveHo
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     ran = live.muster("run", "--workdir", str(tmp_path / "gone"), "--", "true", code=126)
     job = ran.stderr.split()[1]
+    said = f"exit code 126: cannot enter workdir {tmp_path / 'gone'}"
+    assert said in ran.stderr
+    assert said in live.muster("wait", job, code=126).stderr
+    assert said in live.muster("show", job).stdout
     assert "cannot enter workdir" in live.muster("story", job).stdout
+
+
+def test_the_tasks_of_an_array_that_cannot_be_started_say_why(live: LiveHome) -> None:
+    ran = live.muster("run", "--array", "3", "--", "no-such-program", code=1)
+    assert "failed: 3 of 3 tasks: command not found: no-such-program" in ran.stderr
 
 
 @pytest.mark.parametrize(

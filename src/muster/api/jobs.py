@@ -24,7 +24,7 @@ from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.follower import Follower
 from muster.control.listing import PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want
-from muster.control.story import cut_story, find_tries, get_beginning, tell
+from muster.control.story import cut_story, find_failure_note, find_tries, get_beginning, tell
 from muster.control.views import (
     complete_reason,
     find_reason,
@@ -38,6 +38,7 @@ from muster.model.access import Role
 from muster.model.errors import RejectedError
 from muster.model.event import Cancel, HoldJob, Progressed, ReleaseJob, RequeueJob, ScaleJob
 from muster.model.job import Job
+from muster.model.phase import Failed, Why
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
@@ -215,11 +216,15 @@ class Jobs:
         if job is not None:
             account = await self._find_account(job)
             view = view_job(self._follower.world, job, now=self._follower.now_ms())
-            return msgspec.structs.replace(view, account=account)
+            failed = isinstance(job.phase, Failed) and job.phase.why == Why.EXIT
+            note = find_failure_note(await self._follower.read_story(number), number) if failed else ""
+            return msgspec.structs.replace(view, account=account, note=note)
         found = await self._follower.find_finished(number)
         if found is None:
             raise unknown_job(number)
-        return view_remembered(found, get_beginning(await self._follower.read_story(number), number)[1])
+        entries = await self._follower.read_story(number)
+        view = view_remembered(found, get_beginning(entries, number)[1])
+        return msgspec.structs.replace(view, note=find_failure_note(entries, number))
 
     async def _find_account(self, job: Job) -> JobAccount | None:
         found = await self._follower.find_finished(job.id) if is_over(job) else None

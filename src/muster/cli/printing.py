@@ -225,15 +225,16 @@ def show_progress(view: JobView) -> str:
 
 
 def show_end(view: JobView) -> str:
-    """How a job ended, in words: `failed: exit code 3`."""
+    """How a job ended, in words: `failed: exit code 127: command not found: pyton`."""
     if view.why == "dependency":
         return "cancelled: what it was to run after cannot come about"
     if view.phase != "failed":
         return view.phase
+    note = f": {show_plain(view.note)}" if view.note else ""
     if view.counts is not None:
-        return f"failed: {view.counts.failed} of {view.tasks} tasks"
+        return f"failed: {view.counts.failed} of {view.tasks} tasks{note}"
     words = {"limit": "ran past its limit", "lost": "its node was lost"}
-    return f"failed: {words.get(view.why, f'exit code {view.exit_code}')}"
+    return f"failed: {words.get(view.why, f'exit code {view.exit_code}{note}')}"
 
 
 def show_plain(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from muster.model import fact
 from muster.model.errors import StoreError
+from muster.model.event import find_note
 from muster.model.phase import Lease, TaskPhase, Why
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
@@ -55,6 +56,25 @@ def find_tries(entries: Sequence[Entry], job: int, task: int) -> int:
         elif isinstance(item, fact.TasksPlaced) and item.first <= task < item.first + sum(item.counts):
             epoch += 1
     return epoch
+
+
+def find_failure_note(entries: Sequence[Entry], job: int) -> str:
+    """What the engine said when the last try of a job failed: of a gang, of the first rank that did; of an array, of
+    the first task. Empty if it said nothing."""
+    causes: list[str] = []
+    for _, item in _own_facts(entries, job):
+        if isinstance(item, fact.Placed):
+            causes.clear()
+        elif _is_failure(item):
+            causes.append(item.cause)
+    return find_note(causes[0]) if causes else ""
+
+
+def _is_failure(item: fact.Fact) -> bool:
+    """Whether it says that a run failed by itself."""
+    if isinstance(item, fact.TasksEnded):
+        return item.phase == TaskPhase.FAILED
+    return isinstance(item, fact.StopAsked | fact.Ended) and item.why == Why.EXIT and item.code != 0
 
 
 def _own_facts(entries: Sequence[Entry], job: int) -> Iterator[tuple[Entry, fact.Fact]]:

@@ -142,7 +142,7 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
 def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
     """A gang fails with its first failed rank: the others are told to stop, and it ends when all have. Of several
     words about the end of a rank, only the first counts."""
-    cause = f"{item.cause}: {item.note}" if item.note else item.cause
+    cause = item.noted_cause
     ranks = turn.world.ranks.get(job.id)
     if ranks is not None and _count_over(ranks, item.first, item.count) == item.count:
         return
@@ -196,7 +196,7 @@ def _finish(turn: Turn, job: Job, why: Why, code: int, cause: str) -> None:
 def _end_tasks(turn: Turn, job: Job, item: event.Exited) -> None:
     """Each task of an array ends by itself; the array ends with its last one."""
     tasks = turn.world.arrays[job.id]
-    cause = item.cause if not item.note else f"{item.cause}: {item.note}"
+    cause = item.noted_cause
     spans = _live_spans(tasks, item, HOLDING)
     if spans:
         _meter(turn, item)

@@ -229,6 +229,16 @@ class Exited(Record, frozen=True, tag="exited"):
     cpu_ms: int = 0
     rss_bytes: int = 0
 
+    @property
+    def noted_cause(self) -> str:
+        """The cause of what follows from it, with the note; `find_note` takes them apart."""
+        return f"{self.cause}: {self.note}" if self.note else self.cause
+
+
+def find_note(cause: str) -> str:
+    """The engine's own word in the cause of an end; empty if it said none."""
+    return cause.partition(": ")[2]
+
 
 class Progressed(Record, frozen=True, tag="progressed"):
     """A run says how far it is, and whether what it did up to here is safe in a checkpoint."""

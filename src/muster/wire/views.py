@@ -51,7 +51,7 @@ class JobAccount(View, frozen=True):
 class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
     `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
-    and how many there are."""
+    and how many there are. `note` is what the engine said of its failure, if it said anything."""
 
     id: int
     name: str
@@ -76,6 +76,7 @@ class JobView(View, frozen=True):
     cpu_ms: int = 0
     rss_bytes: int = 0
     account: JobAccount | None = None
+    note: str = ""
 
 
 class JobPage(View, frozen=True):

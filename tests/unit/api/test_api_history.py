@@ -30,7 +30,7 @@ def scene(tmp_path: Path) -> Scene:
         after_ms=0,
     )
     follower.happen(Started(1, 1), Started(2, 1), after_ms=0)
-    follower.happen(Exited(2, 1, 3), after_ms=30 * MINUTE_MS)
+    follower.happen(Exited(2, 1, 3, note="no such dataset", cause="engine"), after_ms=30 * MINUTE_MS)
     follower.happen(Exited(1, 1, 0), after_ms=30 * MINUTE_MS)
     follower.happen(after_ms=RETAIN_MS + 2 * MINUTE_MS)
     follower.happen(Submit(Spec(("three",), name="three", tenant="a", ask=GPU), "k3", "api"), after_ms=0)
@@ -66,6 +66,7 @@ def test_a_job_that_left_the_world_is_shown_whole(scene: Scene) -> None:
     assert (one["account"]["started_at_ms"], one["account"]["served_ms"]) == (HOUR_MS, HOUR_MS)
     two = scene.call("GET", "/v1/jobs/2").json
     assert (two["phase"], two["exit_code"], two["account"]["time"]) == ("failed", 3, {"lost": hour})
+    assert two["note"] == "no such dataset"
     three = scene.call("GET", "/v1/jobs/3").json
     assert three["account"]["time"] == {"provisional": hour}
     assert scene.call("GET", "/v1/jobs/1/story").json["lines"][-1]["what"] == "retired to history"

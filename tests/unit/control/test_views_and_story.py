@@ -9,7 +9,7 @@ from muster.control.fleet import view_nodes
 from muster.control.history import write_chapter
 from muster.control.listing import Asked, Listing
 from muster.control.remembering import view_remembered
-from muster.control.story import find_tries, show_devices, tell
+from muster.control.story import find_failure_note, find_tries, show_devices, tell
 from muster.control.tenants import view_tenants
 from muster.control.views import find_try, view_job, view_why
 from muster.kernel.kernel import Kernel
@@ -269,3 +269,26 @@ def test_why_says_who_is_ahead() -> None:
 @pytest.mark.parametrize(("word", "shown"), [(0b1, "0"), (0b1111, "0-3"), (0b1001111, "0-3, 6"), (0b101, "0, 2")])
 def test_devices_in_words(word: int, shown: str) -> None:
     assert show_devices(word) == shown
+
+
+def test_a_failure_has_the_word_of_whoever_failed_first_in_the_last_try() -> None:
+    tale = Tale()
+    job = tale.submit(gang=2, ask=Resources(gpus=8), retries=1)
+    tale.tell(Started(job, 1, 0, 2))
+    tale.tell(Exited(job, 1, 1, 0, 2, note="of the first try", cause="engine"))
+    tale.tell(Started(job, 2, 0, 2))
+    assert find_failure_note(tale.entries, job) == ""
+    tale.tell(Exited(job, 2, 126, 1, note="cannot enter workdir /x: gone", cause="engine"))
+    tale.tell(Exited(job, 2, 143, 0, note="stopped", cause="engine"))
+    assert find_failure_note(tale.entries, job) == "cannot enter workdir /x: gone"
+
+
+def test_an_array_has_the_word_of_its_first_task_that_failed_for_good() -> None:
+    tale = Tale()
+    job = tale.submit(array=3, ask=Resources(gpus=1), retries=1)
+    tale.tell(Exited(job, 1, 1, 0, note="tried again", cause="engine"))
+    tale.tell(Exited(job, 1, 0, 2, cause="engine"))
+    for code, note in ((1, "tried again"), (127, "command not found: x")):
+        epoch = tale.world.arrays[job].epoch[1]
+        tale.tell(Exited(job, epoch, code, 1, note=note, cause="engine"))
+    assert find_failure_note(tale.entries, job) == "command not found: x"
