@@ -151,9 +151,7 @@ class Campaign:
 
     def __exit__(self, *_: object) -> None:
         self.load.abandon()
-        for process in self._spawned:
-            process.kill()
-            process.wait(60)
+        self._end_spawned()
 
     def begin(self, *, is_loaded: bool = True) -> None:
         """Set a quota, book a window, start the job that is to live through everything, and then the load."""
@@ -174,6 +172,7 @@ class Campaign:
         recovering finds everybody dead, and begins anew beside those who wait."""
         role = role_of(point)
         if is_recovering:
+            self._end_spawned()  # one of them may be so young that it has not said yet who it is
             for other in ROLES:
                 self.live.kill(other)
             process = self._spawn("follower" if role == "follower" else "leader", f"{point}:{passes}")
@@ -200,6 +199,11 @@ class Campaign:
             )
         self._spawned.append(process)
         return process
+
+    def _end_spawned(self) -> None:
+        for process in self._spawned:
+            process.kill()
+            process.wait(60)
 
     def evidence(self) -> str:
         """Who lives, how far the load is, and the last words of each."""

@@ -59,6 +59,10 @@ class LiveHome:
         with process:
             return process.pid
 
+    def find_pids(self, role: str) -> list[int]:
+        """Every living process that was started to play a role, whether or not it is the one that plays it."""
+        return [pid for pid, words in self._processes() if "muster.app" in words and role in words]
+
     def kill(self, role: str) -> int | None:
         """SIGKILL a role and wait until it is gone; its pid, or None if it was not there."""
         pid = self.find_pid(role)

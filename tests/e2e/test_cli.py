@@ -6,6 +6,7 @@ import http.client
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -41,6 +42,17 @@ def test_up_starts_only_what_is_missing(tmp_path: Path) -> None:
         mine.kill("follower")
         assert mine.muster("up").stdout.startswith("started follower: ")
         assert mine.find_pid("leader") == leader
+
+
+def test_up_beside_a_follower_that_just_starts_leaves_one(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as mine:
+        mine.kill("follower")
+        program = [sys.executable, "-P", "-m", "muster.app", "follower", "--home", str(mine.root)]
+        with subprocess.Popen(program, env=mine.env, stderr=subprocess.DEVNULL, start_new_session=True) as other:
+            mine.muster("up")
+            await_true(lambda: len(mine.find_pids("follower")) == 1, "the later of the two has left")
+            mine.muster("down")
+            assert other.wait(60) in (0, 2), "neither told to end nor refused"
 
 
 def test_run_prints_the_output_and_nothing_else(live: LiveHome) -> None:

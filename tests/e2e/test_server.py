@@ -194,12 +194,18 @@ def test_a_second_leader_is_refused(shared: Server) -> None:
     assert shared.get("/v1/health")["leader"] is True
 
 
-def test_a_port_that_is_taken_is_refused(shared: Server) -> None:
+def test_a_second_follower_is_refused(shared: Server) -> None:
+    second = run(shared, "follower")
+    assert (second.returncode, second.stderr.splitlines()[-2][:12]) == (2, "error[M303]:")
+    assert shared.get("/v1/health")["leader"] is True
+
+
+def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        refused = run(shared, "follower", "--port", str(port))
+        refused = run(Server(tmp_path / "home"), "follower", "--port", str(port))
     assert refused.returncode == 2
     assert f"error[M304]: port {port} is taken\nhelp: " in refused.stderr
 

@@ -9,10 +9,18 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from muster.engines.local.detaching import find_lock
+from muster.model.errors import ConflictError
+from muster.model.reason import Code, Reason
+from muster.sdk.home import Home
+from muster.sdk.processes import Note, find_start_time
 
 GC_THRESHOLDS: Final = (50_000, 50, 1000)
 """With the defaults, full collections over a large world were most of the slowest percent of requests."""
@@ -26,18 +34,25 @@ class WallClock:
         return time.time_ns() // 1_000_000
 
 
-class ProcessNote(msgspec.Struct, frozen=True):
-    """Which process plays a role: a number may be given to another process, a number with a start time may not."""
-
-    pid: int
-    start_time: int
-
-
 def write_note(path: Path) -> None:
     """Say that this process plays the role that `path` is named after."""
-    fresh = path.with_suffix(".new")
-    fresh.write_bytes(msgspec.json.encode(ProcessNote(os.getpid(), _start_time())))
+    fresh, pid = path.with_suffix(".new"), os.getpid()
+    fresh.write_bytes(msgspec.json.encode(Note(pid, find_start_time(pid) or 0)))
     fresh.replace(path)
+
+
+@contextmanager
+def only_follower(home: Home) -> Iterator[None]:
+    """Be the one follower of a home, and say so before anything slow is begun: two would serve at two addresses, and
+    only the last to write its note would ever be told to end."""
+    lock = find_lock(home.follower_lock_file)
+    if lock is None:
+        raise ConflictError(Reason(Code.ALREADY_SERVED, str(home.root), detail="another follower serves it"))
+    try:
+        write_note(home.process_file("follower"))
+        yield
+    finally:
+        os.close(lock)
 
 
 def start_log() -> None:
@@ -59,8 +74,3 @@ def stop_on_signals() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     return stop
-
-
-def _start_time() -> int:
-    """Field 22 of /proc/self/stat; the second field is in parentheses and may hold anything."""
-    return int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])

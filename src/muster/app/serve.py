@@ -23,7 +23,7 @@ from muster.api.guard import is_loopback
 from muster.app.identity import Provider, find_provider
 from muster.app.notifying import read_marks, read_routes, write_marks
 from muster.app.patience import PatientProtocol, keep_looking
-from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
+from muster.app.process import WallClock, only_follower, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.follower import Follower
 from muster.control.herald import Herald, Route
@@ -107,9 +107,10 @@ def follow(home: Home, host: str, port: int, tls: Tls | None = None) -> int:
     check_host(host, tls)
     home.prepare()
     settings = Settings(find_provider(home.oidc_file), read_routes(home.notify_file))
-    warm_up()
-    with contextlib.closing(bind(host, port, home.find_address())) as listening:
-        return asyncio.run(_follow(home, host, listening, tls, settings))
+    with only_follower(home):
+        warm_up()
+        with contextlib.closing(bind(host, port, home.find_address())) as listening:
+            return asyncio.run(_follow(home, host, listening, tls, settings))
 
 
 class Settings(NamedTuple):
@@ -201,7 +202,6 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
         cert = "" if tls is None else str(tls.cert.absolute())
         reachable = names[1] if host in WILDCARDS and len(names) > 1 else host
         home.write_address(Address(reachable, listening.getsockname()[1], cert))
-        write_note(home.process_file("follower"))
         return await _serve_until(
             stop, server, follower, listening, [each for each in (keep_keys, tell) if each is not None]
         )

@@ -153,15 +153,26 @@ def _start(home: Home, role: str, port: int | None) -> Started:
 def _await_ready(home: Home, started: list[Started]) -> None:
     give_up_at = time.monotonic() + READY_WITHIN_S
     with Client(home, token=home.read_token(), patience_s=0) as client:
-        while not _is_ready(client):
+        while not (_is_ready(client) and all(_is_settled(home, one) for one in started)):
             for one in started:
-                if one.process.poll() is not None:
+                if one.process.poll() is not None and not _is_there(home, one.role):
                     raise _explain_end(one)
             if time.monotonic() > give_up_at:
                 raise ServerFailedError(
                     f"the server is not ready after {READY_WITHIN_S:.0f} s; see {home.root}", SERVER_ERROR
                 )
             time.sleep(LOOK_AGAIN_S)
+
+
+def _is_settled(home: Home, one: Started) -> bool:
+    """Whether what we started plays its role, or has left it to another that somebody started beside us."""
+    if one.process.poll() is not None:
+        return True
+    playing = find_server_process(home, one.role)
+    if playing is None:
+        return False
+    with playing:
+        return playing.pid == one.process.pid
 
 
 def _is_ready(client: Client) -> bool:

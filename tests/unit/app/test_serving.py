@@ -11,14 +11,14 @@ import msgspec
 import pytest
 
 from muster.app.__main__ import main
-from muster.app.process import ProcessNote, WallClock, write_note
+from muster.app.process import WallClock, only_follower, write_note
 from muster.app.serve import LocalLogs, bind, check_host
 from muster.app.settings import node_name, read_capacity
 from muster.engines.local.layout import log_path
 from muster.model.errors import ConflictError, RejectedError
 from muster.model.spec import is_name
-from muster.sdk.home import Address
-from muster.sdk.processes import find_start_time
+from muster.sdk.home import Address, Home
+from muster.sdk.processes import Note, find_server_process, find_start_time
 from muster.units import Resources
 
 FOUND = Resources(gpus=0, cpu_milli=2000, memory_bytes=2**30)
@@ -84,8 +84,21 @@ def test_the_last_port_is_kept_if_it_is_free(taken: int) -> None:
 
 def test_a_process_says_who_it_is(tmp_path: Path) -> None:
     write_note(tmp_path / "leader.json")
-    note = msgspec.json.decode((tmp_path / "leader.json").read_bytes(), type=ProcessNote)
+    note = msgspec.json.decode((tmp_path / "leader.json").read_bytes(), type=Note)
     assert (note.pid, note.start_time) == (os.getpid(), find_start_time(os.getpid()))
+
+
+def test_a_home_has_one_follower_which_says_so_at_once(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with only_follower(home):
+        process = find_server_process(home, "follower")
+        assert process is not None
+        with process:
+            assert process.pid == os.getpid()
+        with pytest.raises(ConflictError, match="M303"), only_follower(home):
+            pass
+    with only_follower(home):
+        pass
 
 
 def test_a_log_is_found_once_it_is_written(tmp_path: Path) -> None:
