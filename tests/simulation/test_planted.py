@@ -141,6 +141,7 @@ FOUND_BY = {
     "claim_not_kept": {"what is claimed goes to nobody else", "free is capacity minus what is held"},
     "quota_kept_after_eviction": {"the ledger is the sum of the leases"},
     "claim_forgotten_by_restore": {RESTORE},
+    "moved_before_it_is_gone": {"only moves that the table lists", "the queue is everybody who waits"},
     "evicted_for_good": {"what is sent back to the queue does not end"},
     "meter_forgets": {"what a job used adds up"},
     "hour_without_end": {"what is remembered of an hour is what was held in it"},

@@ -349,3 +349,20 @@ def test_a_node_that_was_cut_off_hears_of_its_drain_when_it_is_back() -> None:
         .run()
         .expect(running="old")
     )
+
+
+def test_a_gang_is_moved_off_a_node_and_ends_there() -> None:
+    (
+        Scene()
+        .cluster(nodes=4, gpus=8)
+        .job("train", gpus=8, gang=2, minutes=60)
+        .run()
+        .expect(on={"train": ["node-0", "node-1"]})
+        .migrate("train", "node-1")
+        .job("rival", gpus=8, gang=2, minutes=60)
+        .expect(stopping="train", waiting="rival")
+        .run()
+        .expect(running=["train", "rival"], on={"train": ["node-0", "node-2"], "rival": ["node-1", "node-3"]})
+        .advance(hours=3)
+        .expect(succeeded=["rival", "train"])
+    )

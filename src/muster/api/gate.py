@@ -66,6 +66,7 @@ RIGHTS: Final[dict[str, Need]] = {
     "POST /v1/jobs/{job}/release": Need(Role.USER, Where.JOB),
     "POST /v1/jobs/{job}/requeue": Need(Role.USER, Where.JOB),
     "POST /v1/jobs/{job}/scale": Need(Role.USER, Where.JOB),
+    "POST /v1/jobs/{job}/migrate": Need(Role.USER, Where.JOB),
     "POST /v1/jobs/{job}/progress": Need(Role.USER, Where.JOB),
     "GET /v1/nodes": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/nodes/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),

@@ -36,7 +36,7 @@ from muster.control.views import (
 )
 from muster.model.access import Role
 from muster.model.errors import RejectedError
-from muster.model.event import Cancel, HoldJob, Progressed, ReleaseJob, RequeueJob, ScaleJob
+from muster.model.event import NODES_MAX, Cancel, HoldJob, MigrateJob, Progressed, ReleaseJob, RequeueJob, ScaleJob
 from muster.model.job import Job
 from muster.model.phase import Failed, Why
 from muster.model.reason import Code, Reason
@@ -70,6 +70,14 @@ class ScaleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     least: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)] = 0
 
 
+class MigrateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """On which nodes a gang is to go on, or off which; if neither is said, off those that it has."""
+
+    to: Annotated[tuple[str, ...], msgspec.Meta(max_length=NODES_MAX)] = ()
+    off: Annotated[tuple[str, ...], msgspec.Meta(max_length=NODES_MAX)] = ()
+
+
+_migrate_decoder: Final = msgspec.json.Decoder(MigrateBody)
 _scale_decoder: Final = msgspec.json.Decoder(ScaleBody)
 _progress_decoder: Final = msgspec.json.Decoder(ProgressBody)
 
@@ -99,6 +107,7 @@ class Jobs:
             Route("/v1/jobs/{job}/release", self.release, methods=["POST"]),
             Route("/v1/jobs/{job}/requeue", self.requeue, methods=["POST"]),
             Route("/v1/jobs/{job}/scale", self.scale, methods=["POST"]),
+            Route("/v1/jobs/{job}/migrate", self.migrate, methods=["POST"]),
             Route("/v1/jobs/{job}/progress", self.progress, methods=["POST"]),
         ]
 
@@ -180,6 +189,12 @@ class Jobs:
         """Let a gang have more tasks, or fewer; that it is asked for is durable, not that it is done."""
         body = await read_body(request, _scale_decoder, "scale")
         asked = ScaleJob(read_job(request), body.most, body.least, cause_of(request))
+        return answer_response(await self._follower.ask_of_job(asked), 202)
+
+    async def migrate(self, request: Request) -> Response:
+        """Let a gang go on elsewhere; that it is asked for is durable, not that it is done."""
+        body = await read_body(request, _migrate_decoder, "migrate")
+        asked = MigrateJob(read_job(request), body.to, body.off, cause_of(request))
         return answer_response(await self._follower.ask_of_job(asked), 202)
 
     async def requeue(self, request: Request) -> Response:

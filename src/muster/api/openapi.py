@@ -23,7 +23,7 @@ from muster.api.bookings import BookingBody
 from muster.api.bulk import BulkBody
 from muster.api.fleet import FlavorBody
 from muster.api.gate import RIGHTS, Where
-from muster.api.jobs import WAIT_MAX_MS, ProgressBody, ScaleBody
+from muster.api.jobs import WAIT_MAX_MS, MigrateBody, ProgressBody, ScaleBody
 from muster.api.pages import ROWS_MAX
 from muster.api.params import DIGITS_MAX
 from muster.api.problems import JsonResponse
@@ -94,6 +94,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "POST /v1/jobs/{job}/release": Shape(views.Submitted),
     "POST /v1/jobs/{job}/requeue": Shape(views.Submitted, status=202),
     "POST /v1/jobs/{job}/scale": Shape(views.Submitted, ScaleBody, status=202),
+    "POST /v1/jobs/{job}/migrate": Shape(views.Submitted, MigrateBody, status=202),
     "POST /v1/jobs/{job}/progress": Shape(views.Submitted, ProgressBody),
     "GET /v1/nodes": Shape(list[views.NodeView], query={**dict.fromkeys(FILTERS, TEXT), **BY_NUMBER}),
     "GET /v1/nodes/{name:path}": Shape(views.NodeView),

@@ -54,6 +54,8 @@ STATUS: Final[dict[Code, int]] = {
     Code.BELOW_LEAST: 422,
     Code.NO_WIDTH: 422,
     Code.IS_STOPPING: 409,
+    Code.NOT_MOVABLE: 409,
+    Code.NO_PLACE_ELSEWHERE: 409,
     Code.UNKNOWN_PROFILE: 404,
     Code.PROFILE_CHANGED: 409,
     Code.BAD_FILE: 422,

@@ -1,5 +1,5 @@
-"""`muster ls`, `show`, `wait`, `cancel`, `hold`, `release`, `requeue`, `scale`: jobs by their numbers. What is shown is
-what the server said."""
+"""`muster ls`, `show`, `wait`, `cancel`, `hold`, `release`, `requeue`, `migrate`, `scale`: jobs by their numbers. What
+is shown is what the server said."""
 
 from __future__ import annotations
 
@@ -247,6 +247,21 @@ def scale(job: int, width: str) -> None:
         client.settle()
 
 
+@click.command()
+@click.argument("job", type=int)
+@click.option("--to", multiple=True, metavar="NODE", help="Only on these nodes.")
+@click.option("--off", multiple=True, metavar="NODE", help="On none of these; by itself, none of those that it has.")
+def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
+    """Let a gang go on elsewhere, from its checkpoint: muster migrate 12 --off node-3
+
+    It is told to stop only if there is a place for it, which is kept until it is gone from the old one.
+    """
+    with Client() as client:
+        client.migrate(job, to, off)
+        click.echo(f"job {job} is to go on elsewhere")
+        client.settle()
+
+
 def _do_to_each(jobs: tuple[int, ...], act: Callable[[Client, int], object], said: str) -> None:
     with Client() as client:
         for job in jobs:
@@ -263,5 +278,6 @@ COMMANDS = {
     "hold": hold,
     "release": release,
     "requeue": requeue,
+    "migrate": migrate,
     "scale": scale,
 }

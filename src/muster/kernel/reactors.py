@@ -9,6 +9,7 @@ from muster.kernel.advice import on_advise
 from muster.kernel.attempts import on_exited, on_progressed, on_started
 from muster.kernel.bars import on_bar_node, on_unbar_node
 from muster.kernel.flavors import on_set_flavor
+from muster.kernel.moves import on_migrate_job
 from muster.kernel.nodes import on_node_gone, on_node_seen, on_node_silent
 from muster.kernel.profiles import on_set_profile, on_use_profile
 from muster.kernel.requests import on_cancel, on_hold_job, on_release_job, on_requeue_job, on_submit
@@ -27,6 +28,7 @@ REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.ReleaseJob: on_release_job,
     event.RequeueJob: on_requeue_job,
     event.ScaleJob: on_scale_job,
+    event.MigrateJob: on_migrate_job,
     event.SetTenant: on_set_tenant,
     event.DropTenant: on_drop_tenant,
     event.SetFlavor: on_set_flavor,

@@ -4,12 +4,12 @@ accepted."""
 from __future__ import annotations
 
 from muster.kernel.afters import find_open
-from muster.kernel.turn import Turn, refuse
+from muster.kernel.turn import Turn, find_live, refuse
 from muster.kernel.widths import is_same_but_width
 from muster.kernel.windows import find_spec_fault
 from muster.model import event, fact
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, TERMINAL, Queued, Stopping, TaskPhase, Why
+from muster.model.phase import ACTIVE, Queued, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import KEY_CHARS_MAX, Spec, find_fault
 from muster.scheduler.masks import keys_of
@@ -58,7 +58,7 @@ def _find_promises_full(turn: Turn, spec: Spec) -> Reason | None:
 
 def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:
     """End a job: at once if it waits, by telling the engine if it holds a place."""
-    job = _find_live(turn, item.job)
+    job = find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
     _drop_claim(turn, job, item.cause)
@@ -74,7 +74,7 @@ def on_cancel(turn: Turn, item: event.Cancel) -> Done | Refused:
 
 def on_hold_job(turn: Turn, item: event.HoldJob) -> Done | Refused:
     """Keep a job from starting. What runs of it goes on, and is held should it wait again."""
-    job = _find_live(turn, item.job)
+    job = find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
     _drop_claim(turn, job, item.cause)
@@ -85,7 +85,7 @@ def on_hold_job(turn: Turn, item: event.HoldJob) -> Done | Refused:
 
 def on_release_job(turn: Turn, item: event.ReleaseJob) -> Done | Refused:
     """Let a held job start again, in the place that its number gives it."""
-    job = _find_live(turn, item.job)
+    job = find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
     if job.held:
@@ -95,7 +95,7 @@ def on_release_job(turn: Turn, item: event.ReleaseJob) -> Done | Refused:
 
 def on_requeue_job(turn: Turn, item: event.RequeueJob) -> Done | Refused:
     """Stop a job's run, as a drain would: the job waits again, and none of its retries is used up."""
-    job = _find_live(turn, item.job)
+    job = find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
     if job.spec.array:
@@ -111,13 +111,6 @@ def _drop_claim(turn: Turn, job: Job, cause: str) -> None:
     """Who does not want to start any more gives up its claim."""
     if job.id in turn.world.claims:
         turn.emit(fact.ClaimDropped(job.id, cause=cause))
-
-
-def _find_live(turn: Turn, number: int) -> Job | Refused:
-    job = turn.world.jobs.get(number)
-    if job is None:
-        return refuse(Code.UNKNOWN_JOB, "job", number)
-    return refuse(Code.ALREADY_OVER, "job", number) if isinstance(job.phase, TERMINAL) else job
 
 
 def _mention(turn: Turn, spec: Spec, cause: str) -> None:

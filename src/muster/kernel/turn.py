@@ -5,7 +5,7 @@ from __future__ import annotations
 from muster.model.fact import Fact
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.job import Job
-from muster.model.phase import Lease, Starting
+from muster.model.phase import TERMINAL, Lease, Starting
 from muster.model.reason import Code, Reason, Refused
 from muster.world.accounting import advance
 from muster.world.apply import APPLY
@@ -90,6 +90,14 @@ class Turn:
     def forget(self, job: int, epoch: int, first: int, count: int) -> None:
         """Tell the engine that it may forget tasks."""
         self.instructions.append(Forget(job, epoch, first, count))
+
+
+def find_live(turn: Turn, number: int) -> Job | Refused:
+    """The job that somebody asks something of, if it is there and not over."""
+    job = turn.world.jobs.get(number)
+    if job is None:
+        return refuse(Code.UNKNOWN_JOB, "job", number)
+    return refuse(Code.ALREADY_OVER, "job", number) if isinstance(job.phase, TERMINAL) else job
 
 
 def refuse(code: Code, subject: str = "", needed: int = 0, available: int = 0, detail: str = "") -> Refused:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from muster.kernel.turn import Turn, refuse
+from muster.kernel.turn import Turn, find_live, refuse
 from muster.model import event, fact
 from muster.model.job import Job, Resize
-from muster.model.phase import ACTIVE, TERMINAL, Lease, Running, Stopping, TaskPhase, Why
+from muster.model.phase import ACTIVE, Lease, Running, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.model.spec import GANG_MAX, Spec, find_fault
 from muster.scheduler.growing import plan_growth
@@ -24,9 +24,9 @@ from muster.world.widths import MEMBERS, members_of, width_of
 def on_scale_job(turn: Turn, item: event.ScaleJob) -> Done | Refused:
     """Give a gang other bounds. One that has more tasks than it may shrinks; one that has fewer than it needs keeps its
     places and is the first to get the others."""
-    job = turn.world.jobs.get(item.job)
-    if job is None:
-        return refuse(Code.UNKNOWN_JOB, "job", item.job)
+    job = find_live(turn, item.job)
+    if isinstance(job, Refused):
+        return job
     refusal = _find_refusal(turn, job, item)
     if refusal is not None:
         return refusal
@@ -83,8 +83,6 @@ def close_shrink(turn: Turn, job: Job, cause: str) -> None:
 
 def _find_refusal(turn: Turn, job: Job, item: event.ScaleJob) -> Refused | None:
     least, width = item.least or job.spec.gang, width_of(job)
-    if isinstance(job.phase, TERMINAL):
-        return refuse(Code.ALREADY_OVER, "job", item.job)
     if job.spec.array:
         return refuse(Code.NO_WIDTH, "job", item.job, detail="an array is no gang")
     if item.least < 0 or item.most < 1 or (item.least and item.most < item.least) or item.most > GANG_MAX:

@@ -6,7 +6,7 @@ ends are one event.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from muster.model.advice import Advice
 from muster.model.booking import Booking
@@ -68,6 +68,20 @@ class ScaleJob(Record, frozen=True, tag="scale_job"):
     job: int
     most: int
     least: int = 0
+    cause: str = ""
+
+
+NODES_MAX: Final = 1000
+"""How many nodes a request to move a gang may name."""
+
+
+class MigrateJob(Record, frozen=True, tag="migrate_job"):
+    """Somebody wants a gang to go on elsewhere: on the nodes that `to` names, or off those of `off`; if neither names
+    any, off those that it has."""
+
+    job: int
+    to: tuple[str, ...] = ()
+    off: tuple[str, ...] = ()
     cause: str = ""
 
 
@@ -257,6 +271,7 @@ Event: TypeAlias = (
     | ReleaseJob
     | RequeueJob
     | ScaleJob
+    | MigrateJob
     | SetTenant
     | DropTenant
     | SetFlavor

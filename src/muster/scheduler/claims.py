@@ -3,7 +3,8 @@
 A claim is served when all its places are free: the job is placed there and nowhere else. One that cannot be served any
 more (its node is gone or barred, the quota has no room, nobody leaves who is in the way) is given up, and the job waits
 like everybody. It decides nothing about whose places they were. A claim on what is left of a broken gang's places is
-served when the whole gang fits: see `muster.scheduler.repair`.
+served when the whole gang fits: see `muster.scheduler.repair`. One of somebody who moves is served when its old run is
+over.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from muster.scheduler.older import only_older
 from muster.scheduler.repair import find_repair, is_partial, looks_anew
 from muster.scheduler.stage import is_leaving, leaving
 from muster.world.apply import apply
-from muster.world.claiming import charge_claim, claimed_on, slots_of
+from muster.world.claiming import charge_claim, claimed_on, is_moving, slots_of
 from muster.world.draft import Draft
 from muster.world.quota import Standing
 from muster.world.widths import split_leases
@@ -56,7 +57,8 @@ def serve_claims(world: World, draft: Draft, now: int, cause: str) -> list[fact.
 
 def drop_outlived(world: World, now: int) -> list[fact.Fact]:
     """Give up the claims of those who found a place elsewhere."""
-    outlived = [number for number in sorted(world.claims) if not world.is_waiting(world.jobs[number])]
+    jobs = [world.jobs[number] for number in sorted(world.claims)]
+    outlived = [job.id for job in jobs if not (world.is_waiting(job) or is_moving(job))]
     return [item for number in outlived for item in _drop(world, number, Outlook.STARTED, now)]
 
 
@@ -70,6 +72,8 @@ def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
     """How a claim stands."""
     if not all(world.fleet.is_listed(slot) for slot in slots_of(claim)):
         return Outlook.NODE_CLOSED
+    if is_moving(job):
+        return Outlook.WAITS
     if looks_anew(job, claim):
         return Outlook.WAITS if find_repair(world, job) is None else Outlook.READY
     if not all(_has_place(world, job, lease) for lease in claim.leases):

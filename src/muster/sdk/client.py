@@ -169,6 +169,11 @@ class Client:
         body = {"most": most, "least": least}
         self._send(Request("POST", f"/v1/jobs/{job}/scale", body=msgspec.json.encode(body)))
 
+    def migrate(self, job: int, to: Sequence[str] = (), off: Sequence[str] = ()) -> None:
+        """Let a gang go on elsewhere: on the nodes of `to`, or off those of `off`; by itself, off those that it has."""
+        body = {"to": list(to), "off": list(off)}
+        self._send(Request("POST", f"/v1/jobs/{job}/migrate", body=msgspec.json.encode(body)))
+
     def set_tenant(self, name: str, tenant: Tenant) -> None:
         """Say where a tenant stands in the tree and what it may hold at once: all of it, as it shall be."""
         self._send(Request("PUT", f"/v1/tenants/{quote(name)}", body=_spell_tenant(tenant)))

@@ -16,7 +16,7 @@ import msgspec
 from muster.kernel.kernel import Outcome
 from muster.model import fact
 from muster.model.errors import InvariantError
-from muster.model.event import Cancel, Event, HoldJob, Progressed, ReleaseJob, RequeueJob, ScaleJob, Submit
+from muster.model.event import Cancel, Event, HoldJob, MigrateJob, Progressed, ReleaseJob, RequeueJob, ScaleJob, Submit
 from muster.model.goodput import Bucket, Mark
 from muster.model.phase import TAKEN, TERMINAL, Running, TaskPhase
 from muster.model.reason import Done
@@ -43,6 +43,8 @@ PROGRESS_REACH: Final = 30
 """How many of the newest jobs may say how far they are, one whenever somebody submits."""
 SCALED_SHARE: Final = 0.02
 """How many of those that are not elastic somebody tries to scale all the same."""
+MOVED_SHARE: Final = 0.2
+"""How often, when somebody submits, somebody also wants a gang moved."""
 TRIALS: Final = 4
 """Other weights are tried four times as often as one node is barred: seldom, but in a storm."""
 
@@ -92,6 +94,8 @@ class Simulation:
         self._device_faults = DeviceFaults(agenda, engine, names, self._dice("devices"))
         self._widths = self._dice("widths")
         self._marks = self._dice("progress")
+        self._moves = self._dice("moves")
+        self._names = names
         self._figures = _Figures(self.body)
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Report:
@@ -155,7 +159,15 @@ class Simulation:
             self._agenda.after(MINUTE_MS, self._plan_hold, self.body.world.next_job, hold_ms)
         self._scale(self.body.world.next_job - 1 - self._widths.randrange(PROGRESS_REACH))
         self._progress(self.body.world.next_job - 1 - self._marks.randrange(PROGRESS_REACH))
+        if self.options.maintenance and self._moves.random() < MOVED_SHARE:
+            self._migrate(self.body.world.next_job - 1 - self._moves.randrange(PROGRESS_REACH))
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
+
+    def _migrate(self, number: int) -> None:
+        """Where nodes are maintained, somebody now and then wants a gang off some, or on others."""
+        names = tuple(self._moves.choice(self._names) for _ in range(self._moves.randrange(3)))
+        others = tuple(self._moves.choice(self._names) for _ in range(4 * self._moves.randrange(2)))
+        self.body.take(MigrateJob(number, others, names, cause="its owner"))
 
     def _progress(self, number: int) -> None:
         """Now and then a run says how far it is, and has a checkpoint."""

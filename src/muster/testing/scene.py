@@ -14,7 +14,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from muster.kernel.kernel import Outcome
-from muster.model.event import BarNode, Cancel, Event, HoldJob, ReleaseJob, RequeueJob, SetTenant, Submit, UnbarNode
+from muster.model.event import (
+    BarNode,
+    Cancel,
+    Event,
+    HoldJob,
+    MigrateJob,
+    ReleaseJob,
+    RequeueJob,
+    SetTenant,
+    Submit,
+    UnbarNode,
+)
 from muster.model.fact import Ended
 from muster.model.instruction import Start
 from muster.model.job import BarKind, Job
@@ -109,6 +120,11 @@ class Scene:
     def requeue(self, name: str) -> Scene:
         """The owner sends a job back to the queue."""
         self.body.ask(RequeueJob(self.number(name), cause="its owner"))
+        return self
+
+    def migrate(self, name: str, *off: str) -> Scene:
+        """The owner wants a job off some nodes, or off those that it has."""
+        self.body.ask(MigrateJob(self.number(name), off=off, cause="its owner"))
         return self
 
     def cordon(self, node: str, minutes: int = 0) -> Scene:

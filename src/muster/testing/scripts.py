@@ -96,7 +96,9 @@ def _with_company(needs: Needs, tenant: str, dice: int) -> Needs:
 
 
 def _hold(rig: Rig, x: int, y: int) -> list[event.Event]:
-    """Hold, release or requeue a job."""
+    """Hold, release, requeue or move a job."""
+    if y % 8 == 7:
+        return [event.MigrateJob(_job(rig, x))]
     kind = (event.HoldJob, event.ReleaseJob, event.ReleaseJob, event.RequeueJob)[y % 4]
     return [kind(_job(rig, x))]
 

@@ -19,6 +19,7 @@ from muster.model.event import (
     CancelBooking,
     DropTenant,
     HoldJob,
+    MigrateJob,
     Progressed,
     ReleaseJob,
     RequeueJob,
@@ -38,7 +39,7 @@ from muster.model.record import Record
 FRAME_MAX: Final = 32 * 1024 * 1024
 HEADER_BYTES: Final = 4
 
-OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | ScaleJob | Progressed
+OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | ScaleJob | MigrateJob | Progressed
 OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile | Advise
 OfNode: TypeAlias = BarNode | UnbarNode
 OfBooking: TypeAlias = Reserve | CancelBooking

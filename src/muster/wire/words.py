@@ -131,6 +131,11 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.IS_STOPPING: Words(
         "job {needed} was told to stop, or to shrink, and is not done yet", "say it again when it waits or runs"
     ),
+    Code.NOT_MOVABLE: Words("job {needed} cannot be moved: {detail}", "requeue it, or drain its nodes"),
+    Code.NO_PLACE_ELSEWHERE: Words(
+        "there is no place for it elsewhere: it needs {needed} tasks within its quota, and {available} would fit now",
+        "let it go to more nodes, wait until some are free, or drain its nodes: then it waits for room",
+    ),
     Code.NODE_TAKEN: Words(
         "the address {detail!r} is that of a node in another place", "give the node, or its cluster, another name"
     ),

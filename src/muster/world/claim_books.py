@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.node import Lack
-from muster.model.phase import TaskPhase
+from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
 from muster.model.tier import EVICTIONS_MAX
 from muster.units import DAY_MS, MINUTE_MS
@@ -107,12 +107,14 @@ class ClaimBooks:
         return Lack(devices, amount)
 
     def check_claimants(self, jobs: Mapping[int, JobBook]) -> None:
-        """Whoever has a claim waits for it, and is not held; a broken gang has one on what is left."""
+        """Whoever has a claim waits for it, or moves there, and is not held; a broken gang has one on what is left."""
         require(not self._owed, "a broken gang keeps what is left", f"jobs {list(self._owed)}")
         self._took = {job: instants for job, instants in self._took.items() if job in jobs}
         for number in self.claims:
             book = jobs.get(number)
-            waits = book is not None and TaskPhase.QUEUED in (book.phase, *book.phases) and not book.held
+            phases = () if book is None or book.held else (book.phase, *book.phases)
+            moves = book is not None and book.phase == TaskPhase.STOPPING and book.why == Why.MIGRATE
+            waits = TaskPhase.QUEUED in phases or (moves and bool(phases))
             require(waits, "whoever has a claim waits", f"job {number}")
 
     def check_seat(self, job: int, slot: int, devices: int) -> None:

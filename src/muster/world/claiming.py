@@ -1,4 +1,4 @@
-"""Claiming: places that are kept for a job that waits, as far as the world has to know.
+"""Claiming: places that are kept for a job that waits, or moves, as far as the world has to know.
 
 Nobody else gets anything there, and the quota counts them as held. Whose places they were and when the job gets them is
 decided elsewhere.
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from muster.model.claim import Claim
+from muster.model.job import Job
 from muster.model.node import Lack
-from muster.model.phase import TaskPhase
+from muster.model.phase import Stopping, TaskPhase, Why
 from muster.units import Resources
 
 if TYPE_CHECKING:  # the world counts claims when a node joins again
@@ -66,6 +67,11 @@ def is_spoken_for(world: World, job: int) -> bool:
     """Whether a job is an array that claims places for every task of it that waits."""
     tasks = world.arrays.get(job)
     return tasks is not None and 0 < tasks.counts[TaskPhase.QUEUED] == spoken_for(world, job)
+
+
+def is_moving(job: Job) -> bool:
+    """Whether a job was told to stop so that it goes on elsewhere: it may claim its new places already."""
+    return isinstance(job.phase, Stopping) and job.phase.why is Why.MIGRATE
 
 
 def spoken_for(world: World, job: int) -> int:

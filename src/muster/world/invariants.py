@@ -24,7 +24,7 @@ from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
 from muster.world.booking_law import check_bookings
 from muster.world.box_law import check_boxes
-from muster.world.claiming import claimed_on, slots_of, spoken_for
+from muster.world.claiming import claimed_on, is_moving, slots_of, spoken_for
 from muster.world.company import name_of, names_in
 from muster.world.crowd_law import check_crowd
 from muster.world.floor_law import check_floors
@@ -483,11 +483,11 @@ def _check_walk(world: World, twin: World) -> None:
 
 
 def _check_claims(world: World) -> None:
-    """Whoever has a claim waits for its places, and what it claims is kept from everybody else."""
+    """Whoever has a claim waits for its places, or moves to them, and what it claims is kept from everybody else."""
     claimed: dict[int, Lack] = {}
     for number, claim in world.claims.items():
         job = world.jobs.get(number)
-        waits = job is not None and world.is_waiting(job) and not (job.held or job.waits)
+        waits = job is not None and (world.is_waiting(job) or is_moving(job)) and not (job.held or job.waits)
         require(waits, "whoever has a claim waits", f"job {number}")
         width, most = claim.width, 0 if job is None else job.spec.tasks
         if number in world.arrays:

@@ -11,7 +11,7 @@ from api_kit import Scene
 from muster.api import logs as logs_module
 from muster.api import params as params_module
 from muster.lifecycle.gang import RETAIN_MS
-from muster.model.event import Exited, NodeSilent, Started, Submit
+from muster.model.event import Exited, NodeSeen, NodeSilent, Started, Submit
 from muster.model.spec import Spec
 from muster.units import MINUTE_MS, Resources
 
@@ -161,6 +161,19 @@ def test_cancel(scene: Scene) -> None:
     again = scene.call("POST", "/v1/jobs/1/cancel")
     assert (again.status, again.json["code"]) == (409, "M121")
     assert scene.call("POST", "/v1/jobs/9/cancel").status == 404
+
+
+def test_a_gang_is_moved(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",))))
+    assert scene.call("POST", "/v1/jobs/9/migrate", {}).status == 404
+    assert scene.call("POST", "/v1/jobs/1/migrate", {"off": 3}).status == 422
+    refused = scene.call("POST", "/v1/jobs/1/migrate", {"to": ["nowhere"]})
+    assert (refused.status, refused.json["code"]) == (404, "M124")
+    refused = scene.call("POST", "/v1/jobs/1/migrate", {})
+    assert (refused.status, refused.json["code"]) == (409, "M169"), "there is no other node"
+    scene.follower.happen(NodeSeen("another", Resources(8, 64_000, 2**38)))
+    assert scene.call("POST", "/v1/jobs/1/migrate", {"to": ["another"]}).status == 202
+    assert scene.call("POST", "/v1/jobs/1/migrate", {}).json["code"] == "M161", "it is on its way"
 
 
 def test_a_gang_is_scaled(scene: Scene) -> None:

@@ -310,6 +310,12 @@ def test_jobs_are_held_released_and_requeued(
     assert output_of(capsys, command, "7").splitlines() == [said]
 
 
+def test_a_gang_is_moved(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    serve({"POST /v1/jobs/7/migrate": Submitted(7, 1), "GET /v1/jobs": JobPage([])})
+    said = output_of(capsys, "migrate", "7", "--off", "node-3", "--to", "node-4", "--to", "node-5")
+    assert said.splitlines() == ["job 7 is to go on elsewhere"]
+
+
 @pytest.mark.parametrize(("width", "said"), [("4", "at most 4 tasks"), ("2-16", "2 to 16 tasks")])
 def test_a_gang_is_scaled(serve: Serve, capsys: pytest.CaptureFixture[str], width: str, said: str) -> None:
     serve({"POST /v1/jobs/7/scale": Submitted(7, 1), "GET /v1/jobs": JobPage([])})

@@ -68,6 +68,13 @@ def claim_forgotten_by_restore() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def moved_before_it_is_gone() -> Iterator[None]:
+    """Whoever moves starts in its new place while it still sits in the old one."""
+    with mock.patch.object(claims, "is_moving", return_value=False):
+        yield
+
+
+@contextlib.contextmanager
 def evicted_for_good() -> Iterator[None]:
     """Whoever is stopped for others is over, as if it had been cancelled."""
     with mock.patch.object(attempts, "_SENT_BACK", (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE)):
@@ -117,6 +124,7 @@ PLANTS: Final[tuple[Plant, ...]] = (
     claim_not_kept,
     quota_kept_after_eviction,
     claim_forgotten_by_restore,
+    moved_before_it_is_gone,
     evicted_for_good,
     the_weaker_takes,
     broken_gang_keeps_nothing,

@@ -1,0 +1,54 @@
+"""moving: where a gang that holds places could be instead.
+
+It is tried on a copy of all places, in which the gang is gone and only those nodes are open that it may go to: so what
+is found is free now, or its own, and the quota is asked as if it had stopped already. Nobody is taken for it. Why
+somebody moves is said elsewhere; what is found here becomes its claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from muster.model import fact
+from muster.model.job import Job
+from muster.model.phase import Lease
+from muster.scheduler.booked import only
+from muster.scheduler.fit import find_gang, widest_room
+from muster.scheduler.herds import MARGIN_MS
+from muster.scheduler.within import NOWHERE, pools_for
+from muster.world.widths import leases_of
+from muster.world.world import World
+
+MOVED: Final = "its new place"
+
+
+def find_elsewhere(world: World, job: Job, slots: Sequence[int]) -> list[Lease] | None:
+    """Places for all of a gang on some of the nodes, as if it held none."""
+    spec, twin = job.spec, _without(world, job)
+    with only(twin.fleet, slots):
+        pools = pools_for(twin, spec)
+        return None if pools == NOWHERE else find_gang(twin.fleet, spec.ask, spec.gang, spec.needs, pools)
+
+
+def count_elsewhere(world: World, job: Job, slots: Sequence[int]) -> int:
+    """How many tasks of a gang would find room together there, whatever its quota says."""
+    spec, twin = job.spec, _without(world, job)
+    with only(twin.fleet, slots):
+        return widest_room(twin.fleet, spec.ask, spec.gang, spec.needs)
+
+
+def claim_elsewhere(job: Job, leases: Sequence[Lease], now: int) -> fact.Claimed:
+    """The claim on its new places of a gang that is told to stop now: for as long as it may take to be gone."""
+    columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
+    return fact.Claimed(job.id, *columns, now + job.spec.grace_ms + MARGIN_MS, MOVED)
+
+
+def _without(world: World, job: Job) -> World:
+    """All places, as if a gang had none."""
+    twin, spec, leases = world.fork_places(), job.spec, leases_of(job)
+    for lease in leases:
+        twin.fleet.vacate(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
+    for site, tasks in twin.sites.spread(leases):
+        twin.ledger.charge(spec.tenant, site, spec.ask, -tasks)
+    return twin

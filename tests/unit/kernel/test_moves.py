@@ -1,0 +1,197 @@
+"""A gang goes on elsewhere: only if there is a place, which is kept for it until it is gone from the old one."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.model import event, fact
+from muster.model.instruction import Start, Stop
+from muster.model.job import BarKind
+from muster.model.phase import Stopping, Why
+from muster.model.reason import Code, Done, Refused
+from muster.model.spec import Needs
+from muster.scheduler.moving import MOVED
+from muster.testing.rig import Rig
+from muster.units import MINUTE_MS, Resources
+from muster.world.invariants import check_world
+from muster.world.snapshot import digest, restore, snapshot
+
+NODE = Resources(8, 64_000, 2**38)
+
+
+def slots_of(rig: Rig, job: int = 1) -> list[int]:
+    return sorted(lease.slot for lease in rig.run(job).leases)
+
+
+def running(nodes: int = 5, gang: int = 2, **fields: object) -> Rig:
+    """A gang with a node for each task, on the first nodes."""
+    rig = Rig(nodes)
+    rig.submit(8, gang=gang, **fields)
+    rig.start(1)
+    return rig
+
+
+def settled(rig: Rig) -> None:
+    check_world(rig.world)
+    assert digest(restore(snapshot(rig.world))) == digest(rig.world)
+
+
+def refusal(rig: Rig, item: event.Event) -> Code:
+    before = digest(rig.world)
+    answer = rig.answer(item)
+    assert isinstance(answer, Refused), answer
+    assert digest(rig.world) == before, "a refusal changes nothing"
+    return answer.reason.code
+
+
+def test_it_stops_keeps_its_new_place_and_begins_anew_there() -> None:
+    rig = running()
+    outcome = rig.feed(event.MigrateJob(1, cause="ann"))
+    assert [item for item in outcome.instructions if isinstance(item, Stop)], "with its grace"
+    phase = rig.job(1).phase
+    assert isinstance(phase, Stopping)
+    assert phase.why == Why.MIGRATE
+    assert sorted(lease.slot for lease in rig.world.claims[1].leases) == [2, 3]
+    settled(rig)
+    rival = rig.submit(8, gang=2)
+    assert rig.phase(rival) == "Queued", "what is kept goes to nobody else"
+    outcome = rig.exit(1, 143)
+    assert slots_of(rig) == [2, 3]
+    assert rig.run(1).epoch == 2, "what the old run still says is refused"
+    assert [item for item in outcome.instructions if isinstance(item, Start) and item.job == 1]
+    assert (rig.job(1).failures, rig.job(1).evicted) == (0, ())
+    assert slots_of(rig, rival) == [0, 1], "the old place is anybody's"
+    settled(rig)
+
+
+def test_off_a_node_it_may_keep_the_others() -> None:
+    rig = running(nodes=3)
+    assert isinstance(rig.answer(event.MigrateJob(1, off=("node-1",))), Done)
+    rig.exit(1, 143)
+    assert slots_of(rig) == [0, 2]
+    settled(rig)
+
+
+def test_to_nodes_it_goes_there_and_nowhere_else() -> None:
+    rig = running(nodes=6)
+    rig.feed(event.MigrateJob(1, to=("node-5", "node-3", "node-4"), off=("node-4",)))
+    rig.exit(1, 143)
+    assert slots_of(rig) == [3, 5]
+    assert not rig.feed(event.MigrateJob(1, to=("node-3", "node-5"))).facts, "it is there already"
+    assert not rig.feed(event.MigrateJob(1, off=("node-0",))).facts, "it is not there"
+
+
+def test_without_a_place_it_goes_on() -> None:
+    rig = running(nodes=3)
+    answer = rig.answer(event.MigrateJob(1))
+    assert isinstance(answer, Refused)
+    assert (answer.reason.code, answer.reason.needed, answer.reason.available) == (Code.NO_PLACE_ELSEWHERE, 2, 1)
+    assert refusal(rig, event.MigrateJob(1, to=("node-0", "node-2"), off=("node-0",))) == Code.NO_PLACE_ELSEWHERE
+    rig.feed(event.BarNode("node-2", BarKind.CORDON, "op"))
+    assert refusal(rig, event.MigrateJob(1, off=("node-0",))) == Code.NO_PLACE_ELSEWHERE
+    assert rig.phase(1) == "Running"
+
+
+def test_a_tenant_at_its_limit_moves_all_the_same() -> None:
+    rig = Rig(4)
+    rig.tenant("lab", gpus=16)
+    rig.submit(8, gang=2, tenant="lab")
+    rig.start(1)
+    rig.feed(event.MigrateJob(1))
+    rig.exit(1, 143)
+    assert slots_of(rig) == [2, 3]
+    settled(rig)
+
+
+def test_if_its_new_place_closes_it_waits_like_everybody() -> None:
+    rig = running(nodes=4)
+    rig.feed(event.MigrateJob(1))
+    rig.feed(event.NodeGone("node-2"))
+    assert not rig.world.claims
+    rig.exit(1, 143)
+    assert rig.phase(1) == "Starting", "there is room elsewhere"
+    settled(rig)
+
+
+def test_who_does_not_go_loses_its_new_place() -> None:
+    rig = running(nodes=4, grace_ms=MINUTE_MS)
+    rig.feed(event.MigrateJob(1))
+    rig.feed(after_ms=2 * MINUTE_MS)
+    assert not rig.world.claims
+    assert rig.phase(1) == "Stopping"
+    settled(rig)
+
+
+@pytest.mark.parametrize("item", [event.Cancel(1), event.HoldJob(1)])
+def test_who_is_cancelled_or_held_on_the_way_keeps_nothing(item: event.Event) -> None:
+    rig = running()
+    rig.feed(event.MigrateJob(1))
+    rig.feed(item)
+    assert not rig.world.claims
+    rig.exit(1, 143)
+    assert rig.phase(1) == ("Cancelled" if isinstance(item, event.Cancel) else "Queued")
+    settled(rig)
+
+
+@pytest.mark.parametrize("lost", ["node-0", "node-1", "node-2", "node-3"])
+def test_a_node_lost_on_the_way_leaves_it_whole(lost: str) -> None:
+    rig = running(nodes=4)
+    asked = rig.job(1).spec
+    rig.feed(event.MigrateJob(1))
+    rig.feed(event.NodeGone(lost))
+    if rig.phase(1) == "Stopping":
+        rig.exit(1, 143)
+    rig.feed(event.NodeSeen(lost, NODE))
+    rig.feed(after_ms=MINUTE_MS)
+    assert (rig.phase(1), rig.job(1).spec) == ("Starting", asked)
+    settled(rig)
+
+
+def test_what_is_starting_moves_too_and_an_elastic_gang_with_what_it_needs() -> None:
+    rig = Rig(2)
+    rig.submit(8, gang=1)
+    rig.feed(event.MigrateJob(1))
+    rig.exit(1, 143)
+    assert slots_of(rig) == [1]
+    rig = Rig(4)
+    rig.submit(8, gang=1, gang_most=3)
+    rig.start(1, 0, 3)
+    rig.feed(event.MigrateJob(1, off=("node-0", "node-1")))
+    assert rig.world.claims[1].width == 1
+    rig.exit(1, 143, 0, 3)
+    assert rig.run(1).leases[0].slot in (2, 3), "what it gets besides may be anywhere"
+    settled(rig)
+
+
+def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
+    rig = running()
+    rig.submit(1, array=3)
+    assert refusal(rig, event.MigrateJob(9)) == Code.UNKNOWN_JOB
+    assert refusal(rig, event.MigrateJob(2)) == Code.NOT_MOVABLE, "an array"
+    assert refusal(rig, event.MigrateJob(1, to=("nowhere",))) == Code.UNKNOWN_NODE
+    assert refusal(rig, event.MigrateJob(1, to=("x",) * (event.NODES_MAX + 1))) == Code.TOO_LARGE
+    rig.feed(event.HoldJob(1))
+    assert refusal(rig, event.MigrateJob(1)) == Code.NOT_MOVABLE, "held"
+    rig.feed(event.ReleaseJob(1), event.RequeueJob(1))
+    assert refusal(rig, event.MigrateJob(1)) == Code.IS_STOPPING
+    rig.exit(1, 143)
+    rig.start(1)
+    rig.exit(1)
+    assert refusal(rig, event.MigrateJob(1)) == Code.ALREADY_OVER
+
+
+def test_who_waits_or_minds_others_is_not_moved() -> None:
+    rig = running(nodes=3)
+    waiting = rig.submit(8, gang=3)
+    assert refusal(rig, event.MigrateJob(waiting)) == Code.NOT_MOVABLE
+    shy = rig.submit(1, name="shy", needs=Needs(apart=("default/shy",)))
+    assert refusal(rig, event.MigrateJob(shy)) == Code.NOT_MOVABLE
+
+
+def test_a_restored_world_moves_alike() -> None:
+    rig = running()
+    facts = rig.feed(event.MigrateJob(1)).facts
+    assert [item.cause for item in facts if isinstance(item, fact.Claimed)] == [MOVED]
+    twin = type(rig.kernel)(restore(snapshot(rig.world)))
+    batch = [event.Exited(1, 1, 143, 0, 2)]
+    assert rig.kernel.handle(batch, rig.now + 5).facts == twin.handle(batch, rig.now + 5).facts
