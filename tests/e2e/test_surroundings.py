@@ -3,18 +3,18 @@ SIGKILL in between."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import msgspec
 import pytest
 from live import LiveHome, await_true, serving
 
 from muster.sdk.client import Client
+from muster.testing.receivers import ARRIVED, Receiver, receiving
+from muster.wire.notices import Notice
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 
@@ -22,42 +22,23 @@ NOTIFY = """
 allow = ["127.0.0.0/8"]
 
 [webhook.team]
-url = "http://127.0.0.1:{port}/"
+url = "{url}"
 secret = "hush"
 on = ["job_failed"]
 """
 
 
-class Receiver(ThreadingHTTPServer):
-    """Keeps what it is sent, by id; the first request of all comes to nothing."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.requests = 0
-        self.heard: dict[str, dict[str, object]] = {}
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        server = self.server
-        assert isinstance(server, Receiver)
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        server.requests += 1
-        if server.requests > 1:
-            server.heard[self.headers["Muster-Notice"]] = json.loads(body)
-        self.send_response(204 if server.requests > 1 else 503)
-        self.end_headers()
-
-    def log_message(self, *words: object) -> None:
-        pass
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with Receiver() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    """The first request of all comes to nothing."""
+    with receiving() as server:
+        server.judge = lambda before: ARRIVED if before else 503
         yield server
-        server.shutdown()
+
+
+def arrived(receiver: Receiver) -> dict[str, Notice]:
+    """What it was told, by id."""
+    return {each.headers["muster-notice"]: msgspec.json.decode(each.body, type=Notice) for each in receiver.heard[1:]}
 
 
 @pytest.fixture
@@ -65,7 +46,7 @@ def home(tmp_path: Path, receiver: Receiver) -> Iterator[LiveHome]:
     """A server that is down, with its files."""
     root = tmp_path / "home"
     root.mkdir(mode=0o700)
-    (root / "notify.toml").write_text(NOTIFY.format(port=receiver.server_address[1]))
+    (root / "notify.toml").write_text(NOTIFY.format(url=receiver.url))
     with serving(root) as running:
         running.muster("down")
         yield running
@@ -85,16 +66,22 @@ def test_a_server_beyond_this_machine_and_whom_it_tells(home: LiveHome, receiver
     home.muster("run", "--", "true")
     home.muster("run", "--", "false", code=1)
     home.muster("run", "--notify", "team", "--", "true")
-    await_true(lambda: len(receiver.heard) == 2, "two notices")
+    await_true(lambda: len(arrived(receiver)) == 2, "two notices")
     home.kill("follower")
     with Client(home.home, patience_s=0) as client, pytest.raises(Exception, match=r"M309|no server|refused"):
         client.health()
     assert "https://localhost:" in home.muster("up").stdout  # it remembers where it listened
     home.muster("run", "--", "false", code=1)
-    await_true(lambda: len(receiver.heard) == 3, "the third")
-    assert sorted((notice["job"], notice["kind"]) for notice in receiver.heard.values()) == [
+    await_true(lambda: len(arrived(receiver)) == 3, "the third")
+    assert sorted((notice.job, notice.kind.value) for notice in arrived(receiver).values()) == [
         (2, "job_failed"),
         (3, "job_ended"),
         (4, "job_failed"),
     ]
-    assert receiver.requests == 4  # one came to nothing, and none came twice
+    assert len(receiver.heard) == 4  # one came to nothing, and none came twice
+    home.muster("notify", "add", "command", "file", "--", "/bin/sh", "-c", f'cat > "{tmp_path}/told"')
+    home.muster("notify", "test", "file")  # the server has read of it by itself
+    assert '"kind":"trial"' in (tmp_path / "told").read_text()
+    home.muster("notify", "remove", "file")
+    assert home.muster("notify", "-o", "name").stdout == "team\n"
+    assert "M335" in home.muster("notify", "test", "file", code=2).stderr

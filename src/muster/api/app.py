@@ -23,6 +23,7 @@ from muster.api.goodput import Goodput
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
 from muster.api.metrics import Counting, Metrics
+from muster.api.notify import Notify
 from muster.api.openapi import OpenApi
 from muster.api.past import PastRoutes
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
@@ -35,6 +36,7 @@ from muster.api.trials import Trials
 from muster.api.usage import Usage
 from muster.api.users import Users
 from muster.api.watch import Watch
+from muster.control.desk import Desk
 from muster.control.follower import Follower
 from muster.model.access import Principal
 from muster.model.errors import MusterError
@@ -51,13 +53,13 @@ def make_app(
     token: str,
     hosts: Collection[str] = (),
     oidc: Identify | None = None,
-    notified: Collection[str] = (),
+    desk: Desk | None = None,
 ) -> ASGIApp:
-    """The API of one follower: the guard, then the router, then the gate, then a handler. `notified` are the routes for
+    """The API of one follower: the guard, then the router, then the gate, then a handler. The desk has the routes for
     notices that a job may name."""
-    metrics = Metrics(follower)
+    metrics, desk = Metrics(follower), desk or Desk(follower)
     app = Starlette(
-        routes=Gate(follower, notified).guard(make_routes(follower, logs, metrics)),
+        routes=Gate(follower, desk).guard(make_routes(follower, logs, metrics, desk)),
         exception_handlers={
             MusterError: on_muster_error,
             HTTPException: on_http_error,
@@ -81,7 +83,7 @@ def make_app(
     return metrics.counting
 
 
-def make_routes(follower: Follower, logs: Logs, metrics: Metrics) -> list[Route]:
+def make_routes(follower: Follower, logs: Logs, metrics: Metrics, desk: Desk) -> list[Route]:
     """Every route, in the order in which they are tried, and the one that describes them all."""
     jobs = Jobs(follower, logs)
     routes = [
@@ -100,6 +102,7 @@ def make_routes(follower: Follower, logs: Logs, metrics: Metrics) -> list[Route]
         *Tiers(follower).routes,
         *Profiles(follower).routes,
         *AdviceRoutes(follower).routes,
+        *Notify(follower, desk).routes,
         *Users(follower).routes,
         *Tokens(follower).routes,
         *Audit(follower).routes,

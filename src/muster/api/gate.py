@@ -7,7 +7,7 @@ starting. Somebody else's object is answered exactly like one that does not exis
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from starlette.requests import Request
@@ -17,6 +17,7 @@ from starlette.routing import Route
 from muster.access.rights import EVERYWHERE, find_role, has_role, has_role_somewhere
 from muster.api.params import read_job, read_world
 from muster.api.problems import RefusedError, unknown_job
+from muster.control.desk import Desk
 from muster.control.follower import Follower
 from muster.model.access import Principal, Role
 from muster.model.errors import InvariantError, RejectedError
@@ -94,6 +95,8 @@ RIGHTS: Final[dict[str, Need]] = {
     "POST /v1/profiles/{name:path}/use": Need(Role.ADMIN, Where.FLEET),
     "GET /v1/advice": Need(Role.VIEWER, Where.ANYWHERE),
     "PUT /v1/advice/{name:path}": Need(Role.OPERATOR, Where.FLEET),
+    "GET /v1/notify": Need(Role.VIEWER, Where.ANYWHERE),
+    "POST /v1/trials/notify/{name:path}": Need(Role.OPERATOR, Where.FLEET),
     "GET /v1/users": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/users/{name:path}": Need(Role.VIEWER, Where.ANYWHERE),
     "PUT /v1/users/{name:path}": Need(Role.ADMIN, Where.ANYWHERE),
@@ -118,9 +121,9 @@ OPEN_PATHS: Final = tuple(key.split()[1] for key, need in RIGHTS.items() if need
 class Gate:
     """Stands before every handler of one follower's API."""
 
-    def __init__(self, follower: Follower, routes: Collection[str] = ()) -> None:
+    def __init__(self, follower: Follower, desk: Desk | None = None) -> None:
         self._follower = follower
-        self._notified = sorted(routes)
+        self._desk = desk or Desk(follower)
 
     def guard(self, routes: Iterable[Route]) -> list[Route]:
         """The same routes, each behind its need."""
@@ -182,8 +185,7 @@ class Gate:
     def check_notified(self, names: Iterable[str]) -> None:
         """Raise if a job is to be told of where nobody is."""
         for name in names:
-            if name not in self._notified:
-                raise RejectedError(Reason(Code.UNKNOWN_ROUTE, name, detail=", ".join(self._notified) or "none"))
+            self._desk.get(name)
 
     def sees(self, principal: Principal) -> Sees:
         """Whether somebody may see what is a tenant's, for as many tenants as one answer is about."""

@@ -120,6 +120,8 @@ SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/profiles/{name:path}": Shape(views.ProfileView, tagged=True),
     "PUT /v1/profiles/{name:path}": Shape(views.Changed, ProfileBody, tagged=True),
     "POST /v1/profiles/{name:path}/use": Shape(views.Changed),
+    "GET /v1/notify": Shape(list[views.RouteView], query=BY_NAME),
+    "POST /v1/trials/notify/{name:path}": Shape(views.DeliveryView),
     "GET /v1/users": Shape(views.UserPage, query=BY_NAME),
     "GET /v1/users/{name:path}": Shape(views.UserView, tagged=True),
     "PUT /v1/users/{name:path}": Shape(views.Changed, UserBody, tagged=True),

@@ -19,6 +19,7 @@ LAB_WORDS: Final = ("sim", "replay", "bundle")
 TRACE: Final = "trace"
 LEAGUE: Final = "league"
 KEEPING_WORDS: Final = ("backup", "restore")
+NOTIFY: Final = "notify"
 WARM: Final = "warm"
 """Compile what is compiled, ahead of the first start."""
 OPENAPI: Final = "openapi"
@@ -51,6 +52,10 @@ def main(argv: list[str]) -> int:
             from muster.app import keeping  # neither a server nor the laboratory
 
             return keeping.main(argv)
+        if argv and argv[0] == NOTIFY:
+            from muster.app import routing  # see above
+
+            return routing.main(argv[1:])
         if argv == [OPENAPI]:
             from muster.app.describing import print_description
 
@@ -76,7 +81,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    others = ", ".join((*LAB_WORDS, TRACE, LEAGUE, *KEEPING_WORDS, WARM, OPENAPI))
+    others = ", ".join((*LAB_WORDS, TRACE, LEAGUE, *KEEPING_WORDS, NOTIFY, WARM, OPENAPI))
     parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {others}")
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     leader = roles.add_parser("leader", help="decide, journal, dispatch")

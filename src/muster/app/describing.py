@@ -12,6 +12,7 @@ from muster.api.metrics import Metrics
 from muster.api.openapi import describe
 from muster.app.process import WallClock
 from muster.app.serve import LocalLogs
+from muster.control.desk import Desk
 from muster.control.follower import Follower
 from muster.stores.memory import MemoryStore
 from muster.world.world import World
@@ -20,5 +21,5 @@ from muster.world.world import World
 def print_description() -> None:
     """Write the document."""
     follower = Follower(World(), MemoryStore(), WallClock(), Path("leader.sock"))
-    routes = make_routes(follower, LocalLogs(Path("engine")), Metrics(follower))
+    routes = make_routes(follower, LocalLogs(Path("engine")), Metrics(follower), Desk(follower))
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(describe(routes)), indent=1).decode() + "\n")

@@ -1,5 +1,5 @@
-"""Who is told what: `notify.toml` in the home, written by the admin and read when the follower starts; and the file of
-how far everybody is told. A file and no route of the API: a command is somebody's to run on this machine."""
+"""Who is told what: `notify.toml` in the home, the admin's, read by the follower whenever it has changed; and the file
+of how far everybody is told. A file and no route of the API: a command is somebody's to run on this machine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from muster.control.desk import Marks
 from muster.control.herald import Mark, Route
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
@@ -53,11 +54,16 @@ def read_routes(path: Path) -> list[Route]:
         return []
     except (OSError, UnicodeDecodeError) as error:
         raise _bad(path, str(error)) from error
+    return parse_routes(path, text)
+
+
+def parse_routes(path: Path, text: str) -> list[Route]:
+    """The routes that such a file would say."""
     try:
         file = msgspec.convert(tomllib.loads(text), type=_File)
         allowed = read_ranges(file.allow)
-        routes = [_route(name, each, _webhook(each, allowed)) for name, each in file.webhook.items()]
-        routes += [_route(name, each, Command(each.argv)) for name, each in file.command.items()]
+        routes = [_webhook(name, each, allowed) for name, each in file.webhook.items()]
+        routes += [_route(name, each, Command(each.argv), each.argv[0]) for name, each in file.command.items()]
     except (tomllib.TOMLDecodeError, msgspec.MsgspecError, ForbiddenError, AmountError, ValueError) as error:
         raise _bad(path, str(error)) from error
     names = [route.name for route in routes]
@@ -67,13 +73,46 @@ def read_routes(path: Path) -> list[Route]:
     return routes
 
 
-def _webhook(each: _Webhook, allowed: tuple[Network, ...]) -> Webhook:
-    read_target(each.url)
-    return Webhook(each.url, each.secret, allowed)
+def _webhook(name: str, each: _Webhook, allowed: tuple[Network, ...]) -> Route:
+    """Of its URL only the host is shown: the rest is often as good as a password."""
+    target = read_target(each.url)
+    return _route(name, each, Webhook(each.url, each.secret, allowed), target.host)
 
 
-def _route(name: str, wanted: _Wanted, notifier: Webhook | Command) -> Route:
-    return Route(name, notifier, frozenset(wanted.on), frozenset(wanted.tenants), parse_duration(wanted.waiting))
+def _route(name: str, wanted: _Wanted, notifier: Webhook | Command, target: str) -> Route:
+    return Route(
+        name=name,
+        notifier=notifier,
+        kinds=frozenset(wanted.on),
+        tenants=frozenset(wanted.tenants),
+        patience_ms=parse_duration(wanted.waiting),
+        form="webhook" if isinstance(notifier, Webhook) else "command",
+        target=target,
+    )
+
+
+def find_stamp(path: Path) -> tuple[int, ...] | None:
+    """Another one whenever the file may have changed; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class FileMarks(Marks):
+    """How far everybody is told, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> dict[str, Mark]:
+        """What was written last."""
+        return read_marks(self._path)
+
+    def write(self, marks: dict[str, Mark]) -> None:
+        """Keep these instead."""
+        write_marks(self._path, marks)
 
 
 def read_marks(path: Path) -> dict[str, Mark]:

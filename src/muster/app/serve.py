@@ -21,12 +21,13 @@ import uvicorn
 from muster.api.app import Identify, make_app
 from muster.api.guard import is_loopback
 from muster.app.identity import Provider, find_provider
-from muster.app.notifying import read_marks, read_routes, write_marks
+from muster.app.notifying import FileMarks, find_stamp, read_routes
 from muster.app.patience import PatientProtocol, keep_looking
 from muster.app.process import WallClock, only_follower, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
+from muster.control.desk import Desk
 from muster.control.follower import Follower
-from muster.control.herald import Herald, Route
+from muster.control.herald import Route
 from muster.control.history import fill_history
 from muster.control.leader import KERNEL_FAILED, STORE_FAILED, Leader
 from muster.control.loading import load_world
@@ -194,16 +195,15 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
         follower = Follower(load_world(journal), journal, WallClock(), home.leader_socket)
         settle_memory()
         keep_keys, oidc = _know_people(settings.provider, follower)
-        tell = _herald(home, settings.routes, follower)
+        desk = _desk(home, settings.routes, follower)
         names = [host.lower(), *([] if tls is None else names_in(tls.cert))]
-        notified = [route.name for route in settings.routes]
-        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), names, oidc, notified)
+        app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), names, oidc, desk)
         server = _Server(configure(app, tls))
         cert = "" if tls is None else str(tls.cert.absolute())
         reachable = names[1] if host in WILDCARDS and len(names) > 1 else host
         home.write_address(Address(reachable, listening.getsockname()[1], cert))
         return await _serve_until(
-            stop, server, follower, listening, [each for each in (keep_keys, tell) if each is not None]
+            stop, server, follower, listening, [each for each in (keep_keys, desk.run) if each is not None]
         )
 
 
@@ -218,12 +218,10 @@ def _know_people(provider: Provider | None, follower: Follower) -> tuple[Beside 
     return keyring.run, Oidc(provider.trust, follower.roster, keyring.find_keys, keyring.miss).identify
 
 
-def _herald(home: Home, routes: list[Route], follower: Follower) -> Beside | None:
-    """What tells people of what happened, if there is anybody to tell."""
-    if not routes:
-        return None
-    marks = read_marks(home.notices_file)
-    return Herald(follower, routes, marks, partial(write_marks, home.notices_file)).run
+def _desk(home: Home, routes: list[Route], follower: Follower) -> Desk:
+    """What tells people of what happened."""
+    path = home.notify_file
+    return Desk(follower, routes, partial(read_routes, path), partial(find_stamp, path), FileMarks(home.notices_file))
 
 
 async def _go_on(beside: Beside) -> None:

@@ -67,6 +67,7 @@ COMMANDS: Final = {
     "tiers": Entry("tiers", "List tiers, whoever goes first on top; or show or set one."),
     "profiles": Entry("profiles", "List profiles, the weights of the score terms; or show, compare, set or use one."),
     "advice": Entry("advice", "List what was learned or measured outside, or hand in a table of it."),
+    "notify": Entry("notify", "List who is told of what happens; or add or remove somebody, or send a trial notice."),
     "users": Entry("access", "List users and service accounts; or show, set or drop one."),
     "tokens": Entry("access", "List tokens, without their secrets; or make or drop one."),
     "audit": Entry("access", "List who changed what, oldest first; or verify that no line was changed."),

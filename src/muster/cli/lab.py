@@ -20,7 +20,8 @@ _PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_opti
 OF_A_HOME = ("backup", "restore", "bundle")
 
 
-def _become(word: str, arguments: tuple[str, ...]) -> NoReturn:
+def become(word: str, arguments: tuple[str, ...]) -> NoReturn:
+    """Leave this program for the server's own."""
     sys.stdout.flush()
     reads_home = (
         word in OF_A_HOME
@@ -35,49 +36,49 @@ def _become(word: str, arguments: tuple[str, ...]) -> NoReturn:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def sim(arguments: tuple[str, ...]) -> None:
     """Simulate a fleet under load and faults."""
-    _become("sim", arguments)
+    become("sim", arguments)
 
 
 @click.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bundle(arguments: tuple[str, ...]) -> None:
     """Record the live server's decisions to a file."""
-    _become("bundle", arguments)
+    become("bundle", arguments)
 
 
 @click.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def replay(arguments: tuple[str, ...]) -> None:
     """Decide a recorded bundle, or a span of time (--from 02:50 --to 03:10), again and compare."""
-    _become("replay", arguments)
+    become("replay", arguments)
 
 
 @click.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def trace(arguments: tuple[str, ...]) -> None:
     """Look at a trace of jobs, convert one, or export this server's history as one."""
-    _become("trace", arguments)
+    become("trace", arguments)
 
 
 @click.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def league(arguments: tuple[str, ...]) -> None:
     """Play a league of published policies on published traces."""
-    _become("league", arguments)
+    become("league", arguments)
 
 
 @click.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def backup(arguments: tuple[str, ...]) -> None:
     """Copy the server's journal to a new file, while the server runs."""
-    _become("backup", arguments)
+    become("backup", arguments)
 
 
 @click.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def restore(arguments: tuple[str, ...]) -> None:
     """Put a backup in the journal's place, while no server runs."""
-    _become("restore", arguments)
+    become("restore", arguments)
 
 
 COMMANDS = {

@@ -36,7 +36,8 @@ _log = logging.getLogger(__name__)
 
 
 class Route(msgspec.Struct, frozen=True):
-    """Where notices go, and which. Without tenants, of everybody; with them, of these and of all below them."""
+    """Where notices go, and which. Without tenants, of everybody; with them, of these and of all below them. `form` is
+    webhook or command, and `target` as much of where it leads as is no secret."""
 
     name: str
     notifier: Notifier
@@ -44,6 +45,8 @@ class Route(msgspec.Struct, frozen=True):
     tenants: frozenset[str] = frozenset()
     patience_ms: int = HOUR_MS
     delay_first_s: float = DELAY_FIRST_S
+    form: str = ""
+    target: str = ""
 
 
 class Mark(msgspec.Struct):

@@ -117,6 +117,7 @@ class Code(enum.StrEnum):
     KEYS_UNKNOWN = "M332"
     BAD_SETTINGS = "M333"
     OUT_OF_MEMORY = "M334"
+    ROUTE_TAKEN = "M326"
     UNKNOWN_ROUTE = "M335"
     NOT_HERE = "M346"
     TREE_TOO_LARGE = "M347"

@@ -35,6 +35,7 @@ from muster.wire.views import (
     AuditVerdict,
     AvailView,
     BookingView,
+    DeliveryView,
     FlavorView,
     FreshTokenView,
     GoodputView,
@@ -45,6 +46,7 @@ from muster.wire.views import (
     Me,
     NodeView,
     ProfileView,
+    RouteView,
     Story,
     Submitted,
     TenantView,
@@ -304,6 +306,14 @@ class Client:
     def drop_token(self, number: str) -> None:
         """Have a token valid no more."""
         self._send(Request("DELETE", f"/v1/tokens/{quote(number)}"))
+
+    def routes(self) -> tuple[RouteView, ...]:
+        """The routes for notices."""
+        return self._list(tuple[RouteView, ...], "/v1/notify")
+
+    def try_route(self, name: str) -> DeliveryView:
+        """Have a trial notice sent by one of them now."""
+        return self._ask(DeliveryView, Request("POST", f"/v1/trials/notify/{quote(name)}"))
 
     def audit(self, after: int = 0, limit: int = 100) -> AuditPage:
         """Lines of the audit log, oldest first."""

@@ -19,6 +19,7 @@ class Kind(StrEnum):
     NODE_LOST = "node_lost"
     NODE_QUARANTINED = "node_quarantined"
     BUDGET_SPENT = "budget_spent"
+    TRIAL = "trial"
 
 
 OF_ITS_OWN: Final = (Kind.JOB_ENDED, Kind.JOB_FAILED, Kind.JOB_CANCELLED, Kind.JOB_PREEMPTED)

@@ -512,6 +512,26 @@ class AuditVerdict(View, frozen=True):
     broken_at: int = 0
 
 
+class RouteView(View, frozen=True):
+    """A route for notices: a webhook or a command, what it is told, of which tenants (empty: of all), and as much of
+    where it leads as is no secret."""
+
+    name: str
+    form: str
+    on: list[str] = []
+    tenants: list[str] = []
+    waiting_ms: int = 0
+    target: str = ""
+
+
+class DeliveryView(View, frozen=True):
+    """What became of a trial notice: whether it arrived, and if it did not, why."""
+
+    id: str
+    is_delivered: bool
+    words: str = ""
+
+
 class TrialJob(View, frozen=True):
     """A job that a change would touch, and how."""
 

@@ -295,6 +295,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.OUT_OF_MEMORY: Words(
         "the task had more memory than it asked for", "ask for more with --memory, or let it use less"
     ),
+    Code.ROUTE_TAKEN: Words(
+        "there is a route {subject!r} for notices already",
+        "take another name, or `muster notify remove {subject}` first",
+    ),
     Code.UNKNOWN_ROUTE: Words(
         "there is no route {subject!r} for notices: this server has {detail}",
         "name one of those, or ask an admin for one",

@@ -12,7 +12,9 @@ import msgspec
 from muster.access.tokens import make_token
 from muster.api.app import make_app
 from muster.control.batches import Item, make_batch
+from muster.control.desk import Desk
 from muster.control.follower import Follower
+from muster.control.herald import Route
 from muster.control.history import write_chapter
 from muster.control.registrar import Registrar
 from muster.control.tags import find_mismatch
@@ -22,9 +24,11 @@ from muster.model.errors import MusterError
 from muster.model.event import Event, NodeSeen
 from muster.model.reason import DONE, Code, Reason, Refused
 from muster.stores.memory import MemoryStore
+from muster.testing.receivers import Ear
 from muster.units import Resources
 from muster.wire.codec import decode_entry
 from muster.wire.link import Answer, Request
+from muster.wire.notices import Kind
 from muster.world.accounting import keep_diary
 from muster.world.world import World
 
@@ -138,7 +142,9 @@ class Scene:
         self.logs = FixedLogs(root)
         self.follower = InlineFollower(root)
         self.follower.happen(NodeSeen("node-1", Resources(gpus=8, cpu_milli=8000, memory_bytes=2**34)))
-        self.app = make_app(self.follower, self.logs, TOKEN, hosts=["muster.example"], notified=["team"])
+        self.ear = Ear()
+        team = Route("team", self.ear, frozenset({Kind.JOB_FAILED}), frozenset({"a"}), form="webhook", target="hooks.x")
+        self.app = make_app(self.follower, self.logs, TOKEN, hosts=["muster.example"], desk=Desk(self.follower, [team]))
 
     def admit(self, name: str, *grants: Grant, most: Role = Role.ADMIN, tenant: str = "", life_ms: int = 10_000) -> str:
         """Make a user with a token; the header that it speaks with."""

@@ -76,6 +76,8 @@ EXAMPLES = {
         {"tenant": "TENANT", "nodes": 1, "windows": [{"opens_at_ms": FAR, "closes_at_ms": FAR + 1}]},
     ),
     "DELETE /v1/bookings/{name:path}": Example("/v1/bookings/TENANT-booking"),
+    "GET /v1/notify": Example("/v1/notify", elsewhere=200),
+    "POST /v1/trials/notify/{name:path}": Example("/v1/trials/notify/team"),
     "GET /v1/tiers": Example("/v1/tiers", elsewhere=200),
     "GET /v1/tiers/{name:path}": Example("/v1/tiers/standard", elsewhere=200),
     "PUT /v1/tiers/{name:path}": Example("/v1/tiers/gold", {"rank": 1, "longest_wait_ms": 1}),

@@ -133,4 +133,4 @@ def test_a_shell_is_told_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: p
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit):
         run_command([])
-    assert capsys.readouterr().out == "plain,nodes\n"
+    assert capsys.readouterr().out == "plain,nodes\nplain,notify\n"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from muster.app.notifying import read_marks, read_routes, write_marks
@@ -22,36 +20,15 @@ from muster.model.event import Cancel, Event, Exited, NodeSeen, NodeSilent, SetT
 from muster.model.reason import Code
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
-from muster.ports.notifier import NotDeliveredError
 from muster.stores.memory import MemoryStore
+from muster.testing.receivers import Ear
 from muster.units import HOUR_MS, Resources
 from muster.wire.codec import decode_entry
-from muster.wire.notices import Kind, Notice
+from muster.wire.notices import Kind
 from muster.world.apply import apply_entry
 from muster.world.world import World
 
 PATIENCE_S = 30.0
-
-
-class Ear:
-    """A Notifier that remembers, and refuses as often as it is told to."""
-
-    def __init__(self, refusals: int = 0, *, is_final: bool = False) -> None:
-        self.heard: list[Notice] = []
-        self.refusals = refusals
-        self.tries = 0
-        self.is_final = is_final
-        self._lock = threading.Lock()
-
-    def deliver(self, number: str, body: bytes) -> None:
-        with self._lock:
-            self.tries += 1
-            if self.refusals:
-                self.refusals -= 1
-                raise NotDeliveredError("not now", is_final=self.is_final)
-            notice = msgspec.json.decode(body, type=Notice)
-            assert notice.id == number
-            self.heard.append(notice)
 
 
 class Scene:

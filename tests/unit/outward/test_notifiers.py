@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,43 +15,16 @@ from muster.outward.addresses import read_ranges
 from muster.outward.command import Command
 from muster.outward.webhook import Webhook
 from muster.ports.notifier import NotDeliveredError
+from muster.testing.receivers import Receiver, receiving
 
 DEADLINE_S = 30.0
 HERE = read_ranges(["127.0.0.0/8"])
 
 
-class Receiver(ThreadingHTTPServer):
-    """Keeps what it is sent, and answers as it is told."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.status = 204
-        self.heard: list[tuple[dict[str, str], bytes]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/hook"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        assert isinstance(self.server, Receiver)
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.heard.append(({name.lower(): value for name, value in self.headers.items()}, body))
-        self.send_response(self.server.status)
-        self.send_header("Location", "http://127.0.0.1:1/")
-        self.end_headers()
-
-    def log_message(self, *words: object) -> None:
-        pass
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with Receiver() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with receiving() as server:
         yield server
-        server.shutdown()
 
 
 def test_a_notice_arrives_signed(receiver: Receiver) -> None:
@@ -78,7 +49,7 @@ def test_without_a_secret_nothing_is_signed(receiver: Receiver) -> None:
 def test_what_is_no_yes_did_not_arrive_and_no_redirect_is_followed(
     receiver: Receiver, status: int, is_final: bool
 ) -> None:
-    receiver.status = status
+    receiver.judge = lambda before: status  # noqa: ARG005 - always the same
     with pytest.raises(NotDeliveredError) as lost:
         Webhook(receiver.url, "", HERE).deliver("7-0", b"{}")
     assert lost.value.is_final is is_final

@@ -1,0 +1,109 @@
+"""One route for notices more or less in the admin's own file: comments stay, and nothing else changes."""
+
+from __future__ import annotations
+
+import stat
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from muster.app.notifying import read_routes
+from muster.app.routing import add_route, drop_route, main
+from muster.model.errors import RejectedError
+from muster.wire.words import put_in_words
+
+FILE = Path("notify.toml")
+TEXT = """# ours
+allow = ["10.0.0.0/8"]
+
+[webhook.team]  # the chat
+url = "https://hooks.example.org/a"
+on = [
+  "job_failed",
+]
+
+# who is woken
+[command.pager]
+argv = ["/bin/page"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MUSTER_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "notify.toml"
+
+
+def test_routes_are_added_and_removed_by_hand_of_the_owner(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["add", "webhook", "team", "https://hooks.example.org/x", "--on", "job_failed", "--tenant", "lab"]
+    assert main([*words, "--waiting", "2h"]) == 0
+    secret = capsys.readouterr().out.splitlines()[0].removeprefix("secret: ")
+    assert main(["add", "command", "a.b", "--on", "node_lost", "--", "/bin/page", "--from", 'a "b"\x7f']) == 0
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    said = tomllib.loads(file.read_text())
+    assert (said["webhook"]["team"]["secret"], len(secret) >= 43) == (secret, True)
+    assert said["command"]["a.b"]["argv"] == ["/bin/page", "--from", 'a "b"\x7f']
+    assert [(route.name, route.form, route.target) for route in read_routes(file)] == [
+        ("team", "webhook", "hooks.example.org"),
+        ("a.b", "command", "/bin/page"),
+    ]
+    assert main(["remove", "a.b"]) == 0
+    assert main(["remove", "team"]) == 0
+    assert read_routes(file) == []
+
+
+def test_a_secret_may_be_brought_or_left_out(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "secret").write_text("hush\n")
+    main(["add", "webhook", "a", "https://x.example/", "--secret-file", str(tmp_path / "secret")])
+    main(["add", "webhook", "b", "https://x.example/", "--unsigned"])
+    assert "secret" not in capsys.readouterr().out
+    said = tomllib.loads(file.read_text())["webhook"]
+    assert (said["a"]["secret"], said["b"]) == ("hush", {"url": "https://x.example/"})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["add", "webhook", "team", "ftp://x/"], "only http"),
+        (["add", "webhook", "team", "https://me:pass@x/"], "only http"),
+        (["add", "webhook", "a b", "https://x/"], "is no name"),
+        (["add", "webhook", "team", "https://x/", "--waiting", "soon"], "soon"),
+        (["remove", "team"], "this server has none"),
+        (["add", "webhook", "team", "https://x/", "--secret-file", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_what_is_not_in_order_is_refused_and_changes_nothing(file: Path, words: list[str], said: str) -> None:
+    with pytest.raises(RejectedError) as refused:
+        main(words)
+    told = put_in_words(refused.value.reason)
+    assert said in told.what + told.fix
+    assert not file.exists()
+
+
+def test_what_the_admin_wrote_stays(tmp_path: Path) -> None:
+    more = add_route(FILE, TEXT, "webhook", "b", {"url": "https://x.example/"})
+    assert more.startswith(TEXT)
+    assert drop_route(FILE, more, "b").strip() == TEXT.strip()
+    less = drop_route(FILE, TEXT, "team")
+    assert "# ours" in less
+    assert "# who is woken\n[command.pager]" in less
+    assert "hooks" not in less
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'webhook.team.url = "https://x.example/"\n',
+        'webhook = {team = {url = "https://x.example/"}}\n',
+        '[webhook.team]\nurl = "https://x.example/"\non = [\n[\n]]\n',
+    ],
+)
+def test_what_cannot_be_cut_out_is_left_to_the_admin(text: str) -> None:
+    with pytest.raises(RejectedError):
+        drop_route(FILE, text, "team")
+
+
+def test_a_name_is_taken_once() -> None:
+    with pytest.raises(RejectedError, match="M326"):
+        add_route(FILE, TEXT, "webhook", "pager", {"url": "https://x.example/"})
