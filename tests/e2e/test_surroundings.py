@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from live import LiveHome, await_true, serving
 
+from muster.app.notifying import read_marks
 from muster.sdk.client import Client
 from muster.testing.receivers import ARRIVED, Receiver, receiving
 from muster.wire.notices import Notice
@@ -67,6 +68,8 @@ def test_a_server_beyond_this_machine_and_whom_it_tells(home: LiveHome, receiver
     home.muster("run", "--", "false", code=1)
     home.muster("run", "--notify", "team", "--", "true")
     await_true(lambda: len(arrived(receiver)) == 2, "two notices")
+    last = max(notice.seq for notice in arrived(receiver).values())
+    await_true(lambda: read_marks(home.home.notices_file)["team"].seq >= last, "that they were told is written down")
     home.kill("follower")
     with Client(home.home, patience_s=0) as client, pytest.raises(Exception, match=r"M309|no server|refused"):
         client.health()
