@@ -28,10 +28,10 @@ edit.
 """
 KNOWN: Final = """## What each league may know
 
-What the kernel is shown of a job when it is submitted; how long it runs is never among it. `sjf`, `srtf` and `srsf` are
-oracles: they are told run times beside the kernel's door, and say so. In `deadline` every player is, as those who
-published the trace profile their jobs first. `fgd` is given the mix of the whole list, as it was published; `muster`
-and `tuned` learn from what has come and ended so far.
+What the kernel is shown of a job when it is submitted; how long it runs is never among it. `sjf`, `srtf`, `srsf` and
+`themis` are oracles: they are told run times beside the kernel's door, and say so; `easy` and `conservative` are told
+them as limits. In `deadline` every player is, as those who published the trace profile their jobs first. `fgd` is given
+the mix of the whole list, as it was published; `muster` and `tuned` learn from what has come and ended so far.
 
 | league | sees |
 |---|---|

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from bench.leagues.bounds import Bounds
 from bench.leagues.profiles import POLICIES
 from bench.leagues.sight import spec_of
 from bench.leagues.trial import Life, Setting, Trial
 from bench.report import Metric
+from muster.model.spec import Spec
 from muster.simulator.traces.record import Record
 from muster.simulator.witness import Witness
 from muster.units import HOUR_MS, SECOND_MS
@@ -20,10 +23,16 @@ def play(
     """One run of a policy; its lives are in the trial."""
     chosen = POLICIES[policy]
     setting = Setting(nodes, chosen.tier, restart_ms, chosen.adviser)
-    trial = Trial(setting, records, lambda record: spec_of(league, record))
+    trial = Trial(setting, records, lambda record: _spec_of(league, record, told=chosen.shadows > 0))
     trial.witness = witness
     trial.run()
     return trial
+
+
+def _spec_of(league: str, record: Record, *, told: bool) -> Spec:
+    """A job as the kernel gets it; where it is told, with its run time as its limit."""
+    spec = spec_of(league, record)
+    return replace(spec, limit_ms=max(1, record.duration_ms)) if told else spec
 
 
 def figures(trial: Trial, bound: Bounds) -> dict[str, Metric]:

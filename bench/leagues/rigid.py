@@ -1,7 +1,7 @@
 """rigid: gangs that cannot shrink, on 8 nodes of 8 GPUs; restarts cost 0, 30 and 120 s. Files of Muri's format.
 
-Who knows what: oracles are told run times; `fifo`, `tiresias` and `blind` know nothing of them; `muster` and `tuned`
-learn from jobs that ended. Of a job they all see its submit and its size alone.
+Who knows what: oracles are told run times, `easy` and `conservative` among them; `fifo`, `tiresias` and `blind` know
+nothing of them; `muster` and `tuned` learn from jobs that ended. Of a job they all see its submit and its size alone.
 """
 
 from __future__ import annotations

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from bench.leagues.bounds import bounds_of
 from bench.leagues.completion import figures, mean_completion_s, play
+from bench.leagues.fairness import share_out
 from bench.leagues.profiles import POLICIES
 from bench.leagues.sight import SEEN, spec_of
 from bench.leagues.trial import gang_of
@@ -57,7 +59,7 @@ def test_every_policy_keeps_the_laws_and_stays_above_the_bound(policy: str) -> N
     found = figures(trial, bounds_of(records, 16))
     assert found["over_bound"].value >= 0
     assert found["makespan_over_bound"].value >= 0
-    if POLICIES[policy].sharing.quantum_ms is None:
+    if not POLICIES[policy].stops:
         assert found["preemptions_per_job"].value == 0
 
 
@@ -65,6 +67,38 @@ def test_the_same_trial_gives_the_same_result() -> None:
     records = jobs(50)
     first, second = (play("rigid", records, "muster", 2, SECOND_MS) for _ in range(2))
     assert [life.ended for life in first.lives.values()] == [life.ended for life in second.lives.values()]
+
+
+def test_who_casts_shadows_knows_limits_and_nobody_is_stopped_by_them() -> None:
+    records = jobs(80)
+    for policy in ("easy", "conservative"):
+        assert POLICIES[policy].is_oracle
+        lives = list(play("rigid", records, policy, 2, 0).lives.values())
+        assert all(life.held_ms == life.record.duration_ms and not life.stopped for life in lives)
+
+
+def test_the_first_who_waits_starts_no_later_under_easy_than_if_nobody_overtook() -> None:
+    """A wide job behind a long narrow one: it starts when that ends, whatever small ones come meanwhile."""
+    wide = Record("2", 1, HOUR_MS, 16)
+    small = [Record(f"s{at:03}", 2 + at, 2 * HOUR_MS, 1) for at in range(60)]
+    records = [Record("1", 0, HOUR_MS, 8), wide, *small]
+    waits = {
+        policy: next(
+            life.waited_ms for life in play("rigid", records, policy, 2, 0).lives.values() if life.record is wide
+        )
+        for policy in ("fifo", "easy")
+    }
+    assert waits["easy"] == HOUR_MS - 1 < waits["fifo"]
+
+
+def test_finish_time_fairness_makes_the_worst_off_fare_as_well_as_can_be() -> None:
+    """Two alike on half of what they ask for get half of the time each; one that waited for longer gets more."""
+    none, ones = np.zeros(2), np.ones(2)
+    assert share_out(4, none, ones, ones, 4 * ones) == pytest.approx([0.5, 0.5])
+    behind = share_out(4, np.array([2.0, 0.0]), ones, ones, 4 * ones)
+    assert behind[0] > behind[1]
+    assert 4 * behind.sum() == pytest.approx(4)
+    assert share_out(8, none, ones, ones, 4 * ones) == pytest.approx([1, 1])
 
 
 def test_knowing_is_worth_something() -> None:
