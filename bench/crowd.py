@@ -15,7 +15,7 @@ def fill(home: Home, count: int) -> None:
     """Hand in so many jobs that wait, in bulk: of 50 tenants and a few shapes."""
     address = home.find_address()
     assert address is not None
-    link = Connection(address.host, address.port, 60)
+    link = Connection(address, 60)
     headers = {"Authorization": f"Bearer {home.read_token()}"}
     for first in range(0, count, AT_ONCE):
         body = msgspec.json.encode({"jobs": [{"spec": _spec(number)} for number in range(first, first + AT_ONCE)]})

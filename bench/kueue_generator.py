@@ -90,7 +90,7 @@ def _submit_all(home: Home, begin: float) -> None:
     """Every workload when it comes; those of one moment go together."""
     address = home.find_address()
     assert address is not None
-    link = Connection(address.host, address.port, 60)
+    link = Connection(address, 60)
     headers = {"Authorization": f"Bearer {home.read_token()}"}
     for at_s, kinds in _moments():
         time.sleep(max(0.0, begin + at_s - time.perf_counter()))

@@ -35,10 +35,10 @@ class LiveHome:
         path = f"{BIN}:{os.environ['PATH']}"
         self.env = {**kept, "PATH": path, "MUSTER_HOME": str(root), "MUSTER_CAPACITY": capacity, "NO_COLOR": "1"}
 
-    def muster(self, *arguments: str, code: int | None = 0) -> subprocess.CompletedProcess[str]:
+    def muster(self, *arguments: str, code: int | None = 0, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run one command line; its exit code must be `code`, unless that is None."""
         ran = subprocess.run(
-            ["muster", *arguments], env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+            ["muster", *arguments], env=self.env, input=stdin, capture_output=True, text=True, timeout=300
         )
         if code is not None:
             assert ran.returncode == code, f"muster {arguments} left with {ran.returncode}\n{ran.stdout}\n{ran.stderr}"

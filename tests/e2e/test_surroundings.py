@@ -53,12 +53,18 @@ def home(tmp_path: Path, receiver: Receiver) -> Iterator[LiveHome]:
         yield running
 
 
-@pytest.mark.slow
-def test_a_server_beyond_this_machine_and_whom_it_tells(home: LiveHome, receiver: Receiver, tmp_path: Path) -> None:
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for this machine, signed by itself, and its key."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
     words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     names = "subjectAltName=DNS:localhost,IP:127.0.0.1"
     subprocess.run([*words, "-addext", names, "-keyout", key, "-out", cert], check=True, capture_output=True)
+    return cert, key
+
+
+@pytest.mark.slow
+def test_a_server_beyond_this_machine_and_whom_it_tells(home: LiveHome, receiver: Receiver, tmp_path: Path) -> None:
+    cert, key = make_certificate(tmp_path)
     everywhere = "0.0.0.0"  # noqa: S104 - by TLS, as tested
     refused = home.muster("up", "--host", everywhere, code=2)
     assert "M323" in refused.stderr
@@ -88,3 +94,21 @@ def test_a_server_beyond_this_machine_and_whom_it_tells(home: LiveHome, receiver
     home.muster("notify", "remove", "file")
     assert home.muster("notify", "-o", "name").stdout == "team\n"
     assert "M335" in home.muster("notify", "test", "file", code=2).stderr
+
+
+@pytest.mark.slow
+def test_a_client_elsewhere_logs_in_with_its_token(home: LiveHome, tmp_path: Path) -> None:
+    cert, key = make_certificate(tmp_path)
+    url = home.muster("up", "--host", "127.0.0.1", "--tls-cert", str(cert), "--tls-key", str(key)).stdout.split()[4]
+    home.muster("users", "set", "ann", "--role", "user")
+    token = home.muster("tokens", "make", "--user", "ann").stdout
+    client = ["--home", str(tmp_path / "client")]
+    words = [*client, "login", "--server", url]
+    assert "certificate is not trusted" in home.muster(*words, code=2, stdin=token).stderr
+    assert "M308" in home.muster(*words, "--ca-cert", str(cert), code=2, stdin="wrong\n").stderr
+    home.muster(*words, "--ca-cert", str(cert), stdin=token)
+    assert home.muster(*client, "run", "--", "echo", "hello").stdout == "hello\n"
+    assert "ann" in home.muster(*client, "whoami").stdout
+    assert "M316" in home.muster(*client, "users", "set", "bob", code=2).stderr
+    home.muster(*client, "logout")
+    home.muster(*client, "ls", code=3)

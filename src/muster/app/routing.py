@@ -32,6 +32,7 @@ def main(argv: list[str]) -> int:
     """Do one of the two; the exit code."""
     args = _parse(argv)
     home = Home()
+    home.check_own()
     home.prepare()
     if args.word == "remove":
         change_file(home.notify_file, lambda text: drop_route(home.notify_file, text, args.name))

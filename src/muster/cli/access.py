@@ -17,6 +17,7 @@ from muster.cli.printing import (
 )
 from muster.model.access import Role
 from muster.sdk.client import Client
+from muster.sdk.whereabouts import default_root, find_server
 from muster.units import parse_duration, show_instant
 from muster.wire.views import AuditPage, GrantView, TokenView, UserView
 
@@ -194,7 +195,13 @@ def whoami(output: str) -> None:
         me = client.me()
     if not print_detail(output, me):
         until = "" if me.until_ms is None else show_instant(me.until_ms)
-        print_fields([("user", me.name), ("roles", _show_roles(me.roles)), ("token", me.token), ("until", until)])
+        address = find_server(default_root())
+        print_fields(
+            [
+                *(("user", me.name), ("roles", _show_roles(me.roles)), ("token", me.token), ("until", until)),
+                ("server", "" if address is None else address.url),
+            ]
+        )
 
 
 COMMANDS = {"users": users, "tokens": tokens, "audit": audit, "whoami": whoami}

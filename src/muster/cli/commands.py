@@ -71,6 +71,8 @@ COMMANDS: Final = {
     "users": Entry("access", "List users and service accounts; or show, set or drop one."),
     "tokens": Entry("access", "List tokens, without their secrets; or make or drop one."),
     "audit": Entry("access", "List who changed what, oldest first; or verify that no line was changed."),
+    "login": Entry("login", "Be a client of a server elsewhere, with a token, from now on."),
+    "logout": Entry("login", "Forget the login; the token itself stays valid."),
     "whoami": Entry("access", "Say as whom you speak, and with which roles."),
     "top": Entry("top", "Watch the fleet: what is wrong, the room there is, who runs and who waits."),
     "doctor": Entry("doctor", "Check the home, the server, this machine and its clock."),

@@ -23,6 +23,7 @@ from muster.model.errors import MusterError
 from muster.sdk.client import Client
 from muster.sdk.home import Home
 from muster.sdk.processes import find_server_process
+from muster.sdk.whereabouts import find_server
 from muster.units import show_bytes, show_duration, show_resources
 
 FREE_LEAST: Final = 1024**3
@@ -67,7 +68,8 @@ def _list(found: list[Finding]) -> Listing:
 
 def examine(home: Home) -> Iterator[Finding]:
     """Every check, in the order in which troubles follow from each other."""
-    for check in (_python, _home, _token, _disk, _clock, _leader, _follower, _gpus, _limits):
+    of_a_server = (_disk, _clock, _leader, _follower, _gpus, _limits)
+    for check in (_python, _home, _token, *(of_a_server if home.find_login() is None else ())):
         yield check(home)
     yield from _server(home)
 
@@ -90,11 +92,12 @@ def _home(home: Home) -> Finding:
 
 
 def _token(home: Home) -> Finding:
-    if not home.token_file.exists():
+    path = home.token_file if home.find_login() is None else home.login_file
+    if not path.exists():
         return Finding("token", "warning", "there is none yet", "`muster up` makes one")
-    mode = stat.S_IMODE(home.token_file.stat().st_mode)
+    mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
-        return Finding("token", "wrong", f"others may read it ({mode:o})", f"chmod 600 {home.token_file}")
+        return Finding("token", "wrong", f"others may read it ({mode:o})", f"chmod 600 {path}")
     return Finding("token", "ok", "only you can read it")
 
 
@@ -158,15 +161,17 @@ def _limits(_: Home) -> Finding:
 
 def _server(home: Home) -> Iterator[Finding]:
     """What the server says of itself; if nobody answers, that is the one finding."""
-    address = home.find_address()
-    where = "nobody said where it listens" if address is None else f"http://{address.host}:{address.port}"
+    address = find_server(str(home.root))
+    where = "nobody said where it listens" if address is None else address.url
     try:
         with Client(home, patience_s=1) as client:
             checks: list[Callable[[Client], Finding]] = [_answer(where), _lag, _engine]
             for check in checks:
                 yield check(client)
     except MusterError as error:
-        yield Finding("server", "wrong", f"{where}: {error}", "`muster up`; if the port is taken: `muster up --port N`")
+        fix = "`muster up`; if the port is taken: `muster up --port N`"
+        elsewhere = "ask whoever runs it; `muster login` again if the token is not taken"
+        yield Finding("server", "wrong", f"{where}: {error}", fix if home.find_login() is None else elsewhere)
 
 
 def _answer(where: str) -> Callable[[Client], Finding]:

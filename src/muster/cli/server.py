@@ -59,6 +59,7 @@ def up(
 ) -> None:
     """Start the server, or what is missing of it. Where it listens is remembered."""
     home = Home()
+    home.check_own()
     history_ms = None if keep_history is None else _parse_history(keep_history)
     listen = _describe_listening(host, tls_cert, tls_key)
     started = start_missing(home, port, _describe(said), history_ms, listen)
@@ -105,6 +106,7 @@ def _parse_label(text: str) -> tuple[str, str]:
 def down(with_jobs: bool) -> None:
     """Stop the server; running jobs go on."""
     home = Home()
+    home.check_own()
     running = _end_jobs(home) if with_jobs else _find_running(home)
     ended = [role for role in reversed(ROLES) if _end_role(home, role)]
     click.echo(f"stopped {' and '.join(ended)}" if ended else f"no server was running in {home.root}")
@@ -178,8 +180,10 @@ def status(output: str) -> int:
     with Client(home, patience_s=1) as client:
         health = client.health()
     if not print_detail(output, health):
-        fields = [("status", health.status), ("address", _show_url(home)), ("home", str(home.root))]
-        fields += [(role, _show_process(home, role)) for role in ROLES]
+        login = home.find_login()
+        url = _show_url(home) if login is None else login.address.url
+        fields = [("status", health.status), ("address", url), ("home", str(home.root))]
+        fields += [(role, _show_process(home, role)) for role in ROLES if login is None]
         fields += [("entries", str(health.seq)), ("lag", show_duration(health.lag_ms)), ("version", health.version)]
         print_fields(fields)
     return OK if health.leader else NO_SERVER
@@ -195,8 +199,7 @@ def _show_process(home: Home, role: str) -> str:
 
 def _show_url(home: Home) -> str:
     address = home.find_address()
-    scheme = "https" if address is not None and address.cert else "http"
-    return "" if address is None else f"{scheme}://{address.host}:{address.port}"
+    return "" if address is None else address.url
 
 
 COMMANDS = {"up": up, "down": down, "status": status}

@@ -11,7 +11,7 @@ import time
 from typing import Final
 
 from muster.sdk.exchange import Connection
-from muster.sdk.whereabouts import default_root, find_address, find_token
+from muster.sdk.whereabouts import default_root, find_server, find_token
 
 CONNECT_S: Final = 5.0
 GATHER_S: Final = 0.2
@@ -56,10 +56,10 @@ class Changes:
 
     def _listen(self) -> Connection | None:
         if self._connection is None:
-            address = find_address(self._root)
+            address = find_server(self._root)
             if address is None:
                 return None
-            self._connection = Connection(address.host, address.port, CONNECT_S, address.cert)
+            self._connection = Connection(address, CONNECT_S)
             self._connection.ask("GET", "/v1/watch", {"Authorization": f"Bearer {find_token(self._root)}"})
             self._skip_beginning(self._connection)
         return self._connection

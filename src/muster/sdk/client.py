@@ -28,7 +28,7 @@ from muster.model.reason import Code, Reason
 from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.paths import add_query, quote
 from muster.sdk.transport import Reply, Request, Transport
-from muster.sdk.whereabouts import Address, default_root, find_address, find_token
+from muster.sdk.whereabouts import Address, default_root, find_server, find_token
 from muster.wire.views import (
     AdviceView,
     AuditPage,
@@ -86,7 +86,8 @@ class LogPart(msgspec.Struct, frozen=True):
 
 
 class Client:
-    """Talks to one server: that of `home` (default: MUSTER_HOME or ~/.muster), or the one at `address`."""
+    """Talks to one server: that of `home` (default: MUSTER_HOME or ~/.muster), or which it is logged in to; or the one
+    at `address`."""
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class Client:
     ) -> None:
         root = default_root() if home is None else str(home.root)
         self._transport = Transport(
-            find_address=partial(find_address, root) if address is None else lambda: address,
+            find_address=partial(find_server, root) if address is None else lambda: address,
             read_token=partial(find_token, root) if token is None else lambda: token,
             where=root if address is None else f"{address.host}:{address.port}",
             patience_s=patience_s,

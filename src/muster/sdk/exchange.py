@@ -13,6 +13,8 @@ from typing import Final
 import httptools
 import msgspec
 
+from muster.sdk.whereabouts import Address
+
 READ_BYTES: Final = 256 * 1024
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -28,14 +30,15 @@ class Answer(msgspec.Struct, frozen=True):
 class Connection:
     """A connection to one server. Every failure is an OSError, and the connection is then of no more use."""
 
-    def __init__(self, host: str, port: int, timeout_s: float, cert: str = "") -> None:
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        host, port = address.host, address.port
         self._host = f"{host}:{port}"
         # As bytes: for text, the tables of international names would be loaded, a fiftieth of a short command.
         name = host.encode("ascii" if host.isascii() else "idna")
         self._link = socket.create_connection((name, port), timeout_s)  # type: ignore[arg-type]  # the stubs forget bytes
         self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if cert:
-            self._link = _secure(self._link, host, cert)
+        if address.cert or address.is_tls:
+            self._link = _secure(self._link, host, address.cert)
 
     def exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send a request and wait for its answer."""
@@ -75,8 +78,9 @@ def _secure(link: socket.socket, host: str, cert: str) -> socket.socket:
     import ssl  # most servers are on this machine, and loading it would be felt
 
     context = ssl.create_default_context()
-    context.load_verify_locations(cert)
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # that certificate itself is trusted, whoever signed it
+    if cert:
+        context.load_verify_locations(cert)
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # that certificate itself is trusted, whoever signed it
     return context.wrap_socket(link, server_hostname=host)
 
 

@@ -1,19 +1,31 @@
 """Home: where an embedded server keeps its files.
 
-With `whereabouts`, which names the two that a client reads, the only place that names files under `MUSTER_HOME`
+With `whereabouts`, which names those that a client reads, the only place that names files under `MUSTER_HOME`
 (default `~/.muster`). The directory is 0700 and the token 0600.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from muster.model.errors import RejectedError, StoreError
 from muster.model.reason import Code, Reason
-from muster.sdk.whereabouts import ADDRESS_FILE, TOKEN_FILE, Address, default_root, find_address, read_token
+from muster.sdk.whereabouts import (
+    ADDRESS_FILE,
+    LOGIN_FILE,
+    TOKEN_FILE,
+    Address,
+    Login,
+    default_root,
+    find_address,
+    find_login,
+    read_token,
+)
 from muster.units import DAY_MS, AmountError, parse_duration
 
 HISTORY_KEPT_MS = 90 * DAY_MS
@@ -38,6 +50,7 @@ class Home:
         self.up_lock_file = self.root / "up.lock"
         self.follower_lock_file = self.root / "follower.lock"
         self.history_file = self.root / "keep-history"
+        self.login_file = self.root / LOGIN_FILE
 
     def process_file(self, role: str) -> Path:
         """Where a role (leader, follower) notes its process."""
@@ -49,13 +62,8 @@ class Home:
 
     def prepare(self) -> None:
         """Make the directory and the token; what exists is kept."""
-        try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.root.chmod(0o700)
+        with self._writing():
             self._make_token()
-        except OSError as error:
-            reason = Reason(Code.HOME_UNUSABLE, str(self.root), detail=error.strerror or str(error))
-            raise StoreError(reason) from error
 
     def read_token(self) -> str:
         """The token; empty if there is none."""
@@ -70,6 +78,21 @@ class Home:
         fresh = self.address_file.with_suffix(".new")
         fresh.write_bytes(msgspec.json.encode(address))
         fresh.replace(self.address_file)
+
+    def find_login(self) -> Login | None:
+        """Which other server this is the home of a client of."""
+        return find_login(str(self.root))
+
+    def check_own(self) -> None:
+        """Raise if this is the home of a client of another server's: it has none of its own."""
+        login = self.find_login()
+        if login is not None:
+            raise RejectedError(Reason(Code.LOGGED_IN, login.address.url))
+
+    def write_login(self, login: Login) -> None:
+        """Make this the home of a client of another server's; nobody else may read it."""
+        with self._writing():
+            _write_secret(self.login_file, msgspec.json.encode(login))
 
     def read_history_ms(self) -> int:
         """For how long jobs that are over are remembered: as somebody said, or 90 days."""
@@ -89,8 +112,24 @@ class Home:
     def _make_token(self) -> None:
         if self.read_token():
             return
-        fresh = self.token_file.with_suffix(f".{os.getpid()}")
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(os.urandom(32).hex() + "\n")
-        fresh.replace(self.token_file)
+        _write_secret(self.token_file, os.urandom(32).hex().encode())
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """The directory is there, and the owner's alone."""
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.root.chmod(0o700)
+            yield
+        except OSError as error:
+            reason = Reason(Code.HOME_UNUSABLE, str(self.root), detail=error.strerror or str(error))
+            raise StoreError(reason) from error
+
+
+def _write_secret(path: Path, data: bytes) -> None:
+    """Replace a file by a line that nobody but its owner may read."""
+    fresh = path.with_suffix(f".{os.getpid()}")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data + b"\n")
+    fresh.replace(path)

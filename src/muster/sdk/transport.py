@@ -106,7 +106,7 @@ class Transport:
             address = self._find_address()
             if address is None:
                 return None
-            self._connection = Connection(address.host, address.port, ANSWER_TIMEOUT_S, address.cert)
+            self._connection = Connection(address, ANSWER_TIMEOUT_S)
         return self._connection
 
 

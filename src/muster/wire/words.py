@@ -245,7 +245,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "the store refused to write: {detail}", "free disk space, then `muster up`; nothing acknowledged was lost"
     ),
     Code.NO_LEADER: Words("the leader is away, so nothing can be changed now", "try again; if it stays, `muster up`"),
-    Code.UNAUTHORISED: Words("no valid token came with the request", "use the token in the server's home directory"),
+    Code.UNAUTHORISED: Words(
+        "no valid token came with the request",
+        "use the token in the server's home directory, or one that `muster tokens make` gave you",
+    ),
     Code.NO_SERVER: Words("no server answers at {detail}", "start one with `muster up`"),
     Code.OVERLOADED: Words("the server has {needed} requests waiting", "try again in a moment"),
     Code.NOT_FOUND: Words("{subject} not found", "check the address"),
@@ -294,6 +297,17 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.BAD_SETTINGS: Words("{subject}: {detail}", "mend the file, or take it away, and start again"),
     Code.OUT_OF_MEMORY: Words(
         "the task had more memory than it asked for", "ask for more with --memory, or let it use less"
+    ),
+    Code.LOGGED_IN: Words(
+        "this home is logged in to {subject}, and has no server of its own",
+        "`muster logout` first, or name another home: `muster --home PATH …`",
+    ),
+    Code.HAS_A_SERVER: Words(
+        "{subject} is the home of a server",
+        "log in from another home: `muster --home PATH login …`, and MUSTER_HOME=PATH for what follows",
+    ),
+    Code.IN_THE_CLEAR: Words(
+        "a token for {subject} would cross the network in the clear", "use https://, or a tunnel that ends on 127.0.0.1"
     ),
     Code.ROUTE_TAKEN: Words(
         "there is a route {subject!r} for notices already",

@@ -20,6 +20,7 @@ from muster.app.serve import Tls, bind, check_host, configure, names_in
 from muster.model.errors import RejectedError
 from muster.model.reason import Code
 from muster.sdk.exchange import Connection
+from muster.sdk.whereabouts import Address
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 
@@ -73,18 +74,18 @@ def port(tls: Tls) -> Iterator[int]:
 
 
 def test_client_and_server_speak_tls(port: int, tls: Tls) -> None:
-    link = Connection("localhost", port, 30, str(tls.cert))
+    link = Connection(Address("localhost", port, str(tls.cert)), 30)
     assert link.exchange("GET", "/", {}, b"").body == b"yes"
     link.close()
 
 
 def test_a_name_that_the_certificate_does_not_have_is_refused(port: int, tls: Tls) -> None:
     with pytest.raises(OSError, match=r"[Hh]ostname|IP address"):
-        Connection("127.0.0.1", port, 30, str(tls.cert))
+        Connection(Address("127.0.0.1", port, str(tls.cert)), 30)
 
 
 def test_in_the_clear_nothing_is_answered(port: int) -> None:
-    link = Connection("127.0.0.1", port, 30)
+    link = Connection(Address("127.0.0.1", port), 30)
     with pytest.raises(OSError):
         link.exchange("GET", "/", {}, b"")
     link.close()
