@@ -17,6 +17,7 @@ from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Job
+from muster.model.node import Lack
 from muster.model.phase import Lease
 from muster.scheduler.older import only_older
 from muster.scheduler.repair import find_repair, is_partial, looks_anew
@@ -76,7 +77,7 @@ def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
         return Outlook.WAITS
     if looks_anew(job, claim):
         return Outlook.WAITS if find_repair(world, job) is None else Outlook.READY
-    if not all(_has_place(world, job, lease) for lease in claim.leases):
+    if not _has_places(world, job, claim):
         return Outlook.WAITS if any(_leavers(world, claim, now)) else Outlook.BLOCKED
     if _has_quota(world, job, claim):
         return Outlook.READY
@@ -96,10 +97,19 @@ def _leavers(world: World, claim: Claim, now: int) -> Iterator[int]:
                 yield number
 
 
-def _has_place(world: World, job: Job, lease: Lease) -> bool:
+def _has_places(world: World, job: Job, claim: Claim) -> bool:
+    """Whether all of a claim is free, but for what others claim: mostly somebody is still there."""
+    fleet, ask = world.fleet, job.spec.ask
+    if not all(fleet.is_vacant(lease.slot, ask, lease.tasks, lease.devices) for lease in claim.leases):
+        return False
+    others = claimed_on(world, slots_of(claim), but=job.id)
+    return all(_has_place(world, job, lease, others[lease.slot]) for lease in claim.leases)
+
+
+def _has_place(world: World, job: Job, lease: Lease, others: Lack) -> bool:
     """Whether one lease of a claim is free, but for what others claim."""
     fleet, kept = world.fleet, world.fleet.claimed[lease.slot]
-    fleet.set_claimed(lease.slot, claimed_on(world, lease.slot, but=job.id))
+    fleet.set_claimed(lease.slot, others)
     has_place = fleet.has_room(lease.slot, job.spec.ask, lease.tasks, lease.devices)
     fleet.set_claimed(lease.slot, kept)
     return has_place

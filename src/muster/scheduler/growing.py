@@ -42,9 +42,11 @@ class Reach(NamedTuple):
     shape: tuple[object, ...]
 
 
-def in_order(world: World, now: int) -> list[int]:
-    """The elastic gangs that hold places, as the walk would meet their tenants."""
-    jobs = [world.jobs[number] for number in world.widths.elastic]
+def in_order(world: World, now: int, fresh: Container[int]) -> list[int]:
+    """The elastic gangs that may get more places now, as the walk would meet their tenants."""
+    jobs = [job for n in world.widths.elastic if may_grow(world, job := world.jobs[n], now, n in fresh)]
+    if not jobs:
+        return []
     tenants = world.walk.in_order(dict.fromkeys(sorted({job.spec.tenant for job in jobs})), now)
     place = {name: at for at, name in enumerate(tenants)}
     return [job.id for job in sorted(jobs, key=lambda job: (place[job.spec.tenant], job.id))]
@@ -54,34 +56,31 @@ def plan_growth(world: World, now: int, fresh: Container[int]) -> Iterator[fact.
     """What makes runs wider, one after the other: each is to be true before the next is asked for. The `fresh` ones
     have just got their places, and no engine knows of it yet."""
     full: dict[Reach, None] = {}
-    for number in in_order(world, now):
+    for number in in_order(world, now, fresh):
         job = world.jobs[number]
-        if may_grow(world, job, now, number in fresh):
-            reach = _reach_of(world, job)
-            more = [] if reach in full else find_more(world, job)
-            if not more:
-                full[reach] = None
-                continue
-            item = _grow_by(job, more)
-            if item is not None:
-                yield item
+        reach = _reach_of(world, job)
+        more = [] if reach in full else find_more(world, job)
+        if not more:
+            full[reach] = None
+            continue
+        item = _grow_by(job, more)
+        if item is not None:
+            yield item
 
 
 def find_chance(world: World, now: int) -> int:
     """The first instant after now at which time alone lets somebody grow; INSTANT_MAX if there is none."""
     jobs = (world.jobs[number] for number in world.widths.elastic)
-    instants = (_grows_at(world, job) for job in jobs if _can_grow(world, job) and isinstance(job.phase, Running))
+    instants = (_grows_at(world, job) for job in jobs if isinstance(job.phase, Running) and _can_grow(world, job))
     return min((at for at in instants if at > now), default=INSTANT_MAX)
 
 
 def may_grow(world: World, job: Job, now: int, is_fresh: bool) -> bool:
     """Whether a run may get more places now."""
-    if not _can_grow(world, job):
-        return False
-    if isinstance(job.phase, Starting):
-        resize = world.widths.resizes.get(job.id)
-        return is_fresh and (resize is None or now >= resize.at + RESTART_MS)
-    return now >= _grows_at(world, job)
+    if not isinstance(job.phase, Starting):
+        return now >= _grows_at(world, job) and _can_grow(world, job)
+    resize = world.widths.resizes.get(job.id)
+    return is_fresh and (resize is None or now >= resize.at + RESTART_MS) and _can_grow(world, job)
 
 
 def find_more(world: World, job: Job) -> list[Lease]:

@@ -187,7 +187,7 @@ class _Taker:
         want = self._want(shape, job, right.claimant)
         leases = want.find()
         choice = None if leases is None else Choice(0, [], leases)
-        if choice is None and self._is_within(job, right, shape):
+        if choice is None and right.found and self._is_within(job, right, shape):
             choice = self._choose(shape, want, right)
         if choice is None:
             return None

@@ -67,8 +67,8 @@ def _without_claim(world: World, job: Job) -> Iterator[None]:
     """As if a job claimed nothing."""
     claim, fleet = world.claims.get(job.id), world.fleet
     kept = {slot: fleet.claimed[slot] for slot in slots_of(claim)} if claim is not None else {}
-    for slot in kept:
-        fleet.set_claimed(slot, claimed_on(world, slot, but=job.id))
+    for slot, claimed in claimed_on(world, kept, but=job.id).items():
+        fleet.set_claimed(slot, claimed)
     if claim is not None:
         charge_claim(world, job.id, -1)
     try:

@@ -87,6 +87,7 @@ class Rights:
         self._herds: list[Herd] = []
         self._made: dict[Key, Right] = {}
         self._untaken: dict[tuple[Shape, int], bool] = {}
+        self._nothing = self._new_sums()
         self._ranks: tuple[tuple[int, bool], ...] = ()
         self._kin: dict[tuple[str, bool], array[int]] = {}
         self._totals: dict[str, tuple[list[str], Words]] = {}
@@ -194,14 +195,20 @@ class Rights:
             for kind in range(kinds):
                 codes[kind] |= codes[kinds + kind] | codes[2 * kinds + kind]
         words.extend(codes)
+        if not any(codes):  # nobody of whatever kind: kin is all the same
+            words.extend(array("q", bytes(8 * len(self._runs.tenants))))
+            return Right(claimant, tenant, owed, words_of(words), self._nothing)
         words.extend(self._kin_of(tenant, is_any))
-        sums = words_of(array("q", bytes(8 * TAKE * max(1, len(self._world.fleet)))))
+        sums = self._new_sums()
         right = Right(claimant, tenant, owed, words_of(words), sums)
         right.found = add_gangs(self.rows, self.used, right.words, sums)
         for herd in herds:
             since = words_of(self._world.arrays[herd[0].id].since)
             right.found += add_tasks(*self._columns(herd), since, right.words, sums)
         return right
+
+    def _new_sums(self) -> Words:
+        return words_of(array("q", bytes(8 * TAKE * max(1, len(self._world.fleet)))))
 
     def _know_loans(self) -> Loans:
         """Who borrows what on the stage as it is."""

@@ -41,6 +41,7 @@ class Stage:
         self._now = now
         self._kept: dict[int, Lack] = {}
         self._gone: dict[tuple[int, int], Seat] = {}
+        self._gone_on: dict[int, dict[tuple[int, int], Seat]] = {}
         self._seated: dict[int, Seat] = {}
         self._told: dict[int, None] = {}
         self._phases: dict[tuple[int, int], tuple[int, int]] = {}
@@ -84,11 +85,17 @@ class Stage:
     def take(self, seat: Seat) -> None:
         """Let somebody be gone."""
         self._vacate(seat)
-        self._gone[seat[:2]] = seat
+        key = seat[:2]
+        self._gone[key] = seat
+        for lease in seat.leases:
+            self._gone_on.setdefault(lease.slot, {})[key] = seat
 
     def give_back(self, seat: Seat) -> None:
         """Let them be there again."""
-        del self._gone[seat[:2]]
+        key = seat[:2]
+        del self._gone[key]
+        for lease in seat.leases:
+            self._gone_on[lease.slot].pop(key, None)  # a gang may have two leases on a node
         self._occupy(seat)
 
     def seat(self, job: Job, leases: tuple[Lease, ...], ticket: int = 0) -> None:
@@ -138,8 +145,7 @@ class Stage:
         return next(self._gone_from(leases), None) is not None
 
     def _gone_from(self, leases: Iterable[Lease]) -> Iterator[Seat]:
-        slots = {lease.slot for lease in leases}
-        return (seat for seat in self._gone.values() if any(lease.slot in slots for lease in seat.leases))
+        return (seat for lease in leases for seat in self._gone_on.get(lease.slot, {}).values())
 
     def spread(self) -> tuple[array[int], list[Group]]:
         """What is held besides gangs, as rows: by the tasks of each array that stay, and by those who are seated."""

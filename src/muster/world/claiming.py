@@ -6,15 +6,15 @@ decided elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from muster.model.claim import Claim
 from muster.model.job import Job
-from muster.model.node import Lack
+from muster.model.node import NO_LACK, Lack
 from muster.model.phase import Stopping, TaskPhase, Why
-from muster.units import Resources
 
 if TYPE_CHECKING:  # the world counts claims when a node joins again
     from muster.world.world import World
@@ -28,8 +28,8 @@ def put_claim(world: World, job: int, claim: Claim) -> None:
     if is_spoken_for(world, job):
         world.dequeue(world.jobs[job])
     charge_claim(world, job, 1)
-    for slot in slots_of(claim):
-        world.fleet.set_claimed(slot, claimed_on(world, slot))
+    for slot, claimed in claimed_on(world, slots_of(claim)).items():
+        world.fleet.set_claimed(slot, claimed)
 
 
 def drop_claim(world: World, job: int) -> None:
@@ -38,22 +38,24 @@ def drop_claim(world: World, job: int) -> None:
     world.wake_kin(world.jobs[job].spec.tenant)
     if is_spoken_for(world, job):
         world.enqueue(world.jobs[job])
-    for slot in slots_of(world.claims.pop(job)):
-        world.fleet.set_claimed(slot, claimed_on(world, slot))
+    for slot, claimed in claimed_on(world, slots_of(world.claims.pop(job))).items():
+        world.fleet.set_claimed(slot, claimed)
         vector = world.fleet.find_free(slot)
         if vector is not None:
             world.wake_for_room(slot, vector)
 
 
-def claimed_on(world: World, slot: int, but: int = 0) -> Lack:
-    """What of a node is claimed by anybody, or by anybody but one job."""
-    devices, amount = 0, Resources()
+def claimed_on(world: World, slots: Iterable[int], but: int = 0) -> dict[int, Lack]:
+    """What of some nodes is claimed by anybody, or by anybody but one job: all claims are gone through once."""
+    found = dict.fromkeys(slots, NO_LACK)
     for job, claim in world.claims.items():
         for lease in claim.leases if job != but else ():
-            if lease.slot == slot:
-                devices |= lease.devices
-                amount = amount.plus(world.jobs[job].spec.ask.times(lease.tasks))
-    return Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
+            known = found.get(lease.slot)
+            if known is not None:
+                devices = known.devices | lease.devices
+                amount = known.amount.plus(world.jobs[job].spec.ask.times(lease.tasks))
+                found[lease.slot] = Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
+    return found
 
 
 def charge_claim(world: World, job: int, sign: int) -> None:

@@ -373,6 +373,16 @@ class Fleet:
         )
         return has_devices and has_rest and self.is_listed(slot)
 
+    def is_vacant(self, slot: int, ask: Resources, tasks: int, devices: int) -> bool:
+        """Whether nobody holds what `occupy` would take, kept from others or not; of all but devices at a glance."""
+        rests, withheld = self.devices(slot), self._withheld.get(slot, NOTHING)
+        for device, milli in withheld.devices:
+            rests[device] += milli
+        share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE
+        has_devices = all(device < len(rests) and rests[device] >= share for device in bits_of(devices))
+        cpu = self._arena[self._arena[_AT_NODES] + _NODE_ROW * slot + _FREE_CPU] + withheld.amounts[0]
+        return has_devices and cpu >= ask.cpu_milli * tasks
+
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
         wanted = 1 if ask.gpu_milli else ask.gpus * tasks  # tasks with a share of a device have one lease per device

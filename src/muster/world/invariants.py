@@ -493,7 +493,7 @@ def _check_claims(world: World) -> None:
         if number in world.arrays:
             most = world.arrays[number].counts[TaskPhase.QUEUED]
         require(0 < width <= most, "a claim is for a job's tasks", f"job {number}: {width} of {most}")
-        claimed |= {slot: claimed_on(world, slot) for slot in slots_of(claim)}
+        claimed |= claimed_on(world, slots_of(claim))
     require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))
     overdue = [number for number, claim in world.claims.items() if claim.until <= world.now]
     require(not overdue, "no claim stands past its time", f"at {world.now}: jobs {overdue[:5]}")
