@@ -56,6 +56,8 @@ class Heads:
     def owed_funds(self, line: Line) -> list[Fund] | None:
         """The funds of which one more gang of a line would be covered, on whatever site; None if on none."""
         world, shape, found = self._world, line.shape, False
+        if not self._has_owners:
+            return [] if world.sites.inhabited(shape.ask) else None
         funds: list[Fund] = []
         for site in world.sites.inhabited(shape.ask):
             owed = find_owed(world.quotas, line.tenant, site, shape.ask, shape.gang)
@@ -76,7 +78,8 @@ class Heads:
         return not (needs.has_company or needs.groups or needs.booking in self._world.bookings)
 
     def _find_lines(self, shape: Shape) -> list[Line]:
-        if not self._may_take(shape):
+        """The lines of a shape that might: none if it would not fit even with all gone who may be taken by anybody."""
+        if not (self._may_take(shape) and self._rights.reaches(self._rights.find_all(), shape, shape.gang)):
             return []
         jobs, lines = self._world.jobs, shape.lines.values()
         return [line for line in lines if self._might(line, (line.band[2], jobs[line.head()].spec.priority))]

@@ -61,7 +61,11 @@ KINS: Final = 3
 
 TAKE_MILLI, TAKE_CPU, TAKE_MEMORY, TAKE_COST, TAKE_RATE = range(5)
 TAKE: Final = 5
-"""Of a node: what could be taken there, what would be lost by all of it, and by the cheapest thousandth."""
+"""Of a node: what could be taken there, what would be lost by all of it, and by the cheapest thousandth: one more than
+that, and 0 if there is none."""
+STOCK_SLOT, STOCK_MILLI, STOCK_CPU, STOCK_MEMORY, STOCK_COST, STOCK_FUNDS = range(6)
+STOCK: Final = 6
+"""Of a lease that may be taken by some right: where it is, what it has, what is lost with it, and what it borrows."""
 
 
 @compiled
@@ -81,24 +85,59 @@ def cost_of(right: Words, rows: Words, at: int) -> int:
 
 
 @compiled
-def add_gangs(rows: Words, used: int, right: Words, sums: Words) -> int:
-    """Add what gangs have that may be taken to the sums of their nodes; how many rows those are."""
-    found = 0
+def _shelf_of(rows: Words, at: int, kinds: int) -> int:
+    """Where a row is in a stock: rows that are inside their guarantee, or borrow, by tenant and kind."""
+    borrows = rows[at - ROW * rows[at + BACK] + FUNDS] != 0
+    return int(2 * (rows[at + TENANT] * kinds + rows[at + KIND]) + int(borrows))
+
+
+@compiled
+def take_stock(rows: Words, used: int, right: Words, ends: Words, stock: Words) -> int:
+    """Write all that gangs have and might lose by whatever right, with those together who are alike to every right;
+    `ends` says how many there are up to each of these shelves. How many there are in all."""
+    kinds, found = right[KINDS], 0
     for at in range(0, used * ROW, ROW):
         if rows[at + STATE] == STAYS:
-            funds = rows[at - ROW * rows[at + BACK] + FUNDS]
-            if may_take(right, rows[at + TENANT], rows[at + KIND], funds):
-                cost, slot = cost_of(right, rows, at), rows[at + SLOT]
-                add_one(sums, slot, rows[at + MILLI], rows[at + CPU], rows[at + MEMORY], cost)
-                found += 1
+            ends[_shelf_of(rows, at, kinds)] += 1
+    for shelf in range(len(ends)):  # first where each begins; as it is filled, that becomes where it ends
+        count, ends[shelf] = ends[shelf], found
+        found += count
+    for at in range(0, used * ROW, ROW):
+        if rows[at + STATE] == STAYS:
+            shelf = _shelf_of(rows, at, kinds)
+            to = STOCK * ends[shelf]
+            stock[to + STOCK_SLOT], stock[to + STOCK_MILLI] = rows[at + SLOT], rows[at + MILLI]
+            stock[to + STOCK_CPU], stock[to + STOCK_MEMORY] = rows[at + CPU], rows[at + MEMORY]
+            stock[to + STOCK_COST] = cost_of(right, rows, at)
+            stock[to + STOCK_FUNDS] = rows[at - ROW * rows[at + BACK] + FUNDS]
+            ends[shelf] += 1
+    return found
+
+
+@compiled
+def add_gangs(stock: Words, ends: Words, right: Words, sums: Words) -> int:
+    """Add what gangs have that may be taken to the sums of their nodes; how many leases those are."""
+    found = begin = 0
+    kinds = right[KINDS]
+    for shelf in range(len(ends)):
+        end = ends[shelf]
+        tenant, kind = shelf // 2 // kinds, shelf // 2 % kinds
+        word = right[CODES + right[CODES + KINS * kinds + tenant] * kinds + kind]
+        if word and begin < end and (shelf % 2 or word & IF_INSIDE):
+            for at in range(STOCK * begin, STOCK * end, STOCK):
+                if may_take(right, tenant, kind, stock[at + STOCK_FUNDS]):
+                    amounts = stock[at + STOCK_MILLI], stock[at + STOCK_CPU], stock[at + STOCK_MEMORY]
+                    add_one(sums, stock[at + STOCK_SLOT], amounts[0], amounts[1], amounts[2], stock[at + STOCK_COST])
+                    found += 1
+        begin = end
     return found
 
 
 @compiled
 def add_one(sums: Words, slot: int, milli: int, cpu: int, memory: int, cost: int) -> None:
     """Add what one victim has on a node."""
-    to, rate = TAKE * slot, cost // max(1, milli)
-    if sums[to + TAKE_COST] == 0 or rate < sums[to + TAKE_RATE]:
+    to, rate = TAKE * slot, cost // max(1, milli) + 1
+    if sums[to + TAKE_RATE] == 0 or rate < sums[to + TAKE_RATE]:
         sums[to + TAKE_RATE] = rate
     sums[to + TAKE_MILLI] += milli
     sums[to + TAKE_CPU] += cpu
@@ -246,7 +285,7 @@ def _least_price(words: Words, query: Words, sums: Words, slot: int) -> int:
         return 0
     if missing >= sums[take + TAKE_MILLI]:
         return int(sums[take + TAKE_COST])
-    return int(missing * sums[take + TAKE_RATE])
+    return int(missing * (sums[take + TAKE_RATE] - 1))
 
 
 @compiled

@@ -22,6 +22,7 @@ from muster.scheduler.reach import (
     IF_INSIDE,
     IF_OWED,
     KINS,
+    STOCK,
     TAKE,
     add_gangs,
     add_tasks,
@@ -30,12 +31,13 @@ from muster.scheduler.reach import (
     pick_tasks,
     sum_tenants,
     sum_tops,
+    take_stock,
 )
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
-from muster.units import MINUTE_MS, Resources
-from muster.world.compiled import Words, column_of, words_of
-from muster.world.loans import Loans, factors_of
+from muster.units import AMOUNT_MAX, MINUTE_MS, Resources
+from muster.world.compiled import Words, blank_words, column_of, words_of
+from muster.world.loans import Loans, clear_loans, factors_of
 from muster.world.queue import Shape
 from muster.world.quota import Fund, Standing
 from muster.world.runs import MILLI, Kind, amounts_of
@@ -48,6 +50,9 @@ RESTART_MS: Final = MINUTE_MS
 _CASES: Final = ((Standing.INSIDE, False, IF_INSIDE), (Standing.BORROWING, False, IF_BORROWING),
                  (Standing.BORROWING, True, IF_OWED))  # fmt: skip
 ANYBODY: Final = ""
+_STRONGEST: Final = Party(Standing.INSIDE, -1, emergency=True)
+_WEAKEST: Final = Party(Standing.OVER, AMOUNT_MAX)
+"""Who may take from everybody, and from nobody: no rank is below 0, or as high."""
 CODES_MAX: Final = 1024
 """How many answers of the table are kept at most."""
 Key: TypeAlias = tuple[Party, str, int, bool]
@@ -87,14 +92,17 @@ class Rights:
         self._herds: list[Herd] = []
         self._made: dict[Key, Right] = {}
         self._untaken: dict[tuple[Shape, int], bool] = {}
+        self._stock: tuple[Words, Words] | None = None
         self._nothing = self._new_sums()
         self._ranks: tuple[tuple[int, bool], ...] = ()
         self._kin: dict[tuple[str, bool], array[int]] = {}
         self._totals: dict[str, tuple[list[str], Words]] = {}
+        if not self._has_owners:
+            clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
 
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
-        self._loans = None
+        self._loans = self._stock = None
         self._made, self._kin, self._totals, self.funds, self._untaken = {}, {}, {}, {}, {}
 
     def find(self, claimant: Party, tenant: str, owed: Sequence[Fund]) -> Right:
@@ -105,6 +113,12 @@ class Rights:
         """All that any tenant below a child of the root may have a right to; of the borrowers of all, if it is not
         said which child."""
         return self._find(claimant, top, owed, is_any=True)
+
+    def find_all(self) -> Right:
+        """All that anybody may have a right to: more than that comes free for nobody. If all who are here are alike,
+        that is nothing."""
+        may_take = self._world.varied or self._has_owners
+        return self._find(_STRONGEST if may_take else _WEAKEST, ANYBODY, [], is_any=True)
 
     def reaches(self, right: Right, shape: Shape, most: int) -> bool:
         """Whether so many tasks of a shape would have room if all went whom the right is about. If that is nobody, the
@@ -180,7 +194,7 @@ class Rights:
     # -- the pieces ----------------------------------------------------------------------------------------------
 
     def _find(self, claimant: Party, tenant: str, owed: Sequence[Fund], *, is_any: bool) -> Right:
-        mask = self._know_loans().mask_of(owed) if self._has_owners else 0
+        mask = self._know_loans().mask_of(owed) if owed and self._has_owners else 0
         key = (claimant, tenant, mask, is_any)
         known = self._made.get(key)
         if known is None:
@@ -188,27 +202,44 @@ class Rights:
         return known
 
     def _make(self, claimant: Party, tenant: str, owed: int, is_any: bool) -> Right:
-        herds, kinds = self._find_herds(), len(self._runs.kinds)
+        kinds = len(self._runs.kinds)
         words, codes = array("q", (self._now, RESTART_MS, owed, kinds)), self._codes_of(claimant)
         if is_any:
             codes = array("q", codes)
             for kind in range(kinds):
                 codes[kind] |= codes[kinds + kind] | codes[2 * kinds + kind]
         words.extend(codes)
-        if not any(codes):  # nobody of whatever kind: kin is all the same
+        if not self._may_take_any(codes):  # kin is all the same
             words.extend(array("q", bytes(8 * len(self._runs.tenants))))
             return Right(claimant, tenant, owed, words_of(words), self._nothing)
         words.extend(self._kin_of(tenant, is_any))
         sums = self._new_sums()
         right = Right(claimant, tenant, owed, words_of(words), sums)
-        right.found = add_gangs(self.rows, self.used, right.words, sums)
+        herds = self._find_herds()
+        right.found = add_gangs(*self._find_stock(right), right.words, sums)
         for herd in herds:
             since = words_of(self._world.arrays[herd[0].id].since)
             right.found += add_tasks(*self._columns(herd), since, right.words, sums)
         return right
 
+    def _may_take_any(self, codes: array[int]) -> bool:
+        """Whether there is anybody at all, of whatever kin, whom words are about: of those who borrow, only if some
+        do."""
+        if not any(codes):
+            return False
+        return bool(self._has_owners and self._know_loans().funds) or any(code & IF_INSIDE for code in codes)
+
+    def _find_stock(self, right: Right) -> tuple[Words, Words]:
+        """What gangs have, sorted so that a right has to look only at those whom it is about; the same for all."""
+        if self._stock is None:
+            stock = blank_words(STOCK * max(1, self.used))
+            ends = blank_words(2 * len(self._runs.tenants) * len(self._runs.kinds))
+            take_stock(self.rows, self.used, right.words, ends, stock)
+            self._stock = stock, ends
+        return self._stock
+
     def _new_sums(self) -> Words:
-        return words_of(array("q", bytes(8 * TAKE * max(1, len(self._world.fleet)))))
+        return blank_words(TAKE * max(1, len(self._world.fleet)))
 
     def _know_loans(self) -> Loans:
         """Who borrows what on the stage as it is."""

@@ -85,6 +85,11 @@ def words_of(buffer: array[int]) -> Words:
     return np.frombuffer(buffer, dtype=np.int64) if IS_COMPILED else cast("Words", buffer)
 
 
+def blank_words(count: int) -> Words:
+    """So many words that are all 0."""
+    return np.zeros(count, dtype=np.int64) if IS_COMPILED else cast("Words", array("q", bytes(8 * count)))
+
+
 def order_of(column: Words, chosen: Words) -> Words:
     """Chosen places of a column, which go upwards, by what it has there: the least first, and of equals the first."""
     if not IS_COMPILED:
