@@ -7,6 +7,7 @@ else about taking depends on the hour. The first of these instants wakes the ker
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from muster.model.phase import ACTIVE, Stopping, TaskPhase
 from muster.policy.protection import protected_until, takes_again_at
@@ -14,6 +15,8 @@ from muster.scheduler.herds import MARGIN_MS
 from muster.units import INSTANT_MAX
 from muster.world.tasks import spans_of
 from muster.world.world import World
+
+_STOPPING: Final = int(TaskPhase.STOPPING)
 
 
 def find_next_chance(world: World, now: int) -> int:
@@ -29,7 +32,8 @@ def _instants(world: World, now: int) -> Iterator[int]:
             yield job.phase.since + job.spec.grace_ms + MARGIN_MS
     for number in runs.arrays:
         tasks, late_ms = world.arrays[number], jobs[number].spec.grace_ms + MARGIN_MS
-        for first, count in spans_of(tasks.phase, (TaskPhase.STOPPING,), 0, len(tasks)):
+        spans = spans_of(tasks.phase, (TaskPhase.STOPPING,), 0, len(tasks)) if tasks.counts[_STOPPING] else ()
+        for first, count in spans:
             yield from (since + late_ms for since in dict.fromkeys(tasks.since[first : first + count]))
     resizes = world.widths.resizes.items()
     yield from (resize.at + jobs[number].spec.grace_ms + MARGIN_MS for number, resize in resizes if resize.to)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
 from muster.model import fact
-from muster.model.job import Job, Resize
+from muster.model.job import Job
 from muster.model.phase import Lease, Running, Starting, Why
 from muster.scheduler.stage import Seat, Stage
 from muster.world.usage import amount_of
@@ -43,7 +43,7 @@ class Extras:
         self._world = world
         self._stage = stage
         self._now = now
-        self._left = {number: seat for number in sorted(world.widths.elastic) if (seat := _seat_of(world, number))}
+        self._left = {number: seat for number in sorted(world.widths.wide) if (seat := _seat_of(world, number))}
         self._back = list(self._left.values())
         self.resume()
 
@@ -132,13 +132,19 @@ class Extras:
 
 def has_extras(world: World) -> bool:
     """Whether anybody has more than its least, and is not giving it back already."""
-    return any(_seat_of(world, number) is not None for number in world.widths.elastic)
+    return any(_may_shrink(world, world.jobs[number]) for number in world.widths.wide)
 
 
 def _seat_of(world: World, number: int) -> Seat | None:
     """What a run has beyond its least part, if it may be taken."""
     job: Job = world.jobs[number]
-    spec, resize = job.spec, world.widths.resizes.get(number, Resize(0))
-    if resize.to or not isinstance(job.phase, (Starting, Running)) or width_of(job) <= spec.gang:
+    spec = job.spec
+    if not _may_shrink(world, job):
         return None
     return Seat(number, spec.gang, spec, tuple(split_leases(leases_of(job), spec.gang, spec.ask)[1]))
+
+
+def _may_shrink(world: World, job: Job) -> bool:
+    """Whether a run that has more than its least part is not giving it back already."""
+    resize = world.widths.resizes.get(job.id)
+    return isinstance(job.phase, (Starting, Running)) and (resize is None or not resize.to)

@@ -36,6 +36,7 @@ class Heads:
         self._funds = [fund for fund in world.quotas.funds().values() if fund.root.children]
         self._tops: dict[str, str] = {}
         self._rooms: dict[tuple[str, str, str], int] = {}
+        self._homes: dict[Shape, bool] = {}
 
     def in_order(self) -> list[Line]:
         """The lines that might take something, as the walk would meet them: whoever is owed first, then by tier, by
@@ -57,7 +58,7 @@ class Heads:
         """The funds of which one more gang of a line would be covered, on whatever site; None if on none."""
         world, shape, found = self._world, line.shape, False
         if not self._has_owners:
-            return [] if world.sites.inhabited(shape.ask) else None
+            return [] if self._has_home(shape) else None
         funds: list[Fund] = []
         for site in world.sites.inhabited(shape.ask):
             owed = find_owed(world.quotas, line.tenant, site, shape.ask, shape.gang)
@@ -65,6 +66,13 @@ class Heads:
                 found = True
                 funds += [fund for fund in owed if fund not in funds]
         return funds if found else None
+
+    def _has_home(self, shape: Shape) -> bool:
+        """Whether there are nodes of any kind that a shape asks for."""
+        found = self._homes.get(shape)
+        if found is None:
+            found = self._homes[shape] = bool(self._world.sites.inhabited(shape.ask))
+        return found
 
     def may_look(self, line: Line) -> bool:
         """Whether the head of a line might take something."""

@@ -36,10 +36,11 @@ _NO_BAND: Final[BandKey] = (OVER, -1, "")
 
 class Round:
     """The choices of one cycle: band after band, and in each a tour of those who wait with a shape that is awake.
-    `_lines` are those of each tenant that was met, in our band; who was accepted by `_since` is due in it. `_places`
+    `_lines` are those of each tenant that was met, in our band, and `_stands` all that stood in it, shape by shape; who
+    was accepted by `_since` is due in it. `_places`
     are where lines are met that are not met at their head; those that are None are not met at all."""
 
-    __slots__ = ("_band", "_lines", "_now", "_places", "_since", "_tour", "_world", "drops_hopeless")
+    __slots__ = ("_band", "_lines", "_now", "_places", "_since", "_stands", "_tour", "_world", "drops_hopeless")
 
     def __init__(self, world: World, now: int) -> None:
         self._world = world
@@ -47,6 +48,7 @@ class Round:
         self._band = (-1, 0, "")
         self._since = 0
         self._lines: dict[str, list[tuple[LeafKey, Line]]] = {}
+        self._stands: list[dict[str, Line]] = []
         self._places: dict[Line, LeafKey | None] = {}
         self._tour: Tour | None = None
         self.drops_hopeless = True
@@ -95,6 +97,7 @@ class Round:
         self._band = first
         self._since = self._now - world.tiers[first[2]].longest_wait_ms
         self._lines = {}
+        self._stands = [here.lines for shape in world.queue.awake if (here := shape.bands.get(first)) is not None]
         world.walk.settle(self._now)
         self._tour = Tour(world.walk, met if len(met) <= PARTS_MAX else [frozenset().union(*met)])
         return self._tour
@@ -105,7 +108,6 @@ class Round:
         lines = self._lines.get(tenant)
         if lines is None:
             lines = self._lines[tenant] = self._gather(tenant)
-            return (lines[0][1], job_of(lines[0][0])) if lines else None
         awake, band = self._world.queue.awake, self._band
         while lines:
             first, line = lines[0]
@@ -118,14 +120,12 @@ class Round:
         return None
 
     def _gather(self, tenant: str) -> list[tuple[LeafKey, Line]]:
-        """A tenant's lines in our band that are worth a try, as a heap by their first job."""
-        found, key, since = [], self._band, self._since
-        for shape in self._world.queue.awake:
-            band = shape.bands.get(key)
-            if band is not None and (line := band.lines.get(tenant)) is not None:
-                at = self._find_place(line) if self._places else line.first(since)
-                if at is not None:
-                    found.append((at, line))
+        """A tenant's lines in our band that might be worth a try, as a heap by their first job."""
+        since, lines = self._since, [line for stands in self._stands if (line := stands.get(tenant)) and line.heap]
+        if self._places:
+            found = [(at, line) for line in lines if (at := self._find_place(line)) is not None]
+        else:
+            found = [(line.first(since), line) for line in lines]
         heapify(found)
         return found
 

@@ -13,6 +13,7 @@ what is borrowed. Everything is a function of the world and `now`; nothing is re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
 from muster.model import fact
@@ -149,11 +150,11 @@ class _Taker:
         """The plan of one job, if it may take at all."""
         return self._find_plan(line, job) if self._heads.may_look(line) else None
 
-    def _takers(self, line: Line, most: int) -> list[int]:
+    def _takers(self, line: Line, most: int) -> Iterator[int]:
         """The first jobs of a line that have no claim yet, and did not take anything just now."""
         world = self._world
-        free = [number for number in line.ids() if number not in world.claims][:most]
-        return [number for number in free if may_take(world.jobs[number].took, self._now)]
+        free = islice((number for number in line.ids() if number not in world.claims), most)
+        return (number for number in free if may_take(world.jobs[number].took, self._now))
 
     def _find_plan(self, line: Line, job: Job) -> Plan | None:
         """As work inside its guarantee, or else as work that borrows."""

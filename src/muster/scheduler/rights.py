@@ -61,7 +61,8 @@ Herd: TypeAlias = tuple[Job, int, int, int, Words]
 
 
 class Right:
-    """What one claimant may take: its words, and what could come free by it, node by node."""
+    """What one claimant may take: its words, and what could come free by it, node by node. If nobody was `found`,
+    there is nothing to be read."""
 
     __slots__ = ("claimant", "found", "owed", "sums", "tenant", "words")
 
@@ -202,32 +203,30 @@ class Rights:
         return known
 
     def _make(self, claimant: Party, tenant: str, owed: int, is_any: bool) -> Right:
-        kinds = len(self._runs.kinds)
+        if not self._is_about_any(self._codes_of(claimant)):
+            return Right(claimant, tenant, owed, self._nothing, self._nothing)
+        herds, kinds = self._find_herds(), len(self._runs.kinds)  # they may bring new ones
         words, codes = array("q", (self._now, RESTART_MS, owed, kinds)), self._codes_of(claimant)
         if is_any:
             codes = array("q", codes)
             for kind in range(kinds):
                 codes[kind] |= codes[kinds + kind] | codes[2 * kinds + kind]
         words.extend(codes)
-        if not self._may_take_any(codes):  # kin is all the same
-            words.extend(array("q", bytes(8 * len(self._runs.tenants))))
-            return Right(claimant, tenant, owed, words_of(words), self._nothing)
         words.extend(self._kin_of(tenant, is_any))
         sums = self._new_sums()
         right = Right(claimant, tenant, owed, words_of(words), sums)
-        herds = self._find_herds()
         right.found = add_gangs(*self._find_stock(right), right.words, sums)
         for herd in herds:
             since = words_of(self._world.arrays[herd[0].id].since)
             right.found += add_tasks(*self._columns(herd), since, right.words, sums)
         return right
 
-    def _may_take_any(self, codes: array[int]) -> bool:
-        """Whether there is anybody at all, of whatever kin, whom words are about: of those who borrow, only if some
-        do."""
-        if not any(codes):
-            return False
-        return bool(self._has_owners and self._know_loans().funds) or any(code & IF_INSIDE for code in codes)
+    def _is_about_any(self, codes: array[int]) -> bool:
+        """Whether there may be anybody, of whatever kin and kind, whom codes are about: of those who borrow only if
+        some do."""
+        if any(code & IF_INSIDE for code in codes):
+            return True
+        return any(codes) and self._has_owners and bool(self._know_loans().funds)
 
     def _find_stock(self, right: Right) -> tuple[Words, Words]:
         """What gangs have, sorted so that a right has to look only at those whom it is about; the same for all."""

@@ -88,6 +88,7 @@ class Runs:
     __slots__ = (
         "_dead",
         "_fresh",
+        "_new",
         "_place",
         "_table",
         "arrays",
@@ -111,12 +112,17 @@ class Runs:
         self.used = 0
         self._table = array("q")
         self._place: dict[int, int] = {}
+        self._new: dict[int, tuple[Job, Run, Sequence[Site], int]] = {}
         self._fresh: dict[int, array[int]] = {}
         self._dead = 0
 
     def add_gang(self, job: Job, run: Run, by_slot: Sequence[Site], saved: int) -> None:
         """A gang holds leases, and would lose what it did since `saved`. What it has beyond its least part has no
-        rows: see `muster.world.widths`."""
+        rows: see `muster.world.widths`. They are written when somebody looks: many are gone before that."""
+        self._new[job.id] = (job, run, by_slot, saved)
+        self._note(job)
+
+    def _write_gang(self, job: Job, run: Run, by_slot: Sequence[Site], saved: int) -> None:
         spec, rows = job.spec, array("q")
         tenant, kind = self.tenants.number(spec.tenant), self.kinds.number((spec.tier, spec.priority))
         worth, state, back = amount_of(*spec.whole), STAYS if spec.evictable else FIXED, 0
@@ -128,7 +134,6 @@ class Runs:
                 rows.extend((run.ticket, job.id, tenant, kind, *where, *amounts, *rest))
                 back += 1
         self._fresh[job.id] = rows
-        self._note(job)
 
     def add_array(self, job: Job) -> None:
         """Tasks of an array hold something."""
@@ -152,7 +157,7 @@ class Runs:
         number, key = job.id, class_of(job)
         if number in self.arrays:
             del self.arrays[number]
-        elif self._fresh.pop(number, None) is None:
+        elif self._new.pop(number, None) is None and self._fresh.pop(number, None) is None:
             self._dead += self.write(number, STATE, GONE)
             del self._place[number]
         self.leaving.pop(number, None)
@@ -163,6 +168,7 @@ class Runs:
 
     def rows(self) -> Words:
         """The table, the newest run last; the first `used` rows of it count."""
+        self._write_new()
         if self._fresh:
             self._settle()
         return words_of(self._table)
@@ -183,6 +189,7 @@ class Runs:
 
     def fork(self) -> Runs:
         """An independent copy; answers that others looked up are not in it."""
+        self._write_new()
         twin = Runs()
         twin.by_class = {key: jobs.copy() for key, jobs in self.by_class.items()}
         twin.arrays, twin.leaving, twin.flapping = self.arrays.copy(), self.leaving.copy(), self.flapping.copy()
@@ -196,6 +203,8 @@ class Runs:
 
     def write(self, job: int, field: int, value: int) -> int:
         """Write one word of all rows of a run; how many there are."""
+        if job in self._new:
+            self._write_gang(*self._new.pop(job))
         rows, place = self._fresh.get(job), 0
         if rows is None:
             rows, place = self._table, self._place[job]
@@ -204,6 +213,11 @@ class Runs:
             rows[end + field] = value
             end += ROW
         return (end - place) // ROW
+
+    def _write_new(self) -> None:
+        for gang in self._new.values():
+            self._write_gang(*gang)
+        self._new.clear()
 
     def _settle(self) -> None:
         """Put those who came into their places: behind all who were there, but for those that came by a claim."""

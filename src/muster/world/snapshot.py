@@ -350,7 +350,7 @@ def _restore_job(world: World, job: Job) -> None:
         for ask, leases in job.spec.parts(job.phase.run.leases):
             world.fleet.occupy_all(job.id, ask, leases)
         if job.spec.gang_most:
-            world.widths.elastic[job.id] = None
+            world.widths.keep(job)
         run, end = job.phase.run, job.phase.run.find_end(job.spec.limit_ms)
         world.charge(job.spec, run.leases, world.now, end)
         if end is not None:

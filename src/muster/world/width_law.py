@@ -19,6 +19,8 @@ def check_widths(world: World) -> None:
             _check_width(world, job)
     holding = {n for n, job in world.jobs.items() if job.spec.gang_most and isinstance(job.phase, ACTIVE)}
     require(holding == world.widths.elastic.keys(), "who is elastic is kept", f"{sorted(holding)[:5]}")
+    wide = {number for number in holding if width_of(world.jobs[number]) > world.jobs[number].spec.gang}
+    require(wide == world.widths.wide.keys(), "who has more than it needs is kept", f"{sorted(wide)[:5]}")
     for number, resize in world.widths.resizes.items():
         known = world.jobs.get(number)
         require(known is not None, "a resize is that of a job", f"job {number}")

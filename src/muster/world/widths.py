@@ -33,17 +33,28 @@ RANKS_MAX: Final = 1_000_000
 
 
 class Widths:
-    """`elastic` are the elastic gangs that hold places; `resizes` is when a job last got another width."""
+    """`elastic` are the elastic gangs that hold places, and `wide` those of them that have more than they need;
+    `resizes` is when a job last got another width."""
 
-    __slots__ = ("elastic", "resizes")
+    __slots__ = ("elastic", "resizes", "wide")
 
     def __init__(self) -> None:
         self.elastic: dict[int, None] = {}
+        self.wide: dict[int, None] = {}
         self.resizes: dict[int, Resize] = {}
+
+    def keep(self, job: Job) -> None:
+        """A gang that holds places is elastic: it has another width, or other bounds."""
+        self.elastic[job.id] = None
+        if width_of(job) > job.spec.gang:
+            self.wide[job.id] = None
+        else:
+            self.wide.pop(job.id, None)
 
     def leave(self, job: int) -> None:
         """A run is over: nothing of it is still to leave."""
         self.elastic.pop(job, None)
+        self.wide.pop(job, None)
         resize = self.resizes.get(job)
         if resize is not None and resize.to:
             self.resizes[job] = Resize(resize.at)
@@ -51,7 +62,7 @@ class Widths:
     def fork(self) -> Widths:
         """An independent copy."""
         twin = Widths()
-        twin.elastic, twin.resizes = self.elastic.copy(), self.resizes.copy()
+        twin.elastic, twin.wide, twin.resizes = self.elastic.copy(), self.wide.copy(), self.resizes.copy()
         return twin
 
 
@@ -177,7 +188,7 @@ def set_bounds(world: World, job: Job, least: int, most: int) -> None:
 def _reseat(world: World, before: Job, after: Job, run: Run) -> None:
     """What is kept of a run by its least part is kept anew."""
     spec = after.spec
-    world.widths.elastic[after.id] = None
+    world.widths.keep(after)
     if after.id not in world.ranks:
         phase = TaskPhase.RUNNING if isinstance(after.phase, Running) else TaskPhase.STARTING
         world.ranks[after.id] = bytearray([phase]) * width_of(after)
@@ -196,6 +207,7 @@ def _set_leases(world: World, job: Job, leases: tuple[Lease, ...]) -> None:
         run = Run(phase.run.epoch, leases, phase.run.since, phase.run.ticket)
         after = replace(job, phase=replace(phase, run=run))
         world.jobs[job.id] = after
+        world.widths.keep(after)
         if world.runs is not None and isinstance(phase, Starting):
             world.runs.remove(job)
             world.runs.add_gang(after, run, world.sites.by_slot, run.since)
