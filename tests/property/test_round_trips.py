@@ -16,6 +16,7 @@ from muster.model.budget import Budget
 from muster.model.event import Held
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import Flavor, Lack, Place, Traits
+from muster.model.overlay import Overlay
 from muster.model.phase import TaskPhase, Why
 from muster.model.profile import Profile
 from muster.model.spec import Spec
@@ -71,7 +72,8 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     Tenant: TENANTS,
     Advice: ADVICE,
     Booking: BOOKINGS,
-    Flavor: st.builds(Flavor, st.text(), INTS, INTS),
+    Flavor: st.builds(Flavor, st.text(), INTS, INTS, INTS, INTS),
+    Overlay: st.builds(Overlay, st.text(), INTS, st.lists(st.text()).map(tuple), st.lists(st.text()).map(tuple)),
     Tier: st.builds(Tier, INTS, INTS),
     Profile: st.builds(Profile, *[INTS] * len(Profile.__struct_fields__)),
     Traits: TRAITS,

@@ -76,6 +76,9 @@ FOUND_BY = {
     "budget_ignored": {"nothing starts on a budget that is spent", "who has spent a soft budget does not borrow"},
     "spending_forgotten": {"spent is the sum over leases of rate times time"},
     "budget_never_turns": {"a budget's next period begins in time"},
+    "feed_leak": {"what is taken of an overlay is the sum over its leases"},
+    "feed_ignored": {"a start stays within every overlay's budget"},
+    "feed_wakes_nobody": {"nobody who could start is asleep", RESTORE},
     "partial_gang": {"a gang holds all its places or none"},
     "box_with_a_hole": {"a gang with a shape holds a box of a torus"},
     "fold_differs": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.node import Flavor
+from muster.model.overlay import WATTS_MAX
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import is_name
 from muster.units import AMOUNT_MAX
@@ -37,6 +38,9 @@ def _find_fault(item: event.SetFlavor) -> Refused | None:
         return refuse(Code.BAD_AMOUNT, "units", flavor.units, UNITS_MAX, f"between 1 and {UNITS_MAX}")
     if not 0 <= flavor.price_micros <= AMOUNT_MAX:
         return refuse(Code.BAD_AMOUNT, "price_micros", flavor.price_micros, AMOUNT_MAX, "from 0 to 2^62")
+    for field, watts in (("watts", flavor.watts), ("core_watts", flavor.core_watts)):
+        if not 0 <= watts <= WATTS_MAX:
+            return refuse(Code.BAD_AMOUNT, field, watts, WATTS_MAX, f"from 0 to {WATTS_MAX}")
     return None
 
 

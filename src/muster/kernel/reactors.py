@@ -11,6 +11,7 @@ from muster.kernel.bars import on_bar_node, on_unbar_node
 from muster.kernel.flavors import on_set_flavor
 from muster.kernel.moves import on_migrate_job
 from muster.kernel.nodes import on_node_gone, on_node_seen, on_node_silent
+from muster.kernel.overlays import on_drop_overlay, on_set_overlay
 from muster.kernel.profiles import on_set_profile, on_use_profile
 from muster.kernel.requests import on_cancel, on_hold_job, on_release_job, on_requeue_job, on_submit
 from muster.kernel.tenants import on_drop_tenant, on_set_tenant
@@ -33,6 +34,8 @@ REACTORS: Final[dict[type, Callable[[Turn, Any], Done | Refused]]] = {
     event.DropTenant: on_drop_tenant,
     event.SetFlavor: on_set_flavor,
     event.SetTier: on_set_tier,
+    event.SetOverlay: on_set_overlay,
+    event.DropOverlay: on_drop_overlay,
     event.SetProfile: on_set_profile,
     event.UseProfile: on_use_profile,
     event.Advise: on_advise,

@@ -12,6 +12,7 @@ from muster.model.advice import Advice
 from muster.model.booking import Booking
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Traits
+from muster.model.overlay import Overlay
 from muster.model.phase import TaskPhase
 from muster.model.profile import Profile
 from muster.model.record import Record
@@ -113,6 +114,22 @@ class SetTier(Record, frozen=True, tag="set_tier"):
 
     name: str
     tier: Tier
+    cause: str = ""
+
+
+class SetOverlay(Record, frozen=True, tag="set_overlay"):
+    """An admin says what an overlay is. Its nodes are named by their addresses, or by as much of the end as is
+    enough."""
+
+    name: str
+    overlay: Overlay
+    cause: str = ""
+
+
+class DropOverlay(Record, frozen=True, tag="drop_overlay"):
+    """An admin removes an overlay: its budget binds nobody any more."""
+
+    name: str
     cause: str = ""
 
 
@@ -276,6 +293,8 @@ Event: TypeAlias = (
     | DropTenant
     | SetFlavor
     | SetTier
+    | SetOverlay
+    | DropOverlay
     | SetProfile
     | UseProfile
     | Advise

@@ -12,6 +12,7 @@ from muster.model.advice import Advice
 from muster.model.booking import Booking
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
+from muster.model.overlay import Overlay
 from muster.model.phase import TaskPhase, Why
 from muster.model.profile import Profile
 from muster.model.record import Record
@@ -66,6 +67,21 @@ class TierSet(Record, frozen=True, tag="tier_set.1"):
 
     name: str
     tier: Tier
+    cause: str = ""
+
+
+class OverlaySet(Record, frozen=True, tag="overlay_set.1"):
+    """An overlay is this; what runs on its nodes goes on, whatever the budget is now."""
+
+    name: str
+    overlay: Overlay
+    cause: str = ""
+
+
+class OverlayDropped(Record, frozen=True, tag="overlay_dropped.1"):
+    """An overlay is no more."""
+
+    name: str
     cause: str = ""
 
 
@@ -403,6 +419,8 @@ Fact: TypeAlias = (
     | FlavorSet
     | LabelsMentioned
     | TierSet
+    | OverlaySet
+    | OverlayDropped
     | ProfileSet
     | ProfileUsed
     | Advised

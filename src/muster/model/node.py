@@ -9,6 +9,7 @@ line, each counted in its exchange units.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from muster.model.record import Record
@@ -105,12 +106,31 @@ def address_of(name: str, place: Place) -> str:
 class Flavor(Record, frozen=True):
     """A kind of capacity: the family whose quota it shares, how much one device counts there, and its price per hour.
 
-    `price_micros` is in millionths of the currency that the installation keeps its budgets in.
+    `price_micros` is in millionths of the currency that the installation keeps its budgets in. One device takes `watts`
+    of the power of the overlays that it is in while somebody holds it, and one core `core_watts`.
     """
 
     family: str
     units: int = UNITS_ONE
     price_micros: int = 0
+    watts: int = 0
+    core_watts: int = 0
+
+
+def fulfils(labels: Mapping[str, str], wish: str) -> bool:
+    """Whether a node has what a wish says of its labels: `zone=a`, `zone!=b` or `zone`."""
+    key, mark, value = split_wish(wish)
+    if not mark:
+        return key in labels
+    return (labels.get(key) == value) == (mark == "=")
+
+
+def split_wish(wish: str) -> tuple[str, str, str]:
+    """The label that a wish is about, its mark if it has one, and the value."""
+    key, mark, value = wish.partition("!=")
+    if mark:
+        return key, mark, value
+    return wish.partition("=")
 
 
 def flavor_of(traits: Traits, capacity: Resources) -> str:

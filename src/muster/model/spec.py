@@ -164,6 +164,11 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def is_wish(text: str) -> bool:
+    """Whether `text` may say something of labels: `zone=a`, `zone!=b` or `zone`."""
+    return _WISH.fullmatch(text) is not None
+
+
 def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
     return (

@@ -20,7 +20,8 @@ from muster.model.job import Job
 from muster.model.node import Lack
 from muster.model.phase import Lease
 from muster.scheduler.older import only_older
-from muster.scheduler.repair import find_repair, is_partial, looks_anew
+from muster.scheduler.rations import Rations
+from muster.scheduler.repair import find_repair, is_partial, looks_anew, without_claim
 from muster.scheduler.stage import is_leaving, leaving
 from muster.world.apply import apply
 from muster.world.claiming import charge_claim, claimed_on, is_moving, slots_of
@@ -39,6 +40,7 @@ class Outlook(enum.Enum):
     WAITS = ""
     NODE_CLOSED = "a node of it is closed or booked"
     NO_QUOTA = "no quota is left for it"
+    NO_BUDGET = "an overlay has no budget left for it"
     BLOCKED = "what holds its place stays"
     STARTED = "the job started elsewhere"
 
@@ -79,6 +81,8 @@ def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
         return Outlook.WAITS if find_repair(world, job) is None else Outlook.READY
     if not _has_places(world, job, claim):
         return Outlook.WAITS if any(_leavers(world, claim, now)) else Outlook.BLOCKED
+    if world.fleet.overlays.by_name and not _has_budget(world, job, claim):
+        return Outlook.NO_BUDGET if next(leaving(world, now), None) is None else Outlook.WAITS
     if _has_quota(world, job, claim):
         return Outlook.READY
     return Outlook.NO_QUOTA if next(leaving(world, now), None) is None else Outlook.WAITS
@@ -128,6 +132,13 @@ def _has_quota(world: World, job: Job, claim: Claim) -> bool:
             has_quota = all(quotas.standing(spec.tenant, site, spec.ask, claim.width) <= worst for site in sites)
     charge_claim(world, job.id, 1)
     return has_quota
+
+
+def _has_budget(world: World, job: Job, claim: Claim) -> bool:
+    """Whether every overlay that its places are behind has room for all of them."""
+    parts = [(ask, lease) for ask, leases in job.spec.parts(claim.leases) for lease in leases]
+    with without_claim(world, job):
+        return Rations(world.fleet).has_room_at(parts)
 
 
 def ticket_of(world: World, job: Job) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from array import array
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, cast
 
 from msgspec.structs import astuple
@@ -21,11 +22,12 @@ from muster.scheduler import torus as boxes
 from muster.scheduler.exact import MEMO_ROW, find_exact_place
 from muster.scheduler.masks import find_rows, keys_of
 from muster.scheduler.query import AT_MEMO, NO_LEVEL, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
+from muster.scheduler.rations import Draws, Rations, zone_of, zones_of
 from muster.scheduler.screen import screened
 from muster.scheduler.single import find_single, lowest_devices, tightest_device
 from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
-from muster.world.arena import NOWHERE
+from muster.world.arena import AT_TOPOLOGY, NOWHERE
 from muster.world.compiled import Words, words_of
 from muster.world.fleet import Fleet
 
@@ -50,6 +52,19 @@ def find_gang(
 
 
 def _find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
+    """Where it may go by the budgets of overlays, if there are any."""
+    if not fleet.overlays.by_name:
+        return _find_in_pools(fleet, ask, gang, needs, pools, job)
+    rations = Rations(fleet)
+    kept = rations.keep(_parts_of(ask, gang, needs), pools)
+    found = None if kept == () else _find_in_pools(fleet, ask, gang, needs, kept, job)
+    if found is None and kept is not pools:
+        found = find_divided(fleet, rations, ask, gang, needs, pools) if _is_divisible(gang, needs) else None
+        fleet.overlays.has_refused = fleet.overlays.has_refused or found is None
+    return found
+
+
+def _find_in_pools(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
     if needs is not ANYWHERE:
         if needs.shape:
             return _find_box(fleet, ask, gang, needs, pools)
@@ -72,10 +87,33 @@ def count_short(fleet: Fleet, ask: Resources, gang: int, needs: Needs) -> int:
 
 def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE, pools: Pools = None) -> list[Lease]:
     """Leases for as many of `most` equal tasks as fit now, the fullest nodes first."""
+    with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
+        if not fleet.overlays.by_name:
+            return _fill(fleet, ask, most, needs, pools)
+        found, left = list[Lease](), most
+        for pool, draws, rations in _rationed_pools(fleet, ask, needs, pools):
+            leases = _fill(fleet, ask, rations.most(draws, left), needs, pool)
+            tasks = sum(lease.tasks for lease in leases)
+            rations.take(draws, tasks)
+            found, left = found + leases, left - tasks
+        fleet.overlays.has_refused = fleet.overlays.has_refused or left > 0
+        return found
+
+
+def _fill(fleet: Fleet, ask: Resources, most: int, needs: Needs, pools: Pools) -> list[Lease]:
     words, desk = fleet.words, desk_of(fleet)
     query = query_of(fleet, ask, 1, needs, pools)
-    with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
-        return gangs.read_leases(words, desk, many.find_many(words, query, desk, most))
+    return gangs.read_leases(words, desk, many.find_many(words, query, desk, most))
+
+
+def _rationed_pools(
+    fleet: Fleet, ask: Resources, needs: Needs, pools: Pools
+) -> Iterator[tuple[tuple[int], Draws, Rations]]:
+    """The pools that tasks fill one after the other, in the order in which they do; each with what a task takes there,
+    of what was not taken in those before."""
+    rations = Rations(fleet)
+    for number, _, _ in _keep_to(find_rows(fleet.pools, ask, needs, fleet.tables), pools):
+        yield (number,), rations.draws(zone_of(fleet, number), ask), rations
 
 
 def find_pools(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> list[int]:
@@ -90,20 +128,100 @@ def count_room(
 ) -> int:
     """How many one-task gangs of this ask would fit now, over all nodes; more than `most` are not counted."""
     with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
-        return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
+        if not fleet.overlays.by_name:
+            return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
+        found = 0
+        for pool, draws, rations in _rationed_pools(fleet, ask, needs, pools):
+            room = rations.most(draws, most - found)
+            tasks = many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pool), room)
+            rations.take(draws, tasks)
+            found += tasks
+        return found
 
 
 def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:
     """How many of a gang's tasks could start together now, where the ask lets them: the gang fits if all could.
     A box of a torus, or a gang of several groups, is there as a whole or not at all."""
     with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
-        if needs.shape:
-            return gang if _find_box(fleet, ask, gang, needs, pools) else 0
-        if needs.groups:
-            doubts: list[int] = []
-            found = _find_groups(fleet, needs, pools, doubts) is not None
-            return gang if found or (doubts and fleet.is_blank) else 0  # nobody is refused for ever by a doubt
-        return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs, pools), desk_of(fleet))
+        if not fleet.overlays.by_name:
+            return _widest_in_pools(fleet, ask, gang, needs, pools)
+        kept = Rations(fleet).keep(_parts_of(ask, gang, needs), pools)
+        room = 0 if kept == () else _widest_in_pools(fleet, ask, gang, needs, kept)
+        if kept is pools or room >= gang or not _is_divisible(gang, needs):
+            return room
+        return _widest_divided(fleet, ask, gang, needs, pools, room)
+
+
+def widest_unrationed(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools = None) -> int:
+    """The same if no overlay had a budget."""
+    with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
+        return _widest_in_pools(fleet, ask, gang, needs, pools)
+
+
+def _widest_divided(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools, least: int) -> int:
+    """The most tasks of a gang that could start together, if not fewer than so many; more than the gang never."""
+    most = min(gang, _widest_in_pools(fleet, ask, gang, needs, pools))
+    if most == gang and _find_gang(fleet, ask, gang, needs, pools, 0) is None:
+        most -= 1
+    while least < most:
+        middle = (least + most + 1) // 2
+        fits = _find_gang(fleet, ask, middle, needs, pools, 0) is not None
+        least, most = (middle, most) if fits else (least, middle - 1)
+    return most
+
+
+def _widest_in_pools(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> int:
+    if needs.shape:
+        return gang if _find_box(fleet, ask, gang, needs, pools) else 0
+    if needs.groups:
+        doubts: list[int] = []
+        found = _find_groups(fleet, needs, pools, doubts) is not None
+        return gang if found or (doubts and fleet.is_blank) else 0  # nobody is refused for ever by a doubt
+    return gangs.widest_room(fleet.words, query_of(fleet, ask, gang, needs, pools), desk_of(fleet))
+
+
+def _parts_of(ask: Resources, gang: int, needs: Needs) -> list[tuple[Resources, int]]:
+    """What a gang asks for, and how often."""
+    return [(group.ask, group.tasks) for group in needs.groups] or [(ask, gang)]
+
+
+def _is_divisible(gang: int, needs: Needs) -> bool:
+    """Whether the tasks of a gang may be divided among zones: nothing else is said of how they lie together."""
+    return gang > 1 and not (needs.shape or needs.groups or needs.spread or needs.slice)
+
+
+def find_divided(
+    fleet: Fleet, rations: Rations, ask: Resources, gang: int, needs: Needs, pools: Pools
+) -> list[Lease] | None:
+    """Leases for a gang behind several overlays, none of which has room for all of it: in the tightest domain in which
+    it can be divided among them."""
+    words, desk = fleet.words, desk_of(fleet)
+    rows = _keep_to(find_rows(fleet.pools, ask, needs, fleet.tables), pools)
+    for group in sorted({group for _, _, group in rows}):
+        zones = zones_of(fleet, [number for number, _, own in rows if own == group])
+        draws, rooms = [rations.draws(zone, ask) for zone, _ in zones], list[list[int]]()
+        for _, numbers in zones:
+            gangs.measure_all(words, query_of(fleet, ask, gang, needs, numbers), desk)
+            rooms.append(gangs.read_rooms(words, desk)[1])
+        for level in range(max(1, LEVELS[needs.near or "node"]), LEVELS[needs.within or "cluster"] + 1):
+            for domain, row in groups.domains_of(words, level, bool(ask.gpus or ask.gpu_milli)):
+                shares = rations.divide([(each, room[row]) for each, room in zip(draws, rooms, strict=True)], gang)
+                if shares is not None:
+                    parts = zip(shares, (numbers for _, numbers in zones), strict=True)
+                    queries = [query_of(fleet, ask, tasks, needs, own) for tasks, own in parts if tasks]
+                    return _write_divided(fleet, queries, level, domain)
+    return None
+
+
+def _write_divided(fleet: Fleet, queries: Sequence[Words], level: int, domain: int) -> list[Lease]:
+    """The leases of every part of a gang inside one domain, in the order of places."""
+    words, desk = fleet.words, desk_of(fleet)
+    found: list[Lease] = []
+    for query in queries:
+        found += gangs.read_leases(words, desk, gangs.find_within(words, query, desk, level, domain))
+    begin = int(words[AT_TOPOLOGY])
+    place = {slot: at for at, slot in enumerate(words[begin : begin + len(fleet)].tolist())}
+    return sorted(found, key=lambda lease: place[lease.slot])
 
 
 def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:

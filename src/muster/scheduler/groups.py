@@ -111,6 +111,16 @@ def _free_in(search: Search, level: int, domain: int) -> tuple[int, ...]:
     return (int(words[row + (at.DOMAIN_GPU_MILLI if has_devices else at.DOMAIN_CPU)]),)
 
 
+def domains_of(words: Words, level: int, has_devices: bool) -> list[tuple[int, int]]:
+    """The domains of a level above nodes, each with its row among those of all levels, the one with the least free
+    first."""
+    base, end = int(words[at.AT_LEVEL + level - 1]), int(words[at.AT_LEVEL + level])
+    field = at.DOMAIN_GPU_MILLI if has_devices else at.DOMAIN_CPU
+    rows = int(words[at.AT_DOMAINS]), int(words[at.DOMAIN_WIDTH])
+    free = [int(words[rows[0] + rows[1] * row + field]) for row in range(base, end)]
+    return sorted(((row - base, row) for row in range(base, end)), key=lambda pair: (free[pair[0]], pair[0]))
+
+
 def _pack(search: Search, level: int, domain: int) -> list[Lease] | None:
     """One group after the other, in two orders; or whatever division there is."""
     asks = [astuple(group.ask) for group in search.groups]

@@ -8,10 +8,10 @@ takes devices keeps to one flavor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
-from muster.model.node import LEVELS, Level
+from muster.model.node import LEVELS, Level, fulfils, split_wish
 from muster.model.spec import Needs
 from muster.units import Resources
 from muster.world.pools import Pool
@@ -49,12 +49,12 @@ def may_use(pool: Pool, needs: Needs) -> bool:
     """Whether taints and labels let an ask in."""
     labels = dict(pool.labels)
     tolerated = all(taint in needs.tolerates for taint in pool.taints)
-    return tolerated and all(_matches(labels, wish) for wish in needs.labels)
+    return tolerated and all(fulfils(labels, wish) for wish in needs.labels)
 
 
 def keys_of(needs: Needs) -> frozenset[str]:
     """The labels that an ask mentions."""
-    return frozenset(_split(wish)[0] for wish in needs.labels)
+    return frozenset(split_wish(wish)[0] for wish in needs.labels)
 
 
 def _is_large(pool: Pool, ask: Resources) -> bool:
@@ -68,17 +68,3 @@ def _is_large(pool: Pool, ask: Resources) -> bool:
         and disk >= ask.disk_bytes
         and network >= ask.network_mbps
     )
-
-
-def _matches(labels: Mapping[str, str], wish: str) -> bool:
-    key, mark, value = _split(wish)
-    if not mark:
-        return key in labels
-    return (labels.get(key) == value) == (mark == "=")
-
-
-def _split(wish: str) -> tuple[str, str, str]:
-    key, mark, value = wish.partition("!=")
-    if mark:
-        return key, mark, value
-    return wish.partition("=")

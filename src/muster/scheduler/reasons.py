@@ -11,6 +11,7 @@ import msgspec
 
 from muster.model.job import Job
 from muster.model.node import LEVELS
+from muster.model.overlay import SCALE, UNITS
 from muster.model.phase import TERMINAL, Running, Stopping
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
@@ -18,9 +19,10 @@ from muster.model.tenant import name_line
 from muster.scheduler.booked import find_booking_reason
 from muster.scheduler.claims import count_leavers
 from muster.scheduler.cycle import run_cycle
-from muster.scheduler.fit import Pools, blank_of, widest_capacity, widest_room
+from muster.scheduler.fit import Pools, blank_of, find_pools, widest_capacity, widest_room, widest_unrationed
 from muster.scheduler.masks import keys_of
 from muster.scheduler.position import find_position
+from muster.scheduler.rations import Rations, zone_of
 from muster.scheduler.repair import is_partial
 from muster.scheduler.screen import count_shut
 from muster.scheduler.shadows import Shadow, may_overtake
@@ -123,6 +125,10 @@ def _find_never(world: World, spec: Spec) -> Reason | None:
         return Reason(Code.NEVER_FITS, "tasks", spec.gang, 0, detail=contradiction)
     room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
     if room < spec.gang:
+        blank = blank_of(world.fleet, spec.needs)
+        reason = find_overlay_reason(blank, spec, EVERYWHERE, Code.NEVER_WITHIN_OVERLAY)
+        if reason is not None:
+            return reason
         for group in spec.needs.groups:
             alone = widest_capacity(world.fleet, group.ask, group.tasks, _without_groups(spec.needs))
             if alone < group.tasks:
@@ -195,9 +201,30 @@ def _dominant_reason(world: World, job: Job) -> Reason:
         reason = _find_shadow_reason(world, job)
         if reason is not None:
             return reason
+    if fleet.overlays.by_name and room < spec.gang:
+        reason = find_overlay_reason(fleet, spec, pools or EVERYWHERE, Code.OVERLAY_FULL)
+        if reason is not None:
+            return reason
     if spec.needs.groups:
         return _group_reason(fleet, spec, pools or EVERYWHERE, details)
     return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=room, detail="; ".join(details))
+
+
+def find_overlay_reason(fleet: Fleet, spec: Spec, pools: Pools, code: Code) -> Reason | None:
+    """The overlay that lacks least for a gang that has room but for budgets; None if it has none anyway."""
+    ask, gang, needs, overlays = spec.ask, spec.gang, spec.needs, fleet.overlays
+    if not overlays.by_name or widest_unrationed(fleet, ask, gang, needs, pools) < gang:
+        return None
+    rations, usable = Rations(fleet), find_pools(fleet, ask, needs)
+    zones = {zone_of(fleet, number) for number in usable if pools is None or number in pools}
+    parts = [(group.ask, group.tasks) for group in needs.groups] or [(ask, gang)]
+    short = min((each for zone in sorted(zones) for each in rations.shortfalls(zone, parts)), default=None)
+    if short is None:
+        return None
+    overlay = overlays.by_name[short.name]
+    scale, unit = SCALE[overlay.resource], UNITS[overlay.resource]
+    left = max(0, short.left) // scale
+    return Reason(code, short.name, -(-short.needed // scale), left, f"{overlay.budget:,} {unit}")
 
 
 def _group_reason(fleet: Fleet, spec: Spec, pools: Pools, details: list[str]) -> Reason:

@@ -57,13 +57,13 @@ def looks_anew(job: Job, claim: Claim) -> bool:
 def find_repair(world: World, job: Job) -> list[Lease] | None:
     """Places for all of a broken gang: its own and whatever is free."""
     spec = job.spec
-    with _without_claim(world, job):
+    with without_claim(world, job):
         pools = pools_for(world, spec)
         return None if pools == NOWHERE else find_gang(world.fleet, spec.ask, spec.gang, spec.needs, pools)
 
 
 @contextlib.contextmanager
-def _without_claim(world: World, job: Job) -> Iterator[None]:
+def without_claim(world: World, job: Job) -> Iterator[None]:
     """As if a job claimed nothing."""
     claim, fleet = world.claims.get(job.id), world.fleet
     kept = {slot: fleet.claimed[slot] for slot in slots_of(claim)} if claim is not None else {}

@@ -26,6 +26,7 @@ from muster.simulator.body import Body
 from muster.simulator.devices import DeviceFaults
 from muster.simulator.engine import Network, SimulatedEngine
 from muster.simulator.faults import Faults, Maintenance, Trials
+from muster.simulator.feeds import Feeds
 from muster.simulator.load import Load
 from muster.simulator.options import SimOptions
 from muster.simulator.report import Report, Sample, percentiles
@@ -47,6 +48,8 @@ MOVED_SHARE: Final = 0.2
 """How often, when somebody submits, somebody also wants a gang moved."""
 TRIALS: Final = 4
 """Other weights are tried four times as often as one node is barred: seldom, but in a storm."""
+FEEDS: Final = 3
+"""And nodes are put behind each of two feeds three times as often."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -90,6 +93,7 @@ class Simulation:
         self._faults = Faults(agenda, engine, names, self._dice("faults"))
         self._maintenance = Maintenance(agenda, self.body.take, names, self._dice("maintenance"))
         self._trials = Trials(agenda, self.body.take, self._dice("trials"))
+        self._feeds = Feeds(agenda, self.body.take, options, names, self._dice("feeds"))
         self._appointments = Appointments(agenda, self.body.take, options, self._dice("bookings"))
         self._device_faults = DeviceFaults(agenda, engine, names, self._dice("devices"))
         self._widths = self._dice("widths")
@@ -106,6 +110,7 @@ class Simulation:
         self._faults.begin(self.options.faults, self._end)
         self._maintenance.begin(self.options.maintenance, self._end)
         self._trials.begin(TRIALS * self.options.maintenance, self._end)
+        self._feeds.begin(FEEDS * self.options.maintenance, self._end)
         self._appointments.begin(self.options.bookings, self._end)
         self._device_faults.begin(self.options.device_faults, self._end)
         self._agenda.after(self._load.next_gap_ms(), self._arrive)

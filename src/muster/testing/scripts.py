@@ -18,6 +18,7 @@ from muster.model.booking import Booking, Window
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.job import BarKind
 from muster.model.node import PLAIN, Flavor, Place, Spot, Traits, address_of
+from muster.model.overlay import NETWORK, POWER, Overlay
 from muster.model.profile import Profile
 from muster.model.spec import ANYWHERE, Needs
 from muster.model.tenant import CPU, GPU, Line, Tenant, gpu_amount
@@ -132,6 +133,18 @@ def _quota(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one
 def _flavor(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
     flavor = Flavor("hopper" if y % 3 else GPU, units=1000 if y % 2 else 450, price_micros=1000 * (x % 7))
     return [event.SetFlavor("h100" if x % 3 else GPU, flavor)]
+
+
+def _overlay(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
+    """Some have no members, some are of no resource, and some are not there to be removed."""
+    name = f"feed-{x % 2}"
+    if y % 4 == 0:
+        return [event.DropOverlay(name)]
+    members = tuple(address_of(NODES[at % len(NODES)], _place(at)) for at in range(x, x + y % 4))
+    labels = (f"zone=z{y % 2}",) if y % 3 == 0 else ()
+    resource = POWER if y % 7 else ("", NETWORK)[x % 2]
+    watts = Flavor(GPU, units=1000 if y % 2 else 450, watts=100 * (x % 4), core_watts=y % 3)
+    return [event.SetFlavor(GPU, watts), event.SetOverlay(name, Overlay(resource, 900 * (x % 8) - 1, members, labels))]
 
 
 def _tier(rig: Rig, x: int, y: int) -> list[event.Event]:  # noqa: ARG001 - one signature for the table
@@ -263,6 +276,7 @@ _KINDS: Final[tuple[Callable[[Rig, int, int], list[event.Event]], ...]] = (
     _bars,
     _flavor,
     _tier,
+    _overlay,
     _profile,
     _advise,
     _booking,

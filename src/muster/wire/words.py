@@ -26,6 +26,24 @@ class Words(NamedTuple):
 _TABLE: Final[dict[Code, Words]] = {
     Code.BAD_SPEC: Words("{subject}: {detail}", "correct the field and send it again"),
     Code.BAD_GROUP: Words("{subject}: {detail}", "correct the groups and send it again"),
+    Code.EMPTY_OVERLAY: Words(
+        "overlay {subject} has no node{more}", "name nodes that `muster nodes` lists, or labels that some of them have"
+    ),
+    Code.UNKNOWN_RESOURCE: Words(
+        "there are no budgets of {detail!r}", "choose one of power (in watts) and network (in Mbit/s)"
+    ),
+    Code.OVERLAY_TAKEN: Words(
+        "there is an overlay {subject} already, with a budget of {detail}", "choose another name, or remove it first"
+    ),
+    Code.UNKNOWN_OVERLAY: Words("there is no overlay {detail!r}", "choose one that `muster overlays` lists"),
+    Code.NEVER_WITHIN_OVERLAY: Words(
+        "never fits: it needs {needed:,} of overlay {subject}, whose budget is {detail}",
+        "ask for fewer tasks or less per task, or have the budget raised",
+    ),
+    Code.OVERLAY_FULL: Words(
+        "overlay {subject} has {available:,} of {detail} left, this needs {needed:,}",
+        "wait for work behind it to end, ask for less, or have the budget raised",
+    ),
     Code.BAD_AMOUNT: Words("{subject} is {needed}, out of range ({detail})", "give a whole number within the range"),
     Code.BAD_NAME: Words(
         "{subject} {detail!r} is not a name",

@@ -40,6 +40,7 @@ from muster.world.booking import change_window, drop_booking, put_booking
 from muster.world.budgets import AccountKey
 from muster.world.claiming import drop_claim, next_ticket, put_claim, spoken_for
 from muster.world.losses import BROKEN
+from muster.world.overlays import put_overlay
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks
 from muster.world.widths import ask_shrink, grow, set_bounds, shrink
@@ -100,6 +101,14 @@ def _labels_mentioned(world: World, item: fact.LabelsMentioned, at: int) -> None
 
 def _tier_set(world: World, item: fact.TierSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
     world.set_tier(item.name, item.tier)
+
+
+def _overlay_set(world: World, item: fact.OverlaySet, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    put_overlay(world, item.name, item.overlay)
+
+
+def _overlay_dropped(world: World, item: fact.OverlayDropped, at: int) -> None:  # noqa: ARG001 - one signature
+    put_overlay(world, item.name, None)
 
 
 def _profile_set(world: World, item: fact.ProfileSet, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -370,6 +379,8 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.FlavorSet: _flavor_set,
     fact.LabelsMentioned: _labels_mentioned,
     fact.TierSet: _tier_set,
+    fact.OverlaySet: _overlay_set,
+    fact.OverlayDropped: _overlay_dropped,
     fact.ProfileSet: _profile_set,
     fact.ProfileUsed: _profile_used,
     fact.Advised: _advised,

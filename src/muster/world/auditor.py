@@ -424,6 +424,7 @@ class Auditor:
         require(fits, "allocations fit their node", f"job {number} on {node.name}: {ask} x {tasks}")
         there = not devices & node.lack.devices
         require(there, "no work goes to a device that is not there", f"job {number} on {node.name}: {devices:b}")
+        self._settings.overlays.check_seat(number, ask, slot, self._nodes)
         self.gpus_in_use += ask.gpus * tasks
         self._touch(slot)
 
@@ -509,7 +510,7 @@ class Auditor:
             self._compare_job(world, number)
         for span in self._spans_touched:
             self._compare_span(world, *span)
-        self._settings.compare(world)
+        self._settings.compare(world, self._nodes)
         self._advice.compare(world.advice, self._at)
         require_same(world.claims, self._claims.claims, "claims are what the facts say")
         self._tickets.compare(world, self._jobs)

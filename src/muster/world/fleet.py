@@ -26,10 +26,11 @@ from muster.world.company import Company
 from muster.world.compiled import Words, find_differences, words_of
 from muster.world.crowd import Crowd, crowd_of
 from muster.world.index import shelve, shelve_all, take
-from muster.world.lacks import NOTHING, Withheld, bits_of, give_back, withhold
+from muster.world.lacks import NOTHING, Withheld, beside_devices, bits_of, give_back, withhold
 from muster.world.losses import Losses
 from muster.world.memory import Memory
 from muster.world.mix import Steps
+from muster.world.overlays import Overlays
 from muster.world.pools import Pool, lay_out, write_arena
 from muster.world.tables import NO_TABLES, Tables
 
@@ -78,6 +79,7 @@ class Fleet:
         "mentioned",
         "mix",
         "names",
+        "overlays",
         "phase",
         "pools",
         "prices",
@@ -97,6 +99,7 @@ class Fleet:
         self.lacks: dict[int, Lack] = {}
         self.losses = Losses()
         self.company = Company()
+        self.overlays = Overlays()
         self.is_blank = False
         self.phase = array("q")
         self.bars: dict[int, tuple[Bar, ...]] = {}
@@ -167,14 +170,22 @@ class Fleet:
         lack = self.lacks.get(slot)
         return self.capacities[slot] if lack is None else self.capacities[slot].minus(lack.amount)
 
-    def held(self, slot: int) -> tuple[int, int, int]:
-        """What is held on a node: thousandths of devices, CPU, memory."""
+    def held(self, slot: int) -> tuple[int, int, int, int]:
+        """What is held on a node: thousandths of devices, CPU, memory, network."""
         whole, free = self.capacities[slot], self.free(slot)
         milli = at.DEVICE * whole.gpus - sum(self.devices(slot))
         withheld = self._withheld.get(slot, NOTHING)
-        cpu, memory, *_ = withheld.amounts
-        rest = (whole.cpu_milli - free.cpu_milli, whole.memory_bytes - free.memory_bytes)
-        return milli - withheld.gpu_milli, rest[0] - cpu, rest[1] - memory
+        pairs = zip(beside_devices(whole), beside_devices(free), withheld.amounts, strict=True)
+        cpu, memory, _, network = (most - left - kept for most, left, kept in pairs)
+        return milli - withheld.gpu_milli, cpu, memory, network
+
+    def kept_back(self, slot: int) -> tuple[int, int, int]:
+        """What of a node is free and kept for whoever claimed it: thousandths of devices, CPU, network."""
+        lack, withheld = self.lacks.get(slot, NO_LACK), self._withheld.get(slot, NOTHING)
+        milli = sum(rest for device, rest in withheld.devices if not lack.devices >> device & 1)
+        pairs = zip(withheld.amounts, beside_devices(lack.amount), strict=True)
+        cpu, _, _, network = (max(0, kept - missing) for kept, missing in pairs)
+        return milli, cpu, network
 
     def lacking_milli(self, slot: int) -> int:
         """Thousandths of devices that a node lacks and nobody holds."""
@@ -265,6 +276,8 @@ class Fleet:
         self.slot_of[self.addresses[slot]] = slot
         self.traits[slot], self.capacities[slot] = traits, capacity
         self.phase[slot] = NodePhase.UP
+        if self.overlays.by_name:
+            self.overlays.settle(slot, self.addresses[slot], traits)
         self._set_devices(slot, devices)
         self.lacks.pop(slot, None)
         self._withheld.pop(slot, None)
@@ -326,6 +339,11 @@ class Fleet:
     def mention(self, labels: frozenset[str]) -> None:
         """Tell pools apart by these labels too."""
         self.mentioned |= labels
+        self._is_stale = True
+
+    def split_pools(self) -> None:
+        """Tell pools apart by the overlays that they are in now, and count anew what is taken of those."""
+        self.overlays.used = self.overlays.recount(self)
         self._is_stale = True
 
     def set_price(self, flavor: str, price_micros: int) -> None:
@@ -434,6 +452,7 @@ class Fleet:
         twin.advice, twin.is_exact = self.advice, self.is_exact
         twin.crowd = None if self.crowd is None else self.crowd.fork()
         twin.company, twin.is_blank = self.company.fork(), self.is_blank
+        twin.overlays = self.overlays.fork()
         twin.pools, twin.asked = self.pools, Memory(ASKED_MAX, self.asked)
         twin._arena = self._arena[:]
         twin._words = words_of(twin._arena)
@@ -445,7 +464,7 @@ class Fleet:
         twin = Fleet()
         for name in ("names", "addresses", "slot_of", "traits", "capacities", "lacks", "mentioned", "prices"):
             setattr(twin, name, getattr(self, name))
-        twin.phase = array("q", [_UP]) * len(self)
+        twin.phase, twin.overlays = array("q", [_UP]) * len(self), self.overlays.emptied()
         twin.is_blank = True
         return twin
 
@@ -484,6 +503,8 @@ class Fleet:
     def _take(self, slot: int, ask: Resources, tasks: int, devices: int) -> int:
         if self._is_stale:
             self._lay_out()
+        if self.overlays.by_slot:
+            self.overlays.seat(slot, self.flavor(slot), ask, tasks)
         share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE if tasks > 0 else -at.DEVICE
         return take(
             self._words,
@@ -532,7 +553,7 @@ class Fleet:
 
     def _lay_out(self) -> None:
         """Number everything anew; whoever sits somewhere stays there."""
-        layout = lay_out(self.traits, self.capacities, self.mentioned, self.losses.risks)
+        layout = lay_out(self.traits, self.capacities, self.mentioned, self.losses.risks, self.overlays.by_slot)
         before, words = self._arena, write_arena(layout, self.capacities, self.prices)
         for slot in self.holders:
             _copy_free(before, words, slot)

@@ -31,6 +31,7 @@ from muster.world.floor_law import check_floors
 from muster.world.group_books import asks_of, held_by, shape_of
 from muster.world.law import require
 from muster.world.ledger import Account
+from muster.world.overlay_law import check_overlays
 from muster.world.promises import due_of
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
 from muster.world.runs import Runs, class_of, find_runs
@@ -580,6 +581,7 @@ LAWS: Final = (
     check_boxes,
     check_floors,
     check_bookings,
+    check_overlays,
     _check_ledger,
     _check_sites,
     _check_budgets,

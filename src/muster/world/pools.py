@@ -31,6 +31,7 @@ class Pool(NamedTuple):
     taints: tuple[str, ...]
     labels: tuple[tuple[str, str], ...]
     risk: int = 0
+    overlays: tuple[str, ...] = ()
 
 
 class Layout(NamedTuple):
@@ -44,12 +45,15 @@ class Layout(NamedTuple):
     homes: list[list[int]]
 
 
-def pool_of(traits: Traits, capacity: Resources, mentioned: frozenset[str], risk: int = 0) -> Pool:
+def pool_of(
+    traits: Traits, capacity: Resources, mentioned: frozenset[str], risk: int = 0, overlays: tuple[str, ...] = ()
+) -> Pool:
     """The pool of a node; labels that nobody mentions make no difference."""
     amounts = (capacity.gpus, capacity.cpu_milli, capacity.memory_bytes, capacity.disk_bytes, capacity.network_mbps)
     labels = tuple(pair for pair in traits.labels if pair[0] in mentioned)
     place = traits.place
-    return Pool(place.region, place.cluster, flavor_of(traits, capacity), amounts, traits.taints, labels, risk)
+    flavor = flavor_of(traits, capacity)
+    return Pool(place.region, place.cluster, flavor, amounts, traits.taints, labels, risk, overlays)
 
 
 def lay_out(
@@ -57,11 +61,13 @@ def lay_out(
     capacities: Sequence[Resources],
     mentioned: frozenset[str],
     risks: Mapping[int, int],
+    overlays: Mapping[int, tuple[str, ...]],
 ) -> Layout:
     """Number pools, members and domains by content."""
     by_pool: dict[Pool, list[int]] = {}
     for slot, (own, capacity) in enumerate(zip(traits, capacities, strict=True)):
-        by_pool.setdefault(pool_of(own, capacity, mentioned, risks.get(slot, 0)), []).append(slot)
+        pool = pool_of(own, capacity, mentioned, risks.get(slot, 0), overlays.get(slot, ()))
+        by_pool.setdefault(pool, []).append(slot)
     pools = sorted(by_pool)
     places = [own.place for own in traits]
     topology = sorted(range(len(traits)), key=lambda slot: (*_path(places[slot]), slot))
@@ -191,5 +197,5 @@ def _write_pools(words: array[int], layout: Layout, prices: Mapping[str, int]) -
 
 
 def _kind(pool: Pool) -> Pool:
-    """A pool but for its risk, which makes nobody rare."""
-    return pool._replace(risk=0)
+    """A pool but for its risk and its overlays, which make nobody rare."""
+    return pool._replace(risk=0, overlays=())

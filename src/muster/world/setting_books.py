@@ -1,8 +1,8 @@
-"""The auditor's books of what admins and asks settle: flavors, tiers, profiles, labels that tell pools apart."""
+"""The auditor's books of what is settled: flavors, tiers, profiles, overlays, labels that tell pools apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from muster.model import fact
@@ -15,9 +15,10 @@ from muster.model.tier import TIERS, Tier
 from muster.world.arena import DEVICE
 from muster.world.books import JobBook, NodeBook
 from muster.world.law import require, require_same
+from muster.world.overlay_books import OverlayBooks, OverlayFact
 from muster.world.world import World
 
-SettingFact: TypeAlias = fact.LabelsMentioned | fact.TierSet | fact.ProfileSet | fact.ProfileUsed
+SettingFact: TypeAlias = fact.LabelsMentioned | fact.TierSet | fact.ProfileSet | fact.ProfileUsed | OverlayFact
 
 
 class SettingBooks:
@@ -25,6 +26,7 @@ class SettingBooks:
 
     def __init__(self) -> None:
         self.flavors: dict[str, Flavor] = {}
+        self.overlays = OverlayBooks(self.flavors)
         self._mentioned: frozenset[str] = frozenset()
         self._tiers: dict[str, Tier] = TIERS.copy()
         self._profiles: dict[str, Edition] = PROFILES.copy()
@@ -46,6 +48,8 @@ class SettingBooks:
             case fact.ProfileUsed():
                 require(item.name in self._profiles, "a profile in use is one that is stored", item.name)
                 self._profile_used = item.name
+            case fact.OverlaySet() | fact.OverlayDropped():
+                self.overlays.book(item)
 
     def check_promise(self, spec: Spec, jobs: Mapping[int, JobBook], nodes: Iterable[NodeBook]) -> None:
         """Whoever is promised something is taken in only while all promises fit, with its own."""
@@ -66,8 +70,9 @@ class SettingBooks:
             return 0
         return (DEVICE * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang * promise.share_milli // 1000
 
-    def compare(self, world: World) -> None:
+    def compare(self, world: World, nodes: Sequence[NodeBook]) -> None:
         """Whether the world says the same."""
+        self.overlays.compare(world, nodes)
         require_same(world.flavors, self.flavors, "flavors are what the facts say")
         require_same(world.fleet.mentioned, self._mentioned, "labels are what the facts mention")
         require_same(world.tiers, self._tiers, "tiers are what the facts say")

@@ -70,7 +70,7 @@ class Sites:
         if fleet.is_open(slot):
             vector, has = self.healthy[site.number], site.amounts(fleet.capacity(slot))
         else:
-            gpu_milli, cpu_milli, memory_bytes = fleet.held(slot)
+            gpu_milli, cpu_milli, memory_bytes, _ = fleet.held(slot)
             vector, has = self.closed[site.number], (gpu_milli * site.units, cpu_milli, memory_bytes)
         for kind, amount in enumerate(has):
             vector[kind] += sign * amount

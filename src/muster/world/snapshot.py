@@ -21,6 +21,7 @@ from muster.model.errors import InvariantError, StoreError
 from muster.model.goodput import Mark
 from muster.model.job import Bar, Job, Meter, NodePhase, Resize
 from muster.model.node import PLAIN, Flavor, Lack, Traits
+from muster.model.overlay import Overlay
 from muster.model.phase import ACTIVE, Lease, Queued, Stopping, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.reason import Code, Reason
@@ -33,6 +34,7 @@ from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
 from muster.world.goodput import Carry
 from muster.world.losses import Days
+from muster.world.overlays import put_overlay
 from muster.world.spending import recount_spending
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks, spans_of
@@ -132,6 +134,7 @@ class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
     bookings: dict[str, Booking] = {}
     resizes: list[tuple[int, Resize]] = []
     tickets: int = 0
+    overlays: dict[str, Overlay] = {}
 
 
 class _Head(msgspec.Struct, frozen=True):
@@ -188,6 +191,7 @@ def snapshot(world: World) -> bytes:
             bookings=world.bookings,
             resizes=sorted(world.widths.resizes.items()),
             tickets=world.tickets,
+            overlays=world.fleet.overlays.by_name,
             goodput=_goodput_columns(world),
         )
     )
@@ -216,6 +220,8 @@ def _rebuild(content: Snapshot) -> World:
     world.tickets = content.tickets
     for name, flavor in content.flavors.items():
         world.set_flavor(name, flavor)
+    for name, overlay in content.overlays.items():
+        put_overlay(world, name, overlay)
     for name in sorted(content.tenants):
         world.set_tenant(name, content.tenants[name])
     world.fleet.mention(frozenset(content.mentioned))

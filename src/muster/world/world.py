@@ -33,6 +33,7 @@ from muster.world.fleet import Fleet, FreeVector
 from muster.world.goodput import Goodput, Stock
 from muster.world.ledger import Ledger
 from muster.world.mix import Mix
+from muster.world.overlays import set_watts, wake_for_budget
 from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
@@ -355,6 +356,7 @@ class World:
             self.budgets.keep_price(sorted(self.fleet.jobs_on(name)), name, before)
         self.flavors[name] = flavor
         self.fleet.set_price(name, flavor.price_micros)
+        set_watts(self, name, flavor)
         for slot in range(len(self.fleet)):
             if self.fleet.flavor(slot) == name:
                 self._count_off(slot)
@@ -543,10 +545,14 @@ class World:
             self.wake_for_room(slot, vector)
         else:
             self.sites.give_back(slot, ask, tasks)
+            if fleet.overlays.has_refused:
+                wake_for_budget(self)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""
         self.queue.wake_for_room(slot, vector)
+        if self.fleet.overlays.has_refused:
+            wake_for_budget(self)
         if self.queue.outside and len(self.sites.all) > 1:
             self._wake_on_site(self.sites.by_slot[slot])
 

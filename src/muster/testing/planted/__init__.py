@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from muster.testing.planted import account, advice, calendar, fleet, jobs, places, shares, taking, waits, widths
+from muster.testing.planted import account, advice, calendar, feeds, fleet, jobs, places, shares, taking, waits, widths
 from muster.testing.planted.plant import Plant
 
-_ROOMS: Final = (jobs, places, shares, fleet, waits, calendar, taking, account, advice, widths)
+_ROOMS: Final = (jobs, places, shares, fleet, waits, calendar, taking, account, advice, widths, feeds)
 PLANTED: Final[dict[str, Plant]] = {plant.__name__: plant for room in _ROOMS for plant in room.PLANTS}
