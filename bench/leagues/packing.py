@@ -4,7 +4,8 @@ The protocol is that of the published comparison (FGD, USENIX ATC 2023): all pod
 drawn again at random until demand is 130 % of the devices; strictly online, one pod after the other, none leaves, none
 that fits is turned away, and one that does not fit is dropped. Nodes are known by an order that is shuffled by the seed
 too, and ties go to the first of that order: the published runs rename nodes so, and policies with many ties depend on
-it. Every policy is a Profile of the production kernel, driven through its one door with one pod in each batch.
+it. Seeds, streams and orders are the published ones, number for number, so what differs is the policy and not the luck.
+Every policy is a Profile of the production kernel, driven through its one door with one pod in each batch.
 
 `hindsight` is no policy: the same stream up to full demand, packed when all of it is known, with the widest or the
 choosiest pods first, or as it came. It says what could have been reached, the bound what could not be passed.
@@ -27,6 +28,7 @@ from time import process_time
 from typing import Final, NamedTuple
 
 from bench.league import LeagueOptions
+from bench.leagues.dice import Dice
 from bench.leagues.packing_bound import find_bound
 from bench.report import Metric, Result
 from muster.kernel.kernel import Kernel
@@ -46,8 +48,16 @@ from muster.units import INSTANT_MAX, Resources
 from muster.world.world import World
 
 SEEDS: Final = 10
+FIRST_SEED: Final = 42
+"""The first of the published seeds: it is our seed 1."""
+PRINTED: Final = 1
+"""How many numbers the published runs print before they draw any."""
+WATCHED: Final = 10
+"""How many numbers their watches on a cluster take between the stream and the nodes."""
 FULL: Final = 1.0
 OVERFULL: Final = 1.3
+PERCENT: Final = 100
+DEVICE: Final = 1000
 PROCESSES: Final = 2
 WARMING: Final = 64
 """With how many pods each process warms up."""
@@ -81,7 +91,8 @@ class Score(NamedTuple):
 def run(options: LeagueOptions) -> Result:
     """All lists in the folder, each by every policy that is wanted."""
     nodes, lists = read_folder(options.traces)
-    seeds = range(options.seed, options.seed + (options.seeds or SEEDS))
+    first = FIRST_SEED - 1 + options.seed
+    seeds = range(first, first + (options.seeds or SEEDS))
     wanted = [name for name in POLICIES if options.is_wanted(name)]
     metrics: dict[str, Metric] = {}
     some = next(iter(lists.values()))[:WARMING]
@@ -93,7 +104,7 @@ def run(options: LeagueOptions) -> Result:
         }
         bounds = {stem: pool.submit(find_bound, nodes, pods) for stem, pods in lists.items()}
         known = {
-            stem: pool.submit(play_hindsight, nodes, pods, options.seed)
+            stem: pool.submit(play_hindsight, nodes, pods, first)
             for stem, pods in lists.items()
             if options.is_wanted(HINDSIGHT)
         }
@@ -123,7 +134,7 @@ def run(options: LeagueOptions) -> Result:
 def _warm_up(nodes: Sequence[openb.NodeRow], pods: Sequence[Record]) -> None:
     """A few pods that nobody counts: the compiler is done before anything is timed."""
     for policy in POLICIES:
-        stage = Stage(policy, nodes, pods, random.Random(0))
+        stage = Stage(policy, nodes, pods)
         for pod in pods:
             stage.place(pod)
 
@@ -170,20 +181,29 @@ def asked_by(pod: Record) -> int:
     return 1000 * pod.gpus + pod.gpu_milli
 
 
-def draw(pods: Sequence[Record], most: float, dice: random.Random) -> list[Record]:
-    """A stream: all pods in a random order, some left out or drawn again until their demand is just below `most`."""
+def draw(pods: Sequence[Record], nodes: Sequence[openb.NodeRow], seed: int) -> tuple[list[Record], list[openb.NodeRow]]:
+    """A stream, and the nodes in the order of their names: all pods in a random order, some left out, or drawn again
+    until demand is 130 % of the devices. Where that ends, one device of a pod counts, as it does in the published runs.
+    """
+    dice, most = Dice(seed), OVERFULL * devices_of(nodes)
+    dice.skip(PRINTED)
     ordered = sorted(pods, key=lambda pod: pod.id)
     stream = ordered.copy()
     dice.shuffle(stream)
     total = sum(map(asked_by, stream))
+    is_short = total < most
     while total > most:
-        total -= asked_by(stream.pop(dice.randrange(len(stream))))
-    while True:
-        pod = dice.choice(ordered)
-        if total + asked_by(pod) > most:
-            return stream
-        stream.append(pod)
-        total += asked_by(pod)
+        total -= asked_by(stream.pop(dice.below(len(stream))))
+    while is_short:
+        pod = ordered[dice.below(len(ordered))]
+        is_short = total + min(asked_by(pod), DEVICE) <= most
+        if is_short:
+            stream.append(pod)
+            total += asked_by(pod)
+    dice.skip(WATCHED)
+    ranks = dice.ranks(len(nodes))
+    by_rank = dict(zip(ranks, sorted(nodes, key=lambda node: node.name), strict=True))
+    return stream, [by_rank[rank] for rank in range(len(nodes))]
 
 
 def typical_advice(pods: Sequence[Record], flavors: Sequence[str]) -> Advice:
@@ -198,16 +218,13 @@ def typical_advice(pods: Sequence[Record], flavors: Sequence[str]) -> Advice:
 
 
 class Stage:
-    """A kernel with a fleet, a profile, and an adviser if the policy learns; pods go through its door one by one."""
+    """A kernel with a fleet, a profile, and an adviser if the policy learns; pods go through its door one by one. Of
+    equal places, the first of the nodes is taken."""
 
-    def __init__(
-        self, policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], dice: random.Random
-    ) -> None:
+    def __init__(self, policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record]) -> None:
         self.kernel, self._now = Kernel(World()), 1
         self._adviser = PackingAdviser() if POLICIES[policy].pattern else None
-        order = sorted(nodes, key=lambda node: node.name)
-        dice.shuffle(order)
-        self._handle(*(NodeSeen(node.name, node.capacity, traits=Traits(node.model)) for node in order))
+        self._handle(*(NodeSeen(node.name, node.capacity, traits=Traits(node.model)) for node in nodes))
         self._handle(SetProfile("league", POLICIES[policy]), UseProfile("league"))
         if policy == "fgd":
             self._handle(Advise(PACKING, typical_advice(pods, sorted({node.model for node in nodes}))))
@@ -250,34 +267,33 @@ class Stage:
 
 
 def play(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed: int) -> Score:
-    """One run of one policy."""
-    dice, total = random.Random(seed), devices_of(nodes)
-    stream = draw(pods, OVERFULL * total, dice)
-    stage = Stage(policy, nodes, pods, dice)
+    """One run of one policy. What is unallocated at full demand is the mean while demand rounds to 100 per cent."""
+    total = devices_of(nodes)
+    stream, order = draw(pods, nodes, seed)
+    stage = Stage(policy, order, pods)
     arrived = placed = 0
-    at_full: float | None = None
+    at_full: list[float] = []
     begin = process_time()
     for pod in stream:
         arrived += asked_by(pod)
         placed += asked_by(pod) if stage.place(pod) is not None else 0
-        if at_full is None and arrived >= FULL * total:
-            at_full = _unallocated(placed, total)
+        if round(PERCENT * arrived / total) == PERCENT:
+            at_full.append(_unallocated(placed, total))
     spent = process_time() - begin
     last = _unallocated(placed, total)
-    return Score(last if at_full is None else at_full, last, len(stream) / spent)
+    return Score(statistics.mean(at_full) if at_full else last, last, len(stream) / spent)
 
 
 def play_hindsight(nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed: int) -> float:
     """The stream of one seed until full demand, packed once all of it is known: what is unallocated, in per cent."""
     total, found = devices_of(nodes), list[float]()
-    for order in (_as_it_came, _widest_first, _choosiest_first):
+    stream, order = draw(pods, nodes, seed)
+    sums = accumulate(map(asked_by, stream))
+    until = next((at for at, arrived in enumerate(sums, start=1) if arrived >= FULL * total), len(stream))
+    for key in (_as_it_came, _widest_first, _choosiest_first):
         for policy in PACKERS:
-            dice = random.Random(seed)
-            stream = draw(pods, OVERFULL * total, dice)
-            sums = accumulate(map(asked_by, stream))
-            until = next((at for at, arrived in enumerate(sums, start=1) if arrived >= FULL * total), len(stream))
-            stage = Stage(policy, nodes, pods, dice)
-            known = sorted(stream[:until], key=order)
+            stage = Stage(policy, order, pods)
+            known = sorted(stream[:until], key=key)
             found.append(_unallocated(sum(asked_by(pod) for pod in known if stage.place(pod) is not None), total))
     return min(found)
 
@@ -299,7 +315,9 @@ def play_churn(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Recor
     """One run in which pods leave after a while: demand for 130 % of the devices is there at any time. Gives how much
     of them is unallocated in the mean, in per cent, once as many pods came as are there at a time."""
     dice, total = random.Random(seed), devices_of(nodes)
-    stage, ordered = Stage(policy, nodes, pods, dice), sorted(pods, key=lambda pod: pod.id)
+    order = sorted(nodes, key=lambda node: node.name)
+    dice.shuffle(order)
+    stage, ordered = Stage(policy, order, pods), sorted(pods, key=lambda pod: pod.id)
     stay = OVERFULL * total * len(ordered) / sum(map(asked_by, ordered))
     leaving: list[tuple[int, int, int]] = []
     placed, idle, steps = 0, 0.0, int(2 * stay)
@@ -318,4 +336,4 @@ def play_churn(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Recor
 
 
 def _unallocated(placed: int, total: int) -> float:
-    return 100 * (total - placed) / total
+    return PERCENT * (total - placed) / total

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 
+from bench.leagues.dice import Dice, _far_words
 from bench.leagues.packing import POLICIES, asked_by, devices_of, draw, play, play_churn, play_hindsight, read_folder
 from bench.leagues.packing_bound import find_bound
 from bench.proving_ground import table_of
@@ -33,9 +33,22 @@ def test_the_same_seed_gives_the_same_run(policy: str) -> None:
 
 def test_a_stream_comes_just_below_what_is_wanted_and_does_not_depend_on_the_order_of_the_list() -> None:
     most = 1.3 * devices_of(NODES)
-    stream = draw(PODS, most, random.Random(1))
+    stream, order = draw(PODS, NODES, 1)
     assert most - 1000 <= sum(map(asked_by, stream)) <= most
-    assert stream == draw(PODS[::-1], most, random.Random(1))
+    assert {node.name for node in order} == {node.name for node in NODES}
+    assert (stream, order) == draw(PODS[::-1], NODES[::-1], 1)
+    assert (stream, order) != draw(PODS, NODES, 2)
+
+
+def test_the_published_dice_are_thrown() -> None:
+    """What everybody gets who seeds that generator with 42, and one of its first words."""
+    assert [Dice(42).below(100)] == [5]
+    dice = Dice(42)
+    assert [dice.below(100) for _ in range(3)] == [5, 87, 68]
+    assert _far_words()[0] == 2**64 - 4181792142133755926
+    things = list(range(50))
+    dice.shuffle(things)
+    assert sorted(things) == list(range(50)) == sorted(dice.ranks(50))
 
 
 def test_the_bound_is_nothing_for_what_packs_well_and_the_waste_of_what_does_not() -> None:
