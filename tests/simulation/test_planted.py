@@ -42,6 +42,8 @@ def storm(seed: int) -> SimOptions:
 RESTORE = "a restored world decides like the living one"
 FOUND_BY = {
     "device_given_twice": {"no device is in two leases"},
+    "partitions_overlap": {"no device is in two leases"},
+    "partition_begins_anywhere": {"a partition lies where it may"},
     "capacity_overrun": {"allocations fit their node", "a range lies inside its array"},
     "job_lost": {"the queue is everybody who waits", RESTORE},
     "job_forgotten": {"no job vanishes"},

@@ -20,6 +20,8 @@ from muster.control.fleet import FILTERS, view_flavors, view_node, walk_nodes
 from muster.control.follower import Follower
 from muster.model.event import SetFlavor
 from muster.model.node import UNITS_ONE, Flavor
+from muster.model.overlay import WATTS_MAX
+from muster.model.partition import PARTITIONS_MAX, SLOTS_MAX, parse_partition
 from muster.model.reason import Code, Reason
 from muster.units import AMOUNT_MAX
 from muster.wire.views import Health
@@ -31,6 +33,10 @@ class FlavorBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     family: str = ""
     units: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)] = UNITS_ONE
     price_micros: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)] = 0
+    watts: Annotated[int, msgspec.Meta(ge=0, le=WATTS_MAX)] = 0
+    core_watts: Annotated[int, msgspec.Meta(ge=0, le=WATTS_MAX)] = 0
+    slots: Annotated[int, msgspec.Meta(ge=0, le=SLOTS_MAX)] = 0
+    partitions: Annotated[list[str], msgspec.Meta(max_length=PARTITIONS_MAX)] = []
 
 
 _flavor_decoder: Final = msgspec.json.Decoder(FlavorBody)
@@ -100,5 +106,7 @@ class Fleet:
         """Say what a flavor is."""
         name = request.path_params["name"]
         body = await read_body(request, _flavor_decoder, "flavor")
-        flavor = Flavor(body.family or name, body.units, body.price_micros)
+        partitions = tuple(map(parse_partition, body.partitions))
+        takes = (body.watts, body.core_watts)
+        flavor = Flavor(body.family or name, body.units, body.price_micros, *takes, body.slots, partitions)
         return changed_response(await ask_change(request, self._follower, SetFlavor(name, flavor, cause_of(request))))

@@ -19,6 +19,7 @@ from muster.cli.printing import (
     show_listing,
 )
 from muster.model.node import UNITS_ONE, Flavor
+from muster.model.partition import parse_partition
 from muster.sdk.client import Client
 from muster.units import parse_money, show_bytes, show_cpus, show_money, show_resources
 from muster.wire.views import DeviceView, FlavorView, NodeView
@@ -50,12 +51,12 @@ def _list_nodes(views: Sequence[NodeView], is_narrow: bool) -> Listing:
     return Listing(
         heads=(
             *("NODE", "PHASE", "FLAVOR", "PLACE", "GPUS FREE", "CPUS FREE", "MEMORY FREE", "JOBS"),
-            *("LABELS", "TAINTS", "LACKS", "LOSSES", "ADDRESS", "BARS"),
+            *("LABELS", "TAINTS", "LACKS", "SLOTS FREE", "LOSSES", "ADDRESS", "BARS"),
         ),
         rows=[_node_row(view) for view in views],
         value=views,
         names=[view.name for view in views],
-        wide=frozenset({"LOSSES", "ADDRESS"}),
+        wide=frozenset({"SLOTS FREE", "LOSSES", "ADDRESS"}),
         spare=frozenset({"PLACE", "LABELS", "TAINTS", "LACKS"}),
         empty="no node is like that" if is_narrow else "no node has reported yet",
     )
@@ -75,6 +76,7 @@ def _node_row(view: NodeView) -> tuple[str, ...]:
         _show_labels(view),
         _LABEL_GAP.join(view.taints),
         "" if view.lacks is None else show_resources(view.lacks),
+        f"{view.slots_free}/{view.slots}" if view.slots else "-",
         str(view.losses),
         view.address,
         show_bars(view.bars),
@@ -103,7 +105,7 @@ def print_node(client: Client, name: str, output: str) -> None:
     print_fields(_fields(view))
     if view.devices:
         click.echo()
-        print_table(("DEVICE", "ID", "FREE"), [_device_row(device) for device in view.devices])
+        print_table(("DEVICE", "ID", "FREE", "PARTITIONS"), [_device_row(device) for device in view.devices])
 
 
 def _fields(view: NodeView) -> list[tuple[str, str]]:
@@ -126,7 +128,7 @@ def _fields(view: NodeView) -> list[tuple[str, str]]:
 
 def _device_row(device: DeviceView) -> tuple[str, ...]:
     free = "missing" if device.is_missing else show_cpus(device.free_milli)
-    return str(device.number), device.id or "-", free
+    return str(device.number), device.id or "-", free, _LABEL_GAP.join(device.partitions) or "-"
 
 
 def _show_labels(view: NodeView) -> str:
@@ -164,6 +166,8 @@ def show_flavor(name: str, output: str) -> None:
     if not print_detail(output, view):
         heads = ("flavor", "family", "units", "price", "nodes", "devices", "free")
         print_fields(list(zip(heads, _flavor_row(view), strict=True)))
+        if view.partitions:
+            print_fields([("slots", str(view.slots)), ("partitions", _LABEL_GAP.join(view.partitions))])
 
 
 def _flavor_row(view: FlavorView) -> tuple[str, ...]:
@@ -176,10 +180,14 @@ def _flavor_row(view: FlavorView) -> tuple[str, ...]:
 @click.option("--family", metavar="NAME", help="Whose quota lines it shares.")
 @click.option("--units", type=int, metavar="N", help=f"What one device counts there; {UNITS_ONE} is one.")
 @click.option("--price", metavar="AMOUNT", help="Of one device for an hour, such as 2.50.")
-def set_flavor(name: str, family: str | None, units: int | None, price: str | None) -> None:
-    """Say what a flavor is; what is not named stays as it is."""
-    if family is None and units is None and price is None:
-        raise click.UsageError("say what to set: --family, --units or --price")
+@click.option("--slots", type=int, metavar="N", help="Its devices are cut into so many slots; 0 is not at all.")
+@click.option("--partition", multiple=True, metavar="NAME=SLOTS@STARTS", help="What may lie there: 3g.40gb=4@0,4.")
+def set_flavor(
+    name: str, family: str | None, units: int | None, price: str | None, slots: int | None, partition: tuple[str, ...]
+) -> None:
+    """Say what a flavor is; what is not named stays as it is. Its partitions are said all at once."""
+    if family is None and units is None and price is None and slots is None and not partition:
+        raise click.UsageError("say what to set: --family, --units, --price, --slots or --partition")
     micros = None if price is None else parse_money(price)
     with Client() as client:
         known = next((view for view in client.flavors() if view.name == name), FlavorView(name, name, UNITS_ONE))
@@ -187,11 +195,16 @@ def set_flavor(name: str, family: str | None, units: int | None, price: str | No
             known.family if family is None else family,
             known.units if units is None else units,
             known.price_micros if micros is None else micros,
+            known.watts,
+            known.core_watts,
+            known.slots if slots is None else slots,
+            tuple(map(parse_partition, partition or ([] if slots == 0 else known.partitions))),
         )
         client.set_flavor(name, flavor)
         client.settle()
     cost = f", {show_money(flavor.price_micros)} an hour" if flavor.price_micros else ""
-    click.echo(f"{name} is {flavor.family}: one device counts {flavor.units}{cost}")
+    cut = f", cut into {flavor.slots} slots" if flavor.partitions else ""
+    click.echo(f"{name} is {flavor.family}: one device counts {flavor.units}{cost}{cut}")
 
 
 COMMANDS = {"nodes": nodes, "flavors": flavors}

@@ -26,7 +26,7 @@ from muster.cli.printing import (
 from muster.model.after import After
 from muster.sdk.client import LONG_PATIENCE_S, Client
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
-from muster.wire.views import JobPage, JobView
+from muster.wire.views import JobPage, JobView, Place
 
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
 OVER = PHASES[4:]
@@ -122,7 +122,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
         ("held", f"until `muster release {view.id}`" if view.held else ""),
         ("progress", show_progress(view)),
         *_ask_fields(view),
-        ("places", "; ".join(_show_place(place.node, place.tasks, place.devices) for place in view.places)),
+        ("places", "; ".join(_show_place(place) for place in view.places)),
         ("accepted", show_instant(view.accepted_at_ms)),
         ("ended", show_instant(view.since_ms) if view.is_over else ""),
         ("try", str(view.epoch) if view.epoch else ""),
@@ -152,7 +152,8 @@ def _ask_fields(view: JobView) -> list[tuple[str, str]]:
     """What each task asks for; of a gang of several groups, group by group."""
     groups = () if view.spec is None else view.spec.needs.groups
     if not groups:
-        return [("asks", f"{view.tasks} x {show_resources(view.ask)}")]
+        partition = "" if view.spec is None else view.spec.needs.partition
+        return [("asks", f"{view.tasks} x {show_resources(view.ask)}"), ("partition", partition)]
     return [("asks", f"{group.name}: {group.tasks} x {show_resources(group.ask)}") for group in groups]
 
 
@@ -180,9 +181,10 @@ def _show_after(after: Sequence[After], waits: Sequence[int]) -> str:
     return f"{named}; waits for {', '.join(map(str, waits))}" if waits else named
 
 
-def _show_place(node: str, tasks: int, devices: list[int]) -> str:
-    shown = f"{tasks} task{'s' if tasks != 1 else ''} on {node}"
-    return f"{shown}, devices {','.join(map(str, devices))}" if devices else shown
+def _show_place(place: Place) -> str:
+    shown = f"{place.tasks} task{'s' if place.tasks != 1 else ''} on {place.node}"
+    named = f"{shown}, devices {','.join(map(str, place.devices))}" if place.devices else shown
+    return f"{named}, partition {place.partition}" if place.partition else named
 
 
 @click.command()

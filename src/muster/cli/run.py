@@ -27,6 +27,7 @@ LEFT_OUT_SHOWN: Final = 5
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--gpus", default="0", metavar="N", help="GPUs per task: 8, or 0.5 for a share of one.")
+@click.option("--partition", default="", metavar="NAME", help="A partition of one device: see `muster flavors show`.")
 @click.option("--cpus", default="1", metavar="N", help="CPUs per task: 2, 0.5 or 500m.  [default: 1]")
 @click.option("--memory", default="0", metavar="SIZE", help="Memory per task: 64Gi or 500M.")
 @click.option(

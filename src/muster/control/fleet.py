@@ -7,12 +7,16 @@ from typing import Final
 
 import msgspec
 
+from muster.control.story import device_list
+from muster.control.views import show_place, words_on
 from muster.model.errors import RejectedError
 from muster.model.job import Bar, NodePhase
 from muster.model.node import NO_LACK, Flavor
+from muster.model.partition import show_partition, start_in
 from muster.model.reason import Reason
 from muster.units import show_sides
 from muster.wire.views import BarView, DeviceView, FlavorView, NodeView
+from muster.world.fleet import Fleet
 from muster.world.world import World
 
 FILTERS: Final = ("flavor", "region", "cluster", "block", "rack", "phase")
@@ -43,8 +47,9 @@ def view_node(world: World, reference: str, sees: Callable[[str], bool] = bool) 
     if isinstance(slot, Reason):
         raise RejectedError(slot)
     ids, missing = fleet.device_ids.get(slot, ()), fleet.lacks.get(slot, NO_LACK).devices
+    cut = _partitions_on(world, slot)
     devices = [
-        DeviceView(number, free, ids[number] if ids else "", bool(missing >> number & 1))
+        DeviceView(number, free, ids[number] if ids else "", bool(missing >> number & 1), cut.get(number, []))
         for number, free in enumerate(fleet.devices(slot))
     ]
     seen = [job for job in sorted(fleet.holders.get(slot, ())) if sees(world.jobs[job].spec.tenant)]
@@ -69,12 +74,42 @@ def view_flavors(world: World) -> list[FlavorView]:
 
 
 def _flavor(name: str, flavor: Flavor) -> FlavorView:
-    return FlavorView(name, flavor.family, flavor.units, flavor.price_micros)
+    shown = [show_partition(each) for each in flavor.partitions]
+    return FlavorView(
+        name,
+        flavor.family,
+        flavor.units,
+        flavor.price_micros,
+        watts=flavor.watts,
+        core_watts=flavor.core_watts,
+        slots=flavor.slots,
+        partitions=shown,
+    )
+
+
+def _partitions_on(world: World, slot: int) -> dict[int, list[str]]:
+    """The partitions on each device of a node, the lowest first."""
+    found: dict[int, list[tuple[int, str]]] = {}
+    for number in world.fleet.holders.get(slot, ()):
+        job = world.jobs[number]
+        for word in words_on(world, job, slot) if job.spec.needs.partition else ():
+            found.setdefault(device_list(word)[0], []).append((start_in(word), show_place(job.spec, word)))
+    return {device: [shown for _, shown in sorted(each)] for device, each in found.items()}
+
+
+def _slots_of(fleet: Fleet, slot: int) -> tuple[int, int]:
+    """How many slots the devices of a node are cut into, and how many of them are free."""
+    flavor = fleet.cuts.get(fleet.flavor(slot))
+    if flavor is None:
+        return 0, 0
+    pairs = list(zip(fleet.devices(slot), fleet.slots_taken(slot), strict=True))
+    return flavor.slots * len(pairs), sum(flavor.slots - taken.bit_count() for rest, taken in pairs if rest)
 
 
 def _view(world: World, slot: int) -> NodeView:
     fleet, traits = world.fleet, world.fleet.traits[slot]
     place, lack = traits.place, fleet.lacks.get(slot)
+    slots, slots_free = _slots_of(fleet, slot)
     return NodeView(
         name=fleet.shown()[slot],
         phase=NodePhase(fleet.phase[slot]).name.lower(),
@@ -94,6 +129,8 @@ def _view(world: World, slot: int) -> NodeView:
         torus="" if traits.spot is None else traits.spot.torus,
         spot="" if traits.spot is None else f"{show_sides(traits.spot.at)} of {show_sides(traits.spot.size)}",
         losses=fleet.losses.count(slot, world.now),
+        slots=slots,
+        slots_free=slots_free,
     )
 
 

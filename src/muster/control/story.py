@@ -11,6 +11,7 @@ from typing import Any, Final
 from muster.model import fact
 from muster.model.errors import StoreError
 from muster.model.event import find_note
+from muster.model.partition import devices_in, slots_in, start_in
 from muster.model.phase import Lease, TaskPhase, Why
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
@@ -190,7 +191,10 @@ class _Teller:
         if with_tasks:
             words.append(f"{lease.tasks} task{'s' if lease.tasks != 1 else ''}")
         if lease.devices:
-            words.append(f"device{'s' if lease.devices.bit_count() > 1 else ''} {show_devices(lease.devices)}")
+            several = "s" if devices_in(lease.devices).bit_count() > 1 else ""
+            words.append(f"device{several} {show_devices(lease.devices)}")
+        if slots_in(lease.devices):
+            words.append(f"from slot {start_in(lease.devices)}")
         return ", ".join(words)
 
 
@@ -239,7 +243,8 @@ _WHY: Final = {
 
 def device_list(devices: int) -> list[int]:
     """The numbers of the devices whose bits are set."""
-    return [number for number in range(devices.bit_length()) if devices >> number & 1]
+    named = devices_in(devices)
+    return [number for number in range(named.bit_length()) if named >> number & 1]
 
 
 def show_devices(devices: int) -> str:

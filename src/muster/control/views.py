@@ -11,6 +11,7 @@ from muster.control.offers import view_options
 from muster.control.story import device_list
 from muster.lifecycle.gang import PHASE_OF
 from muster.model.job import Job, Meter
+from muster.model.partition import start_in
 from muster.model.phase import (
     ACTIVE,
     TERMINAL,
@@ -209,9 +210,27 @@ def _exit_code(job: Job) -> int | None:
 def _places(world: World, job: Job, *, whole: bool) -> list[Place]:
     names = world.fleet.shown()
     if isinstance(job.phase, ACTIVE):
-        return [Place(names[lease.slot], lease.tasks, device_list(lease.devices)) for lease in job.phase.run.leases]
+        leases, spec = job.phase.run.leases, job.spec
+        return [
+            Place(names[lease.slot], lease.tasks, device_list(lease.devices), show_place(spec, lease.devices))
+            for lease in leases
+        ]
     if whole and isinstance(job.phase, Spread):
         return [
             Place(names[slot], here[job.id]) for slot, here in sorted(world.fleet.holders.items()) if job.id in here
         ]
     return []
+
+
+def show_place(spec: Spec, word: int) -> str:
+    """The partition that a lease's word names, and where it begins: `3g.40gb@4`."""
+    name = spec.needs.partition
+    return f"{name}@{max(0, start_in(word))}" if name and word else ""
+
+
+def words_on(world: World, job: Job, slot: int) -> list[int]:
+    """What the leases of a job on a node say of its devices."""
+    if isinstance(job.phase, ACTIVE):
+        return [lease.devices for lease in job.phase.run.leases if lease.slot == slot]
+    tasks = world.arrays.get(job.id)
+    return [] if tasks is None else [word for at, word in zip(tasks.slot, tasks.devices, strict=True) if at == slot]

@@ -9,11 +9,13 @@ from muster.kernel.widths import is_same_but_width
 from muster.kernel.windows import find_spec_fault
 from muster.model import event, fact
 from muster.model.job import Job
+from muster.model.partition import Piece
 from muster.model.phase import ACTIVE, Queued, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Reason, Refused
-from muster.model.spec import KEY_CHARS_MAX, Spec, find_fault
+from muster.model.spec import KEY_CHARS_MAX, Spec, as_asked, find_fault, resolve
 from muster.scheduler.masks import keys_of
 from muster.scheduler.reasons import find_fine_label, never_fits
+from muster.world.cuts import find_piece
 from muster.world.promises import promisable, promised, promised_by
 from muster.world.tasks import HOLDING, spans_of
 
@@ -28,8 +30,10 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
         known = _find_known(turn, spec, item.key)
         if known is not None:
             return known
-    if spec.tier not in turn.world.tiers:
-        return refuse(Code.UNKNOWN_TIER, "tier", detail=spec.tier)
+    piece = _find_piece(turn, spec) if spec.needs.partition else None
+    if spec.tier not in turn.world.tiers or isinstance(piece, Refused):
+        return piece if isinstance(piece, Refused) else refuse(Code.UNKNOWN_TIER, "tier", detail=spec.tier)
+    spec = spec if piece is None else resolve(spec, piece.milli)
     reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
     reason = reason or (_find_promises_full(turn, spec) if turn.world.tiers[spec.tier].promise is not None else None)
     if reason is None and spec.needs.booking:
@@ -46,6 +50,14 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     job = turn.world.next_job
     turn.emit(fact.Accepted(job, spec, item.key, item.cause, waits))
     return Done(job)
+
+
+def _find_piece(turn: Turn, spec: Spec) -> Piece | Refused:
+    """What a spec means by its partition, in the flavors that it names, if it names any."""
+    cuts, flavors = turn.world.fleet.cuts, spec.needs.flavors
+    piece = find_piece({name: cuts[name] for name in cuts if name in flavors or not flavors}, spec.needs.partition)
+    among = f" of {', '.join(flavors)}" if flavors else ""
+    return refuse(Code.UNKNOWN_PARTITION, among, detail=spec.needs.partition) if piece is None else piece
 
 
 def _find_promises_full(turn: Turn, spec: Spec) -> Reason | None:
@@ -126,7 +138,7 @@ def _find_known(turn: Turn, spec: Spec, key: str) -> Done | Refused | None:
     known = turn.world.keys.get((spec.tenant, key))
     if known is None:
         return None
-    if not is_same_but_width(turn.world.jobs[known].spec, spec):
+    if not is_same_but_width(as_asked(turn.world.jobs[known].spec), spec):
         return refuse(Code.KEY_REUSED, "key", known, detail=key)
     return Done(known)
 

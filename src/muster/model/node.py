@@ -12,6 +12,7 @@ import enum
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from muster.model.partition import Partition
 from muster.model.record import Record
 from muster.units import Resources
 
@@ -107,7 +108,8 @@ class Flavor(Record, frozen=True):
     """A kind of capacity: the family whose quota it shares, how much one device counts there, and its price per hour.
 
     `price_micros` is in millionths of the currency that the installation keeps its budgets in. One device takes `watts`
-    of the power of the overlays that it is in while somebody holds it, and one core `core_watts`.
+    of the power of the overlays that it is in while somebody holds it, and one core `core_watts`. Devices of one that
+    has `partitions` are taken whole or by those, each so many of a device's `slots`; see `muster.model.partition`.
     """
 
     family: str
@@ -115,6 +117,8 @@ class Flavor(Record, frozen=True):
     price_micros: int = 0
     watts: int = 0
     core_watts: int = 0
+    slots: int = 0
+    partitions: tuple[Partition, ...] = ()
 
 
 def fulfils(labels: Mapping[str, str], wish: str) -> bool:

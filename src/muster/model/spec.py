@@ -19,10 +19,11 @@ from muster.model.after import After, find_after_fault
 from muster.model.group import GROUPS_MAX, Group, Part, parts_of, total_of
 from muster.model.node import LEVELS, TORUS_SPOTS_MAX
 from muster.model.origin import Origin, find_origin_fault
+from muster.model.partition import DEVICE
 from muster.model.phase import Lease
 from muster.model.reason import Code, Reason
 from muster.model.tier import PRIORITY_MAX, STANDARD
-from muster.units import AMOUNT_MAX, INSTANT_MAX, SECOND_MS, Limit, Resources, show_sides
+from muster.units import AMOUNT_MAX, INSTANT_MAX, SECOND_MS, Limit, Resources, show_cpus, show_sides
 
 GANG_MAX: Final = 100_000
 ARRAY_MAX: Final = 1_000_000
@@ -59,6 +60,8 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     Work that is `like` some other goes where that is fastest, among flavors that are equals otherwise; and then near to
     the `data` that it reads. What is fast and what is near is told by tables (`muster.world.tables`).
 
+    With a `partition` each task has one of that name, of one device that is cut so (`muster.model.partition`).
+
     A gang of several `groups` has tasks that ask for different things; the spec's own `ask` says nothing then.
     """
 
@@ -81,6 +84,7 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
     data: tuple[str, ...] = ()
     booking: str = ""
     groups: tuple[Group, ...] = ()
+    partition: str = ""
 
     @property
     def has_company(self) -> bool:
@@ -194,6 +198,7 @@ def _find_class_fault(
         _find_count_fault(gang, array, retries, limit_ms)
         or (_find_group_fault(gang, ask, needs) if needs.groups else None)
         or _find_amount_fault(ask, gang, AMOUNT_MAX // (array or gang))
+        or (_find_partition_fault(gang, ask, needs) if needs.partition else None)
         or _find_time_fault(limit_ms, grace_ms)
         or _find_need_fault(gang, array, needs)
     )
@@ -228,6 +233,30 @@ def _find_amount_fault(ask: Resources, gang: int, most: int) -> Reason | None:
                 Code.BAD_AMOUNT, f"ask.{field}", needed=amount, available=most, detail="from 0 to 2^62 in all"
             )
     return Reason(Code.ASKS_NOTHING, "ask") if ask == _NOTHING else None
+
+
+def _find_partition_fault(gang: int, ask: Resources, needs: Needs) -> Reason | None:
+    """What is wrong with an ask for a partition; whether there is such a one is not known here."""
+    subject = "needs.partition"
+    if not _NAME.fullmatch(needs.partition):
+        return Reason(Code.BAD_NAME, subject, needed=len(needs.partition), available=128, detail=needs.partition[:40])
+    if ask.gpu_milli or ask.gpus != 1:
+        detail = f"a task has a partition of one device, not of {ask.gpus or show_cpus(ask.gpu_milli)}"
+        return Reason(Code.BAD_PARTITION, subject, ask.gpus, 1, detail)
+    if gang > 1 or needs.groups or needs.shape:
+        return Reason(Code.BAD_PARTITION, subject, gang, 1, "the tasks of a gang take whole devices")
+    return None
+
+
+def resolve(spec: Spec, milli: int) -> Spec:
+    """A spec that asks for a partition of one device, as it is counted: that much of it, or all."""
+    share = (0, milli) if milli < DEVICE else (1, 0)
+    return msgspec.structs.replace(spec, ask=msgspec.structs.replace(spec.ask, gpus=share[0], gpu_milli=share[1]))
+
+
+def as_asked(spec: Spec) -> Spec:
+    """The inverse of `resolve`: a spec as its owner wrote it."""
+    return resolve(spec, DEVICE) if spec.needs.partition else spec
 
 
 def _find_group_fault(gang: int, ask: Resources, needs: Needs) -> Reason | None:
@@ -289,6 +318,10 @@ def _find_width_fault(spec: Spec) -> Reason | None:
         )
     if not spec.gang_most:
         return None
+    if spec.needs.partition:
+        return Reason(
+            Code.BAD_PARTITION, "needs.partition", spec.gang_most, 1, "the tasks of a gang take whole devices"
+        )
     if not spec.gang <= spec.gang_most <= GANG_MAX:
         return Reason(Code.BAD_WIDTH, "gang", spec.gang, spec.gang_most, f"from 1 to {GANG_MAX}, the least first")
     if spec.needs.shape or spec.needs.slice or spec.needs.spread or spec.needs.groups:

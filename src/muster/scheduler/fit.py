@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, cast
 from msgspec.structs import astuple
 
 from muster.model.node import LEVELS, Level, Spot
+from muster.model.partition import NO_PIECE
 from muster.model.phase import Lease
 from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler import gang as gangs
@@ -21,6 +22,7 @@ from muster.scheduler import groups, many
 from muster.scheduler import torus as boxes
 from muster.scheduler.exact import MEMO_ROW, find_exact_place
 from muster.scheduler.masks import find_rows, keys_of
+from muster.scheduler.pieces import choose_slots
 from muster.scheduler.query import AT_MEMO, NO_LEVEL, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
 from muster.scheduler.rations import Draws, Rations, zone_of, zones_of
 from muster.scheduler.screen import screened
@@ -29,6 +31,7 @@ from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
 from muster.world.arena import AT_TOPOLOGY, NOWHERE
 from muster.world.compiled import Words, words_of
+from muster.world.cuts import find_piece
 from muster.world.fleet import Fleet
 
 Pools: TypeAlias = tuple[int, ...] | None
@@ -101,6 +104,8 @@ def find_tasks(fleet: Fleet, ask: Resources, most: int, needs: Needs = ANYWHERE,
 
 
 def _fill(fleet: Fleet, ask: Resources, most: int, needs: Needs, pools: Pools) -> list[Lease]:
+    if ask.gpu_milli and needs.partition:
+        return _find_pieces(fleet, ask, most, needs, pools)
     words, desk = fleet.words, desk_of(fleet)
     query = query_of(fleet, ask, 1, needs, pools)
     return gangs.read_leases(words, desk, many.find_many(words, query, desk, most))
@@ -248,11 +253,31 @@ def blank_of(fleet: Fleet, needs: Needs) -> Fleet:
 
 def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
     words = fleet.words
+    if ask.gpu_milli and needs.partition:
+        return _find_piece(fleet, ask, needs, pools)
     if fleet.is_exact:
         found = find_exact_place(fleet, query_of(fleet, ask, 1, needs, pools), job)
         return None if found is None else [_lease(words, found[0], ask, found[1])]
     slot = find_single(words, query_of(fleet, ask, 1, needs, pools))
     return None if slot < 0 else [_lease(words, slot, ask)]
+
+
+def _find_piece(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools) -> list[Lease] | None:
+    """A lease on the node where a share of its size would go, of those that have the slots; and there on those that
+    leave the most to others."""
+    slot = find_single(fleet.words, query_of(fleet, ask, 1, needs, pools))
+    return None if slot < 0 else [Lease(slot, 1, choose_slots(fleet, slot, ask.gpu_milli, needs.partition))]
+
+
+def _find_pieces(fleet: Fleet, ask: Resources, most: int, needs: Needs, pools: Pools) -> list[Lease]:
+    """The same for as many of `most` as fit now, one after the other: each is shown while the next is looked for."""
+    leases: list[Lease] = []
+    while len(leases) < most and (found := _find_piece(fleet, ask, needs, pools)) is not None:
+        fleet.show(found[0].slot, ask, 1, found[0].devices)
+        leases += found
+    for lease in reversed(leases):
+        fleet.show(lease.slot, ask, -1, lease.devices)
+    return leases
 
 
 def _find_groups(fleet: Fleet, needs: Needs, pools: Pools, doubts: list[int]) -> list[Lease] | None:
@@ -349,7 +374,8 @@ def _write_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: P
     slices = (LEVELS[needs.slice], needs.slice_tasks) if needs.slice else (NO_LEVEL, 0)
     words.extend((gang, LEVELS[needs.near or "node"], LEVELS[needs.within or "cluster"], *spread, *slices))
     words.extend(astuple(fleet.profile))
-    words.extend((len(fleet.mix), len(rows), 0))
+    piece = (find_piece(fleet.cuts, needs.partition) if ask.gpu_milli and needs.partition else None) or NO_PIECE
+    words.extend((len(fleet.mix), len(rows), 0, piece.size, piece.starts))
     words.extend(value for row in rows for value in (*row, 0))
     return words
 

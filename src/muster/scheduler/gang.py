@@ -21,6 +21,7 @@ from muster.scheduler.query import (
     MILLI,
     NEAR,
     NETWORK,
+    PIECE,
     POOL_COUNT,
     POOL_ROWS,
     ROW,
@@ -30,6 +31,7 @@ from muster.scheduler.query import (
     SLICE_TASKS,
     SPREAD,
     SPREAD_MOST,
+    STARTS,
     STEADINESS,
     WITHIN,
 )
@@ -63,6 +65,7 @@ from muster.world.arena import (
     POOLS,
 )
 from muster.world.compiled import Words, compiled
+from muster.world.cuts import room_in_cuts
 
 NODE_LEVEL, FLEET_LEVEL = 0, 5
 LEASE = 3
@@ -95,6 +98,8 @@ def room_of(words: Words, query: Words, slot: int, most: int) -> int:
         if gpus < query[GPUS]:
             return 0
         most = min(most, 1 if gpus < 2 * query[GPUS] else gpus // query[GPUS])
+    elif query[PIECE]:
+        most = min(most, room_in_cuts(words, slot, query[MILLI], query[PIECE], query[STARTS]))
     elif query[MILLI]:
         most = min(most, _room_in_parts(words, slot, query[MILLI]))
     most = _least(most, words[row + FREE_CPU], query[CPU])

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from muster.model.node import LEVELS, Level, fulfils, split_wish
+from muster.model.partition import DEVICES_CUT_MAX
 from muster.model.spec import Needs
 from muster.units import Resources
 from muster.world.pools import Pool
@@ -28,7 +29,7 @@ def find_rows(
     flavors = needs.flavors or tuple(sorted({pool.flavor for pool in pools}))
     found: list[tuple[Wish, int, int]] = []
     for number, pool in enumerate(pools):
-        if pool.flavor in flavors and may_use(pool, needs) and _is_large(pool, ask):
+        if pool.flavor in flavors and may_use(pool, needs) and _is_cut(pool, ask, needs) and _is_large(pool, ask):
             place = flavors.index(pool.flavor)
             wish = _find_wish(pool, needs, place, tables)
             found.append((wish, place if ask.gpus or ask.gpu_milli else 0, number))
@@ -55,6 +56,13 @@ def may_use(pool: Pool, needs: Needs) -> bool:
 def keys_of(needs: Needs) -> frozenset[str]:
     """The labels that an ask mentions."""
     return frozenset(split_wish(wish)[0] for wish in needs.labels)
+
+
+def _is_cut(pool: Pool, ask: Resources, needs: Needs) -> bool:
+    """Whether devices are cut as an ask wants it: whole ones are never in the way, shares are had of uncut ones."""
+    if needs.partition:
+        return needs.partition in pool.partitions and pool.capacity[0] <= DEVICES_CUT_MAX
+    return not (ask.gpu_milli and pool.partitions)
 
 
 def _is_large(pool: Pool, ask: Resources) -> bool:

@@ -21,7 +21,9 @@ MIX_COUNT: Final = 32
 POOL_COUNT: Final = 33
 AT_MEMO: Final = 34
 """Where it is noted what each node scored, if a term sees nodes: see `muster.scheduler.exact`."""
-POOL_ROWS: Final = 35
+PIECE, STARTS = range(35, 37)
+"""How many slots of a device it takes, if it takes a partition, and in which that may begin, as bits."""
+POOL_ROWS: Final = 37
 """From here on a row per pool that may be used, the preferred ones first."""
 ROW_POOL, ROW_RANK, ROW_GROUP, ROW_TABLE = range(4)
 ROW: Final = 4

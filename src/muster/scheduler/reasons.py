@@ -21,6 +21,7 @@ from muster.scheduler.claims import count_leavers
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, blank_of, find_pools, widest_capacity, widest_room, widest_unrationed
 from muster.scheduler.masks import keys_of
+from muster.scheduler.pieces import explain_slots
 from muster.scheduler.position import find_position
 from muster.scheduler.rations import Rations, zone_of
 from muster.scheduler.repair import is_partial
@@ -195,6 +196,8 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     if spec.needs.has_company:
         shut = count_shut(fleet, spec.needs)
         details += [f"{shut} of {len(fleet)} nodes ruled out by {_show_company(spec.needs)}"] if shut else []
+    if spec.needs.partition and spec.ask.gpu_milli:
+        details = [*filter(None, [explain_slots(fleet, spec.needs.partition)]), *details]
     room = widest_room(fleet, spec.ask, spec.gang, spec.needs, pools or EVERYWHERE)
     tier = world.tiers[spec.tier]
     if room >= spec.gang or (tier.shadows and job.accepted_at + tier.longest_wait_ms <= world.now):

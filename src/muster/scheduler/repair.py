@@ -14,6 +14,7 @@ from typing import Final
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.job import Job
+from muster.model.partition import devices_in
 from muster.model.phase import Lease, Why
 from muster.scheduler.fit import find_gang
 from muster.scheduler.within import NOWHERE, pools_for
@@ -41,7 +42,7 @@ def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | No
 def is_left(fleet: Fleet, lease: Lease) -> bool:
     """Whether a place is still there, and nobody's who comes first."""
     missing = fleet.lacks.get(lease.slot)
-    return fleet.is_listed(lease.slot) and (missing is None or not missing.devices & lease.devices)
+    return fleet.is_listed(lease.slot) and (missing is None or not missing.devices & devices_in(lease.devices))
 
 
 def is_partial(job: Job, claim: Claim) -> bool:

@@ -13,11 +13,13 @@ from muster.scheduler.query import (
     MEMORY,
     MILLI,
     NETWORK,
+    PIECE,
     POOL_COUNT,
     POOL_ROWS,
     ROW,
     ROW_POOL,
     ROW_RANK,
+    STARTS,
 )
 from muster.scheduler.terms import bound_at, bound_of_part, places_in_table
 from muster.world.arena import (
@@ -55,6 +57,7 @@ from muster.world.arena import (
     ZONE,
 )
 from muster.world.compiled import Words, compiled
+from muster.world.cuts import room_in_cuts
 from muster.world.index import bound_of, lowest_bit, part_of, region_at, step_of, zone_at
 
 
@@ -69,6 +72,11 @@ def fits(words: Words, query: Words, slot: int) -> bool:
         and words[row + FREE_DISK] >= query[DISK]
         and words[row + FREE_NETWORK] >= query[NETWORK]
         and (words[row + FREE_GPUS] > 0 or words[row + FREE_PART] >= query[MILLI])
+        and (
+            not query[PIECE]
+            or words[row + FREE_GPUS] > 0
+            or room_in_cuts(words, slot, query[MILLI], query[PIECE], query[STARTS]) > 0
+        )
     )
 
 
@@ -85,7 +93,7 @@ def cells_from(cpu: int, memory: int) -> int:
 @compiled
 def is_sure(words: Words, query: Words, pool: int, gpus: int, part: int, cpu: int, memory: int) -> bool:
     """Whether every node of a cell fits, without looking."""
-    if query[DISK] or query[NETWORK] or (not gpus and bound_of_part(part) < query[MILLI]):
+    if query[DISK] or query[NETWORK] or (not gpus and (bound_of_part(part) < query[MILLI] or query[PIECE])):
         return False
     return bool(
         bound_of(cpu, words[pool + POOL_CPU]) >= query[CPU]

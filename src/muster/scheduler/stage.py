@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack
+from muster.model.partition import devices_in
 from muster.model.phase import RESIZED, Lease, Running, Stopping, TaskPhase
 from muster.model.spec import Spec
 from muster.scheduler.herds import MARGIN_MS, Group, leaving_tasks, row_of, spread_rows
@@ -132,9 +133,9 @@ class Stage:
 
     def is_claimed(self, leases: Iterable[Lease]) -> bool:
         """Whether some device of these leases is somebody's who is seated: as a share of it would be."""
-        wanted = {lease.slot: lease.devices for lease in leases}
+        wanted = {lease.slot: devices_in(lease.devices) for lease in leases}
         seats = [lease for seat in self._seated.values() for lease in seat.leases]
-        return any(wanted.get(lease.slot, 0) & lease.devices for lease in seats)
+        return any(wanted.get(lease.slot, 0) & devices_in(lease.devices) for lease in seats)
 
     def longest_grace(self, leases: Iterable[Lease]) -> int:
         """The longest grace of those who are to be gone from the nodes of some leases."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from muster.model.errors import RejectedError
+from muster.model.partition import show_partition
 from muster.model.reason import Code, Reason
 from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.paths import add_query, quote
@@ -200,7 +201,7 @@ class Client:
 
     def set_flavor(self, name: str, flavor: Flavor) -> None:
         """Say what a flavor is: all of it, as it shall be."""
-        body = msgspec.structs.asdict(flavor)
+        body = msgspec.structs.asdict(flavor) | {"partitions": [show_partition(each) for each in flavor.partitions]}
         self._send(Request("PUT", f"/v1/flavors/{quote(name)}", body=msgspec.json.encode(body)))
 
     def set_tier(self, tier: TierView) -> None:

@@ -14,6 +14,7 @@ from math import prod
 from typing import Annotated, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from muster.model.after import After, When
 from muster.model.group import Group
@@ -74,6 +75,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     name: Annotated[str, _says("A name to find it by.")] = ""
     tenant: Annotated[str, _says("Who pays.")] = "default"
     gpus: Annotated[Amount, _says("GPUs per task: 8, or 0.5 for a share of one.")] = 0
+    partition: Annotated[str, _says("One partition of this name, of one device, per task: see `muster flavors`.")] = ""
     cpus: Annotated[Amount, _says("CPUs per task: 2, 0.5 or 500m.")] = 1
     memory: Annotated[Amount, _says("Memory per task: 64Gi or 500M.")] = 0
     disk: Annotated[Amount, _says("Disk per task: 100Gi.")] = 0
@@ -173,7 +175,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         gang_most=most,
         in_place=_is_in_place(job.elastic),
         array=_count("array", job.array),
-        ask=_ask(job),
+        ask=_ask(replace(job, gpus=1) if job.partition and job.gpus in (0, "0") else job),
         env={name: str(value) for name, value in job.env.items()},
         workdir=os.path.normpath(os.path.join(here, job.workdir)),  # noqa: PTH118 - text alone; no file is looked at
         limit_ms=None if job.limit is None else _read("limit", parse_duration, job.limit),
@@ -256,6 +258,7 @@ def _needs(job: JobFile, sides: tuple[int, ...], groups: tuple[Group, ...]) -> N
         data=_words(job.data),
         booking=job.booking,
         groups=groups,
+        partition=job.partition,
     )
 
 

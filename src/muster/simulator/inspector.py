@@ -35,7 +35,8 @@ from muster.world.apply import apply, apply_entry
 from muster.world.auditor import Auditor
 from muster.world.group_books import cut
 from muster.world.history_books import HistoryBooks
-from muster.world.invariants import Holding, check_same, check_world, leases_of
+from muster.world.holding import Holding
+from muster.world.invariants import check_same, check_world, leases_of
 from muster.world.law import require
 from muster.world.queue import INSIDE, OVER, Shape
 from muster.world.snapshot import restore, snapshot

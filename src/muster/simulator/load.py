@@ -19,6 +19,7 @@ from muster.model.event import DropTenant, Event, SetFlavor, SetTenant, SetTier,
 from muster.model.group import Group
 from muster.model.instruction import Start
 from muster.model.node import Flavor, Place, Sides, Spot, Traits
+from muster.model.partition import Partition
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
 from muster.model.tier import STANDARD, Promise, Tier
@@ -52,6 +53,19 @@ AFTER_REACH: Final = 12
 AFTER_MIX: Final = (When.SUCCEEDED, When.SUCCEEDED, When.OVER, When.STARTED, When.NOT_SUCCEEDED)
 DUE_SHARE: Final = 0.1
 """How many of the jobs have a due time."""
+CUT: Final = "cut"
+CUT_EVERY: Final = 16
+CUT_SLOTS: Final = 8
+CUT_SHARE: Final = 0.6
+"""The flavor whose devices are cut, how rare its nodes are, and how many of those who want less than a device want a
+partition of it."""
+PARTITIONS: Final = (
+    Partition("1g", 1, (0, 1, 2, 3, 4, 5, 6)),
+    Partition("2g", 2, (0, 2, 4)),
+    Partition("3g", 4, (0, 4)),
+    Partition("4g", 4, (0,)),
+    Partition("7g", 8, (0,)),
+)
 ELASTIC_SHARE: Final = 0.2
 """How many of the gangs and of the jobs on whole nodes are elastic, where they can be; half of those in place."""
 TIER_MIX: Final = (("standard", "critical", "urgent", "opportunistic"), (80, 3, 5, 12))
@@ -102,6 +116,7 @@ class Load:
         self._due_dice = random.Random(f"{options.seed}/due")  # noqa: S311 - a simulation wants seeded dice
         self._width_dice = random.Random(f"{options.seed}/width")  # noqa: S311 - a simulation wants seeded dice
         self._group_dice = random.Random(f"{options.seed}/group")  # noqa: S311 - a simulation wants seeded dice
+        self._cut_dice = random.Random(f"{options.seed}/cut")  # noqa: S311 - a simulation wants seeded dice
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
 
     def node_capacity(self) -> Resources:
@@ -110,12 +125,14 @@ class Load:
         return Resources(gpus, (gpus + 2) * CPU_PER_GPU, (gpus + 1) * MEMORY_PER_GPU)
 
     def node_traits(self, number: int) -> Traits:
-        """Racks of 8 in blocks of 32, all in one cluster; every fourth rack is in the other zone. A rack is a torus."""
+        """Racks of 8 in blocks of 32, all in one cluster; every fourth rack is in the other zone. A rack is a torus.
+        The last node of every other rack has devices that are cut."""
         rack = number // RACK
         place = Place("eu", "alpha", f"block-{rack // 4:03d}", f"rack-{rack:04d}")
         at = number % RACK
         spot = Spot(place.rack, TORUS, (at // 4, at // 2 % 2, at % 2))
-        return Traits("", place, (("zone", "b" if rack % 4 == 3 else "a"),), spot=spot)
+        flavor = CUT if self._options.gpus and number % CUT_EVERY == CUT_EVERY - 1 else ""
+        return Traits(flavor, place, (("zone", "b" if rack % 4 == 3 else "a"),), spot=spot)
 
     def opening(self) -> Iterator[Event]:
         """What an admin says before anybody comes: what a GPU costs; and every team but the first has a limit, which
@@ -124,6 +141,9 @@ class Load:
         part, the last team a hard one of what is left when everybody else is served. Who only visited is gone again.
         Nobody should wait for hours: then it is due."""
         yield SetFlavor(GPU, Flavor(GPU, price_micros=PRICE_MICROS), cause="admin")
+        if self._options.nodes >= CUT_EVERY:
+            cut = Flavor(GPU, price_micros=PRICE_MICROS, slots=CUT_SLOTS, partitions=PARTITIONS)
+            yield SetFlavor(CUT, cut, cause="admin")
         total = self._options.nodes * self._options.gpus
         parts = max(1, len(self._tenants) // 2)
         soft = Budget(MONEY, total * PRICE_MICROS, soft=True, period_ms=PERIOD_MS)
@@ -152,7 +172,7 @@ class Load:
         self._submitted += 1
         tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
-        spec = self._divide(self._widened(self._spec(kind, tenant), kind))
+        spec = self._cut(self._divide(self._widened(self._spec(kind, tenant), kind)))
         spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
         return Submit(spec, key, cause=f"user of {tenant}")
 
@@ -238,6 +258,14 @@ class Load:
         gang = sum(group.tasks for group in groups)
         needs = Needs(groups=groups, within="block" if spec.gang <= RACK and dice.random() < 0.2 else "")
         return msgspec.structs.replace(spec, gang=gang, ask=Spec(("any",)).ask, needs=needs)
+
+    def _cut(self, spec: Spec) -> Spec:
+        """Some of the jobs that want less than a device want a partition."""
+        if not spec.ask.gpu_milli or self._options.nodes < CUT_EVERY or self._cut_dice.random() >= CUT_SHARE:
+            return spec
+        needs = msgspec.structs.replace(spec.needs, partition=self._cut_dice.choice(PARTITIONS).name)
+        ask = msgspec.structs.replace(spec.ask, gpus=1, gpu_milli=0)
+        return msgspec.structs.replace(spec, ask=ask, needs=needs)
 
     def _after(self, newest: int) -> tuple[After, ...]:
         dice = self._after_dice

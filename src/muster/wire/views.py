@@ -18,11 +18,12 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Place(View, frozen=True):
-    """A run's hold on one node."""
+    """A run's hold on one node; of a partition, with the slot in which it begins: `3g.40gb@4`."""
 
     node: str
     tasks: int
     devices: list[int] = []
+    partition: str = ""
 
 
 class TaskCounts(View, frozen=True):
@@ -232,12 +233,14 @@ class BarView(View, frozen=True):
 
 
 class DeviceView(View, frozen=True):
-    """A device of a node, by its number: what is free of it, in thousandths, and whether it is there at all."""
+    """A device of a node, by its number: what is free of it, in thousandths, and whether it is there at all. Of
+    one that is cut, the `partitions` on it, each with the slot in which it begins."""
 
     number: int
     free_milli: int
     id: str = ""
     is_missing: bool = False
+    partitions: list[str] = []
 
 
 class NodeView(View, frozen=True):
@@ -245,6 +248,7 @@ class NodeView(View, frozen=True):
 
     `name` is its address where another node has the same name. `devices` and `job_ids` are told of one node, not in a
     listing. What it `lacks` is what it joined with and does not have now; `losses` counts how often it failed of late.
+    Where devices are cut, they have so many `slots` together.
     """
 
     name: str
@@ -267,11 +271,15 @@ class NodeView(View, frozen=True):
     torus: str = ""
     spot: str = ""
     losses: int = 0
+    slots: int = 0
+    slots_free: int = 0
 
 
 class FlavorView(View, frozen=True):
     """A kind of capacity: the family whose quota it shares, what one device counts there, its price per device and hour
-    in millionths; and the nodes and devices there are of it, and the whole devices that are free for new work."""
+    in millionths; and the nodes and devices there are of it, and the whole devices that are free for new work; what
+    a device and a core take of overlays' power. If its devices are cut, into how many `slots`, and which `partitions`
+    may lie there, as `3g.40gb=4@0,4`."""
 
     name: str
     family: str
@@ -280,6 +288,10 @@ class FlavorView(View, frozen=True):
     nodes: int = 0
     devices: int = 0
     free: int = 0
+    watts: int = 0
+    core_watts: int = 0
+    slots: int = 0
+    partitions: list[str] = []
 
 
 class LineView(View, frozen=True):

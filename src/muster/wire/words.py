@@ -26,6 +26,16 @@ class Words(NamedTuple):
 _TABLE: Final[dict[Code, Words]] = {
     Code.BAD_SPEC: Words("{subject}: {detail}", "correct the field and send it again"),
     Code.BAD_GROUP: Words("{subject}: {detail}", "correct the groups and send it again"),
+    Code.BAD_PARTITION: Words("{subject}: {detail}", "ask for one device (--gpus 1) and one partition of it per task"),
+    Code.UNKNOWN_PARTITION: Words(
+        "no flavor{subject} has a partition {detail!r}", "choose one that `muster flavors show NAME` lists"
+    ),
+    Code.BAD_TABLE: Words(
+        "the partitions of {subject}: {detail}", "write each as NAME=SLOTS@STARTS, such as 3g.40gb=4@0,4"
+    ),
+    Code.PARTITION_IN_USE: Words(
+        "{needed} jobs ask for {detail} as it is", "let them end or cancel them first, or give the new one another name"
+    ),
     Code.EMPTY_OVERLAY: Words(
         "overlay {subject} has no node{more}", "name nodes that `muster nodes` lists, or labels that some of them have"
     ),

@@ -4,6 +4,7 @@ One array is one argument for compiled code and one memcpy for a fork. The first
 
     nodes     rows by slot: what is free, which pool and which domains
     devices   thousandths left of each device, by slot
+    slots     which parts of each device are taken by partitions, by slot, as bits
     pools     rows: what the nodes of a pool have in common, and where its index lies
     members   slots by pool, in the order of slots; cells by pool, in the same order
     topology  slots in the order of places, so that every domain is a range of them
@@ -22,6 +23,7 @@ from typing import Final
 NODES, DEVICES, POOLS, DOMAIN_WIDTH = range(4)
 AT_NODES, AT_DEVICES, AT_POOLS, AT_MEMBERS, AT_CELLS, AT_TOPOLOGY, AT_DOMAINS, AT_INDEX = range(4, 12)
 AT_LEVEL: Final = 12  # ... and five more: where the domains of each level begin, counted in domains, and where all end
+AT_SLOTS: Final = 18
 HEADER: Final = 24
 
 # -- node rows ---------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from muster.world.books import PHASE_OF, JobBook, NodeBook, deal
 from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import SERVED, ClaimBooks
 from muster.world.company_books import check_company
+from muster.world.cut_books import check_cut
 from muster.world.device_books import DeviceBooks
 from muster.world.goodput_books import GoodputBooks, Seats, seats_of
 from muster.world.group_books import cut
@@ -64,8 +65,7 @@ class Auditor:
         self._after = AfterBooks(self._find_stage)
         self._settings, self._advice, self._tickets = SettingBooks(), AdviceBooks(), TicketBooks()
         self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
-        self._newest = 0
-        self.accepted = self.retired = self.gpus_in_use = 0
+        self._newest = self.accepted = self.retired = self.gpus_in_use = 0
         self._slots_touched: dict[int, None] = {}
         self._plots_stale: dict[int, None] = {}
         self._devices = DeviceBooks()
@@ -416,13 +416,14 @@ class Auditor:
         require(node.phase == NodePhase.UP, "only nodes that are up get work", f"job {number} on {node.name}")
         self._claims.check_seat(number, slot, devices)
         require(not node.bars, "a barred node gets no work", f"job {number} on {node.name}: {list(node.bars)}")
-        exact = devices.bit_count() == (1 if ask.gpu_milli else ask.gpus * tasks)
+        named = check_cut(number, self._jobs[number].spec, ask, self._settings.flavors.get(node.flavor()), devices)
+        exact = named.bit_count() == (1 if ask.gpu_milli else ask.gpus * tasks)
         require(exact, "a lease has the devices it asked for", f"job {number} on {node.name}: {devices:b}")
         whole = node.held.add(ask, tasks, devices)
         require(whole, "no device is in two leases", f"job {number} on {node.name}: {devices:b}")
-        fits = min(node.held.left_of(node.capacity)) >= 0 and not devices >> node.capacity.gpus
+        fits = min(node.held.left_of(node.capacity)) >= 0 and not named >> node.capacity.gpus
         require(fits, "allocations fit their node", f"job {number} on {node.name}: {ask} x {tasks}")
-        there = not devices & node.lack.devices
+        there = not named & node.lack.devices
         require(there, "no work goes to a device that is not there", f"job {number} on {node.name}: {devices:b}")
         self._settings.overlays.check_seat(number, ask, slot, self._nodes)
         self.gpus_in_use += ask.gpus * tasks

@@ -27,7 +27,7 @@ from muster.model.spec import Spec
 from muster.units import Limit, Resources
 from muster.world.arena import DEVICE
 from muster.world.goodput import Parts
-from muster.world.invariants import Holding
+from muster.world.holding import Holding
 from muster.world.law import require
 from muster.world.tasks import NOWHERE
 

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.node import Lack
+from muster.model.partition import devices_in
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
 from muster.model.tier import EVICTIONS_MAX
@@ -102,7 +103,7 @@ class ClaimBooks:
         for job in self.on(slot):
             for lease in self.claims[job].leases:
                 if lease.slot == slot:
-                    devices |= lease.devices
+                    devices |= devices_in(lease.devices)
                     amount = amount.plus(self._specs[job].ask.times(lease.tasks))
         return Lack(devices, amount)
 
@@ -119,7 +120,8 @@ class ClaimBooks:
 
     def check_seat(self, job: int, slot: int, devices: int) -> None:
         """Whoever gets devices gets none that somebody else claims."""
+        mine = devices_in(devices)
         for rival in self.on(slot):
             leases = self.claims[rival].leases
-            clash = rival != job and any(lease.slot == slot and lease.devices & devices for lease in leases)
+            clash = rival != job and any(lease.slot == slot and devices_in(lease.devices) & mine for lease in leases)
             require(not clash, "what is claimed goes to nobody else", f"job {job} on slot {slot}, of job {rival}")

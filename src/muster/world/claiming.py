@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from muster.model.claim import Claim
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack
+from muster.model.partition import devices_in
 from muster.model.phase import Stopping, TaskPhase, Why
 
 if TYPE_CHECKING:  # the world counts claims when a node joins again
@@ -52,7 +53,7 @@ def claimed_on(world: World, slots: Iterable[int], but: int = 0) -> dict[int, La
         for lease in claim.leases if job != but else ():
             known = found.get(lease.slot)
             if known is not None:
-                devices = known.devices | lease.devices
+                devices = known.devices | devices_in(lease.devices)
                 amount = known.amount.plus(world.jobs[job].spec.ask.times(lease.tasks))
                 found[lease.slot] = Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
     return found

@@ -16,7 +16,8 @@ from muster.model.advice import Advice
 from muster.model.booking import Keeping
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, NodePhase
-from muster.model.node import NO_LACK, PLAIN, Lack, Traits, address_of, flavor_of
+from muster.model.node import NO_LACK, PLAIN, Flavor, Lack, Traits, address_of, flavor_of
+from muster.model.partition import devices_in, slots_in
 from muster.model.phase import Lease
 from muster.model.profile import DEFAULT, Profile
 from muster.model.reason import Code, Reason
@@ -31,7 +32,7 @@ from muster.world.losses import Losses
 from muster.world.memory import Memory
 from muster.world.mix import Steps
 from muster.world.overlays import Overlays
-from muster.world.pools import Pool, lay_out, write_arena
+from muster.world.pools import Pool, copy_free, is_bound, lay_out, write_arena
 from muster.world.tables import NO_TABLES, Tables
 
 ASKED_MAX: Final = 4096
@@ -49,7 +50,8 @@ class Fleet:
     `lacks` what of it is not there now, `losses` how often they failed; `claimed` what of a slot is kept for somebody,
     `booked` for which booking a whole node is.
     `device_ids` are of the nodes that name their devices. `mentioned` are the labels that tell pools apart, `prices`
-    what a flavor costs, `profile` and `mix` how places are weighed. `addresses` follow from names and places.
+    what a flavor costs, `cuts` the flavors whose devices are cut, `profile` and `mix` how places are weighed.
+    `addresses` follow from names and places.
 
     `asked` is a memory of answers about the present lay-out, for whoever reads the arena; it is dropped with it.
     """
@@ -70,6 +72,7 @@ class Fleet:
         "claimed",
         "company",
         "crowd",
+        "cuts",
         "device_ids",
         "holders",
         "is_blank",
@@ -108,6 +111,7 @@ class Fleet:
         self.holders: dict[int, dict[int, int]] = {}
         self.mentioned: frozenset[str] = frozenset()
         self.prices: dict[str, int] = {}
+        self.cuts: dict[str, Flavor] = {}
         self.profile = DEFAULT
         self.is_exact = False
         self.mix: Steps = ()
@@ -221,7 +225,9 @@ class Fleet:
         """The ids of the devices of each lease; nothing where a node did not name its own."""
         ids = [self.device_ids.get(lease.slot, ()) for lease in leases]
         pairs = zip(ids, leases, strict=True)
-        return [tuple(names[bit] for bit in bits_of(lease.devices)) if names else () for names, lease in pairs]
+        return [
+            tuple(names[bit] for bit in bits_of(devices_in(lease.devices))) if names else () for names, lease in pairs
+        ]
 
     def nodes_with(self, device: str) -> tuple[int, ...]:
         """The nodes that joined with a device of this id, by slot."""
@@ -304,7 +310,7 @@ class Fleet:
         """Set a bar; it replaces the one of the same kind and owner."""
         others = [other for other in self.bars.get(slot, ()) if (other.kind, other.owner) != (bar.kind, bar.owner)]
         was_listed = self.is_listed(slot)
-        self.bars[slot] = tuple(sorted([*others, bar], key=_bar_key))
+        self.bars[slot] = tuple(sorted([*others, bar], key=lambda each: (each.kind, each.owner)))
         self._reshelve(slot, was_listed)
 
     def unbar(self, slot: int, kind: BarKind, owner: str) -> None:
@@ -351,6 +357,18 @@ class Fleet:
         self.prices[flavor] = price_micros
         self._is_stale = True
 
+    def set_cuts(self, name: str, flavor: Flavor) -> None:
+        """Cut the devices of a flavor as it says, if it does; nobody has anything of them if that is news."""
+        if self.cuts.pop(name, None) != (flavor if flavor.partitions else None):
+            self._is_stale = True
+        if flavor.partitions:
+            self.cuts[name] = flavor
+
+    def slots_taken(self, slot: int) -> list[int]:
+        """The slots that partitions have of each device of a node, as bits."""
+        begin = self.words[at.AT_SLOTS] + slot * self._arena[at.DEVICES]
+        return self._arena[begin : begin + self.capacities[slot].gpus].tolist()
+
     def settle_risks(self, at: int) -> None:
         """Let nodes be of the risk that their losses make them at an instant."""
         if self.losses.by_slot and self.losses.settle(at):
@@ -382,7 +400,10 @@ class Fleet:
         """Whether `occupy` would find what it takes, on a node that is open and not booked."""
         free, rests = self.free(slot), self.devices(slot)
         share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE
-        has_devices = all(device < len(rests) and rests[device] >= share for device in bits_of(devices))
+        named, slots = list(bits_of(devices_in(devices))), slots_in(devices)
+        has_devices = all(device < len(rests) and rests[device] >= share for device in named)
+        if slots and has_devices:
+            has_devices = not self.slots_taken(slot)[named[0]] & slots
         has_rest = (
             free.cpu_milli >= ask.cpu_milli * tasks
             and free.memory_bytes >= ask.memory_bytes * tasks
@@ -404,7 +425,7 @@ class Fleet:
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
         wanted = 1 if ask.gpu_milli else ask.gpus * tasks  # tasks with a share of a device have one lease per device
-        if devices.bit_count() != wanted or not self._take(slot, ask, tasks, devices):
+        if devices_in(devices).bit_count() != wanted or not self._take(slot, ask, tasks, devices):
             raise InvariantError("allocations fit their node", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
         here = self.holders.get(slot)
         self.holders[slot] = {job: tasks} if here is None else {**here, job: here.get(job, 0) + tasks}
@@ -462,7 +483,7 @@ class Fleet:
     def blank(self) -> Fleet:
         """The same nodes with nobody on them and none of them closed: what the fleet could hold at best."""
         twin = Fleet()
-        for name in ("names", "addresses", "slot_of", "traits", "capacities", "lacks", "mentioned", "prices"):
+        for name in ("names", "addresses", "slot_of", "traits", "capacities", "lacks", "mentioned", "prices", "cuts"):
             setattr(twin, name, getattr(self, name))
         twin.phase, twin.overlays = array("q", [_UP]) * len(self), self.overlays.emptied()
         twin.is_blank = True
@@ -486,19 +507,9 @@ class Fleet:
             return f"kept {len(self._arena)} words, wanted {len(twin._arena)}"
         for place in find_differences(self._arena, twin._arena):
             kept, wanted = self._arena[place], twin._arena[place]
-            if not (kept > wanted and twin._is_bound(place)):
+            if not (kept > wanted and is_bound(twin._arena, place)):
                 return f"word {place}: kept {kept}, wanted {wanted}"
         return None
-
-    def _is_bound(self, place: int) -> bool:
-        words = self._arena
-        for pool in range(words[at.POOLS]):
-            row = words[at.AT_POOLS] + at.POOL_ROW * pool
-            offset = place - words[row + at.POOL_REGIONS]
-            size = (words[row + at.POOL_GPUS] + 1) * at.PARTS * at.PLANE * words[row + at.POOL_WIDTH] * at.REGION_ROW
-            if 0 <= offset < size:
-                return offset % at.REGION_ROW != at.REGION_PARTS
-        return False
 
     def _take(self, slot: int, ask: Resources, tasks: int, devices: int) -> int:
         if self._is_stale:
@@ -553,10 +564,12 @@ class Fleet:
 
     def _lay_out(self) -> None:
         """Number everything anew; whoever sits somewhere stays there."""
-        layout = lay_out(self.traits, self.capacities, self.mentioned, self.losses.risks, self.overlays.by_slot)
+        layout = lay_out(
+            self.traits, self.capacities, self.mentioned, self.losses.risks, self.overlays.by_slot, self.cuts
+        )
         before, words = self._arena, write_arena(layout, self.capacities, self.prices)
         for slot in self.holders:
-            _copy_free(before, words, slot)
+            copy_free(before, words, slot)
         for slot in self.lacks | self.claimed:
             if slot not in self.holders:
                 self._withheld[slot] = withhold(words_of(words), slot, self.missing(slot), NOTHING)
@@ -582,18 +595,6 @@ _COPIED: Final = (
     "claimed",
     "holders",
     "prices",
+    "cuts",
 )
 """What a fork has of its own, besides numbers."""
-
-
-def _copy_free(before: array[int], after: array[int], slot: int) -> None:
-    for field in (*at.FREE, at.FREE_MASK):
-        place = at.NODE_ROW * slot + field
-        after[after[at.AT_NODES] + place] = before[before[at.AT_NODES] + place]
-    width = min(before[at.DEVICES], after[at.DEVICES])
-    begin, source = after[at.AT_DEVICES] + slot * after[at.DEVICES], before[at.AT_DEVICES] + slot * before[at.DEVICES]
-    after[begin : begin + width] = before[source : source + width]
-
-
-def _bar_key(bar: Bar) -> tuple[str, str]:
-    return bar.kind, bar.owner

@@ -53,6 +53,7 @@ from muster.world.arena import (
     ZONE,
 )
 from muster.world.compiled import Words, compiled
+from muster.world.cuts import devices_in, move_slots
 
 
 @compiled
@@ -273,15 +274,18 @@ def _largest_part(words: Words, begin: int) -> int:
 def take(words: Words, slot: int, devices: int, milli: int, cpu: int, memory: int, disk: int, network: int) -> int:
     """Take amounts of a node, or give them back if they are below zero; 0, and nothing done, if that cannot be.
 
-    `milli` is what is taken of each device in `devices`. Limits to what is given back are the caller's to watch.
+    `milli` is what is taken of each device in `devices`, which may be the word of a partition. Limits to what is given
+    back are the caller's to watch.
     """
-    row = words[AT_NODES] + NODE_ROW * slot
+    row, word = words[AT_NODES] + NODE_ROW * slot, devices
+    devices = devices_in(word)
     if (
         words[row + FREE_CPU] < cpu
         or words[row + FREE_MEMORY] < memory
         or words[row + FREE_DISK] < disk
         or words[row + FREE_NETWORK] < network
         or not _can_move(words, slot, devices, milli)
+        or (word != devices and not move_slots(words, slot, word, milli))
     ):
         return 0
     gpus, named = words[row + FREE_GPUS], _move_devices(words, slot, devices, milli)

@@ -15,9 +15,10 @@ from muster.model.budget import GPU_HOURS, MONEY
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack, address_of
+from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Queued, Running, Spread, TaskPhase
 from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
-from muster.units import INSTANT_MAX, Resources
+from muster.units import INSTANT_MAX
 from muster.wire.codec import decode_entry
 from muster.world.accounting import capacity_time, read_account
 from muster.world.apply import apply_entry
@@ -29,6 +30,7 @@ from muster.world.company import name_of, names_in
 from muster.world.crowd_law import check_crowd
 from muster.world.floor_law import check_floors
 from muster.world.group_books import asks_of, held_by, shape_of
+from muster.world.holding import Holding, plain
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.overlay_law import check_overlays
@@ -127,7 +129,9 @@ def _check_places(world: World) -> None:
         require(name != "nowhere", "a task has a place if and only if it holds one", f"job {job.id}, slot {slot}")
         books = held.setdefault(slot, Holding())
         asked = 1 if ask.gpu_milli else ask.gpus * tasks
-        require(devices.bit_count() == asked, "a lease has the devices it asked for", f"job {job.id} on {name}")
+        require(
+            devices_in(devices).bit_count() == asked, "a lease has the devices it asked for", f"job {job.id} on {name}"
+        )
         whole = books.add(ask, tasks, devices)
         require(whole, "no device is in two leases", f"job {job.id} on {name}: {devices:b}")
         here = holders.setdefault(slot, {})
@@ -145,45 +149,9 @@ def _check_slot(world: World, slot: int, name: str, held: Holding) -> None:
     left, rests = held.left_of(capacity, lack), held.rests_of(capacity, lack)
     wanted = (sum(1 << device for device, rest in enumerate(rests) if rest == DEVICE), *left, rests)
     kept = (fleet.read(FREE_MASK, slot), *plain(fleet.free(slot)), fleet.devices(slot))
+    taken = [held.slots.get(device, 0) for device in range(capacity.gpus)]
+    require(fleet.slots_taken(slot) == taken, "free is capacity minus what is held", f"{name}: slots {taken}")
     require(kept == wanted, "free is capacity minus what is held", f"{name}: columns {kept}, leases leave {wanted}")
-
-
-class Holding:
-    """What the leases on one node add up to: amounts beside devices, and thousandths of each device."""
-
-    __slots__ = ("amounts", "devices")
-
-    def __init__(self) -> None:
-        self.amounts = [0, 0, 0, 0]
-        self.devices: dict[int, int] = {}
-
-    def add(self, ask: Resources, tasks: int, devices: int) -> bool:
-        """Add one lease (with tasks below zero: take one away); False if a device would be given away twice."""
-        self.amounts = [held + each * tasks for held, each in zip(self.amounts, plain(ask), strict=True)]
-        for device in range(devices.bit_length()):
-            if devices >> device & 1:
-                share = ask.gpu_milli * tasks if ask.gpu_milli else DEVICE if tasks > 0 else -DEVICE
-                self.devices[device] = self.devices.get(device, 0) + share
-        return all(0 <= share <= DEVICE for share in self.devices.values())
-
-    def is_nothing(self) -> bool:
-        """Whether nothing is held."""
-        return not any(self.amounts) and not any(self.devices.values())
-
-    def left_of(self, capacity: Resources, lack: Lack = NO_LACK) -> list[int]:
-        """What a node has left beside devices; where it lacks more than is left, that is nothing."""
-        left = [most - taken for most, taken in zip(plain(capacity), self.amounts, strict=True)]
-        return left if lack == NO_LACK else [max(0, a - b) for a, b in zip(left, plain(lack.amount), strict=True)]
-
-    def rests_of(self, capacity: Resources, lack: Lack = NO_LACK) -> list[int]:
-        """Thousandths left of each device; one that is not there has nothing left."""
-        rests = [DEVICE - self.devices.get(device, 0) for device in range(capacity.gpus)]
-        return [0 if lack.devices >> device & 1 else rest for device, rest in enumerate(rests)]
-
-
-def plain(amount: Resources) -> tuple[int, int, int, int]:
-    """All but devices: CPU, memory, disk, network."""
-    return amount.cpu_milli, amount.memory_bytes, amount.disk_bytes, amount.network_mbps
 
 
 def leases_of(world: World) -> Iterator[tuple[Job, int, int, int]]:

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from muster.model.group import Part
 from muster.model.node import Lack
+from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, Lease
 from muster.units import MINUTE_MS, Resources
 from muster.world import arena as at
@@ -145,7 +146,7 @@ def part(parts: Iterable[Part], freed: dict[int, list[int]]) -> Shade:
         here = needed.setdefault(lease.slot, [-amount for amount in freed.get(lease.slot, (0, 0, 0, 0))])
         for kind, amount in enumerate(beside_devices(ask)):
             here[kind] += amount * lease.tasks
-        devices[lease.slot] = devices.get(lease.slot, 0) | lease.devices
+        devices[lease.slot] = devices.get(lease.slot, 0) | devices_in(lease.devices)
     return {slot: Lack(devices[slot], _beside(max(0, each) for each in here)) for slot, here in needed.items()}
 
 

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from muster.model.node import Level, Place, Traits, flavor_of
+from muster.model.node import Flavor, Level, Place, Traits, flavor_of
 from muster.units import Resources
 from muster.world import arena as at
 
@@ -19,6 +19,8 @@ _LEVELS: Final = (Level.RACK, Level.BLOCK, Level.CLUSTER, Level.REGION)
 _SHARE: Final = 1000
 
 Spans: TypeAlias = list[tuple[int, int]]
+Cuts: TypeAlias = Mapping[str, Flavor]
+"""Flavors by name, of those whose devices are cut."""
 
 
 class Pool(NamedTuple):
@@ -32,6 +34,7 @@ class Pool(NamedTuple):
     labels: tuple[tuple[str, str], ...]
     risk: int = 0
     overlays: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
 
 
 class Layout(NamedTuple):
@@ -46,14 +49,19 @@ class Layout(NamedTuple):
 
 
 def pool_of(
-    traits: Traits, capacity: Resources, mentioned: frozenset[str], risk: int = 0, overlays: tuple[str, ...] = ()
+    traits: Traits,
+    capacity: Resources,
+    mentioned: frozenset[str],
+    risk: int = 0,
+    overlays: tuple[str, ...] = (),
+    partitions: tuple[str, ...] = (),
 ) -> Pool:
     """The pool of a node; labels that nobody mentions make no difference."""
     amounts = (capacity.gpus, capacity.cpu_milli, capacity.memory_bytes, capacity.disk_bytes, capacity.network_mbps)
     labels = tuple(pair for pair in traits.labels if pair[0] in mentioned)
     place = traits.place
     flavor = flavor_of(traits, capacity)
-    return Pool(place.region, place.cluster, flavor, amounts, traits.taints, labels, risk, overlays)
+    return Pool(place.region, place.cluster, flavor, amounts, traits.taints, labels, risk, overlays, partitions)
 
 
 def lay_out(
@@ -62,11 +70,14 @@ def lay_out(
     mentioned: frozenset[str],
     risks: Mapping[int, int],
     overlays: Mapping[int, tuple[str, ...]],
+    cuts: Cuts,
 ) -> Layout:
     """Number pools, members and domains by content."""
     by_pool: dict[Pool, list[int]] = {}
     for slot, (own, capacity) in enumerate(zip(traits, capacities, strict=True)):
-        pool = pool_of(own, capacity, mentioned, risks.get(slot, 0), overlays.get(slot, ()))
+        flavor = cuts.get(flavor_of(own, capacity))
+        names = () if flavor is None else tuple(each.name for each in flavor.partitions)
+        pool = pool_of(own, capacity, mentioned, risks.get(slot, 0), overlays.get(slot, ()), names)
         by_pool.setdefault(pool, []).append(slot)
     pools = sorted(by_pool)
     places = [own.place for own in traits]
@@ -83,6 +94,7 @@ def write_arena(layout: Layout, capacities: Sequence[Resources], prices: Mapping
     words[at.DOMAIN_WIDTH] = at.DOMAIN_NODES + devices + 1
     _section(words, at.AT_NODES, at.NODE_ROW * count)
     _section(words, at.AT_DEVICES, devices * count)
+    _section(words, at.AT_SLOTS, devices * count)
     _write_nodes(words, layout, capacities)
     _section(words, at.AT_POOLS, at.POOL_ROW * len(layout.pools))
     _write_list(words, at.AT_MEMBERS, [slot for members in layout.members for slot in members])
@@ -199,3 +211,26 @@ def _write_pools(words: array[int], layout: Layout, prices: Mapping[str, int]) -
 def _kind(pool: Pool) -> Pool:
     """A pool but for its risk and its overlays, which make nobody rare."""
     return pool._replace(risk=0, overlays=())
+
+
+def copy_free(before: array[int], after: array[int], slot: int) -> None:
+    """Let a node have free in one arena what it has in another."""
+    for field in (*at.FREE, at.FREE_MASK):
+        place = at.NODE_ROW * slot + field
+        after[after[at.AT_NODES] + place] = before[before[at.AT_NODES] + place]
+    width = min(before[at.DEVICES], after[at.DEVICES])
+    begin, source = after[at.AT_DEVICES] + slot * after[at.DEVICES], before[at.AT_DEVICES] + slot * before[at.DEVICES]
+    after[begin : begin + width] = before[source : source + width]
+    begin, source = after[at.AT_SLOTS] + slot * after[at.DEVICES], before[at.AT_SLOTS] + slot * before[at.DEVICES]
+    after[begin : begin + width] = before[source : source + width]
+
+
+def is_bound(words: array[int], place: int) -> bool:
+    """Whether a word of the index is a bound, which may be above the truth."""
+    for pool in range(words[at.POOLS]):
+        row = words[at.AT_POOLS] + at.POOL_ROW * pool
+        offset = place - words[row + at.POOL_REGIONS]
+        size = (words[row + at.POOL_GPUS] + 1) * at.PARTS * at.PLANE * words[row + at.POOL_WIDTH] * at.REGION_ROW
+        if 0 <= offset < size:
+            return offset % at.REGION_ROW != at.REGION_PARTS
+    return False

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from muster.model.job import Job
+from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, Running, Starting, TaskPhase
 from muster.model.record import Record
 from muster.world.tasks import HOLDING, spans_of
@@ -54,7 +55,7 @@ def seats_on_devices(world: World, slot: int, devices: int) -> list[Seat]:
         job = world.jobs[seat.job]
         if not job.spec.array:
             leases = job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
-            if any(lease.slot == slot and lease.devices & devices for lease in leases):
+            if any(lease.slot == slot and devices_in(lease.devices) & devices for lease in leases):
                 found.append(seat)
             continue
         found += _parts_on(seat, world.arrays[seat.job].devices, devices)
@@ -65,7 +66,7 @@ def _parts_on(seat: Seat, held: Sequence[int], devices: int) -> Iterator[Seat]:
     """The runs of a seat's tasks that sit on one of these devices."""
     first = seat.first
     for task in range(seat.first, seat.first + seat.count + 1):
-        if task == seat.first + seat.count or not held[task] & devices:
+        if task == seat.first + seat.count or not devices_in(held[task]) & devices:
             if first < task:
                 yield Seat(seat.job, seat.epoch, first, task - first, seat.phase)
             first = task + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from muster.model.node import NO_LACK, Lack
 from muster.units import DAY_MS
 from muster.world.books import NodeBook
-from muster.world.invariants import plain
+from muster.world.holding import plain
 from muster.world.law import require, require_same
 from muster.world.losses import DAYS_KEPT
 from muster.world.world import World
@@ -18,6 +18,8 @@ def compare_slot(world: World, slot: int, node: NodeBook, missing: Lack, at: int
     wanted = (*left, rests, node.phase)
     kept = (*plain(fleet.free(slot)), fleet.devices(slot), fleet.phase[slot])
     require_same(kept, wanted, "free is capacity minus what is held", node.name)
+    taken = [node.held.slots.get(device, 0) for device in range(node.capacity.gpus)]
+    require_same(fleet.slots_taken(slot), taken, "free is capacity minus what is held", node.name)
     same = (fleet.traits[slot], fleet.device_ids.get(slot, ())) == (node.traits, node.devices)
     require(same, "traits are what the facts say", node.name)
     lack = fleet.lacks.get(slot, NO_LACK)

@@ -357,6 +357,7 @@ class World:
         self.flavors[name] = flavor
         self.fleet.set_price(name, flavor.price_micros)
         set_watts(self, name, flavor)
+        self.fleet.set_cuts(name, flavor)
         for slot in range(len(self.fleet)):
             if self.fleet.flavor(slot) == name:
                 self._count_off(slot)

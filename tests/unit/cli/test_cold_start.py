@@ -49,6 +49,7 @@ OUR_MODULES = {
         "muster.model.group",
         "muster.model.node",
         "muster.model.origin",
+        "muster.model.partition",
         "muster.model.phase",
         "muster.model.reason",
         "muster.model.record",

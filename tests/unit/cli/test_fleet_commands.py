@@ -70,7 +70,8 @@ def test_what_is_not_named_of_a_flavor_stays_as_it_is(serve: Serve, told: Told) 
     assert told("flavors", "set", "h100", "--units", "900") == ("h100 is gpu: one device counts 900, 2.50 an hour\n")
     put = next(request for request in seen if request.method == "PUT")
     assert put.path == "/v1/flavors/h100"
-    assert msgspec.json.decode(put.body) == {"family": "gpu", "units": 900, "price_micros": 2_500_000}
+    uncut = {"watts": 0, "core_watts": 0, "slots": 0, "partitions": []}
+    assert msgspec.json.decode(put.body) == {"family": "gpu", "units": 900, "price_micros": 2_500_000, **uncut}
     assert told("flavors", "set", "tpu", "--price", "0.000001").startswith("tpu is tpu: one device counts 1000")
 
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from muster.engines.local.layout import Key, progress_path, width_path
 from muster.model.group import group_at
 from muster.model.instruction import Start
+from muster.model.partition import devices_in, start_in
 from muster.model.spec import Spec
 from muster.units import ZERO, Resources
 
@@ -20,6 +21,7 @@ KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SHELL
 _DEFAULTS: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/"}
 PROGRESS_VARIABLE: Final = "MUSTER_PROGRESS"
 WIDTH_VARIABLE: Final = "MUSTER_WORLD_SIZE_FILE"
+PARTITION_VARIABLE: Final = "MUSTER_PARTITION"
 ADDRESS: Final = "127.0.0.1"
 PORT_FIRST: Final = 20_000
 PORTS: Final = 10_000
@@ -97,8 +99,10 @@ def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]
         "MUSTER_ENGINE": str(root),
         "MUSTER_TASK": str(key.task),
         "MUSTER_TASKS": str(start.width or spec.tasks),
-        "CUDA_VISIBLE_DEVICES": show_devices(seat.devices, *share, seat.device_ids),
+        "CUDA_VISIBLE_DEVICES": show_devices(devices_in(seat.devices), *share, seat.device_ids),
     }
+    if spec.needs.partition:
+        own[PARTITION_VARIABLE] = f"{spec.needs.partition}@{max(0, start_in(seat.devices))}"
     if not spec.array:  # the tasks of an array have no marks of their own
         own[PROGRESS_VARIABLE] = str(progress_path(root, Key(key.job, key.epoch, 0)))
     if spec.needs.groups:

@@ -10,10 +10,12 @@ from unittest import mock
 import msgspec
 
 from muster.model.errors import InvariantError
+from muster.model.partition import devices_in, slots_in, word_of
 from muster.model.phase import Lease
 from muster.model.profile import Profile
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.scheduler import cycle, fit
+from muster.scheduler.pieces import choose_slots
 from muster.testing.planted.plant import Plant
 from muster.units import Limit, Resources
 from muster.world.compiled import Words
@@ -63,6 +65,34 @@ def unguarded_nodes() -> Iterator[None]:
             vacate(fleet, slot, job, ask, tasks, devices)
 
     with mock.patch.object(Fleet, "occupy", take), mock.patch.object(Fleet, "vacate", give):
+        yield
+
+
+@contextlib.contextmanager
+def partitions_overlap() -> Iterator[None]:
+    """A partition begins in the first slot in which it may, whoever is there already."""
+
+    def first(fleet: Fleet, slot: int, milli: int, name: str) -> int:  # noqa: ARG001 - not looking is the bug
+        flavor = fleet.cuts[fleet.flavor(slot)]
+        piece = next(each for each in flavor.partitions if each.name == name)
+        return word_of(0, (1 << piece.size) - 1 << piece.starts[0])
+
+    with mock.patch.object(fit, "choose_slots", first), unguarded_nodes():
+        yield
+
+
+@contextlib.contextmanager
+def partition_begins_anywhere() -> Iterator[None]:
+    """A partition begins in any slot that is free, whether it may begin there or not."""
+    honest = choose_slots
+
+    def shifted(fleet: Fleet, slot: int, milli: int, name: str) -> int:
+        word = honest(fleet, slot, milli, name)
+        device, slots = devices_in(word).bit_length() - 1, slots_in(word) << 1
+        fits = not slots & fleet.slots_taken(slot)[device] and slots < 1 << fleet.cuts[fleet.flavor(slot)].slots
+        return word_of(device, slots) if fits else word
+
+    with mock.patch.object(fit, "choose_slots", shifted):
         yield
 
 
@@ -222,6 +252,8 @@ def gangs_sleep_too_long() -> Iterator[None]:
 
 PLANTS: Final[tuple[Plant, ...]] = (
     device_given_twice,
+    partitions_overlap,
+    partition_begins_anywhere,
     capacity_overrun,
     partial_gang,
     box_with_a_hole,
