@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import click
 
+from muster.cli.listing import listing_group
 from muster.cli.naming import find_named
 from muster.cli.printing import (
     Listing,
     detail_options,
-    listing_options,
     print_detail,
     print_fields,
-    show_listing,
 )
 from muster.model.access import Role
 from muster.sdk.client import Client
@@ -24,14 +23,10 @@ from muster.wire.views import AuditPage, GrantView, TokenView, UserView
 ROLES = [role.value for role in Role]
 
 
-@click.group(invoke_without_command=True)
-@listing_options
-@click.pass_context
-def users(context: click.Context, output: str, watch: bool) -> None:
+@listing_group
+def users(client: Client) -> Listing:
     """List users and service accounts; or show, set or drop one."""
-    if context.invoked_subcommand is None:
-        with Client() as client:
-            show_listing(lambda: _list_users(client.users()), output, watch)
+    return _list_users(client.users())
 
 
 def _list_users(views: Sequence[UserView]) -> Listing:
@@ -98,14 +93,10 @@ def drop_user(name: str) -> None:
     click.echo(f"user {name} is gone, and its tokens with it")
 
 
-@click.group(invoke_without_command=True)
-@listing_options
-@click.pass_context
-def tokens(context: click.Context, output: str, watch: bool) -> None:
+@listing_group
+def tokens(client: Client) -> Listing:
     """List tokens, without their secrets; or make or drop one."""
-    if context.invoked_subcommand is None:
-        with Client() as client:
-            show_listing(lambda: _list_tokens(client.tokens()), output, watch)
+    return _list_tokens(client.tokens())
 
 
 def _list_tokens(views: Sequence[TokenView]) -> Listing:
@@ -148,16 +139,12 @@ def drop_token(number: str) -> None:
     click.echo(f"token {number} is valid no more")
 
 
-@click.group(invoke_without_command=True)
+@listing_group
 @click.option("--after", default=0, help="Begin after this line; continues a long log.")
 @click.option("--limit", default=100, show_default=True, help="At most this many.")
-@listing_options
-@click.pass_context
-def audit(context: click.Context, after: int, limit: int, output: str, watch: bool) -> None:
+def audit(client: Client, after: int, limit: int) -> Listing:
     """List who changed what, oldest first; or verify that no line was changed."""
-    if context.invoked_subcommand is None:
-        with Client() as client:
-            show_listing(lambda: _list_audit(client.audit(after, limit)), output, watch)
+    return _list_audit(client.audit(after, limit))
 
 
 def _list_audit(page: AuditPage) -> Listing:

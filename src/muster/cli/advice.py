@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from muster.cli.printing import Listing, listing_options, show_listing
+from muster.cli.listing import listing_group
+from muster.cli.printing import Listing
 from muster.model.advice import DISTANCE, THROUGHPUT, column_of
 from muster.sdk.client import Client
 from muster.units import parse_count, parse_duration, show_instant
@@ -18,15 +19,10 @@ from muster.wire.views import AdviceView
 FIELDS = 3
 
 
-@click.group(invoke_without_command=True)
-@listing_options
-@click.pass_context
-def advice(context: click.Context, output: str, watch: bool) -> None:
+@listing_group
+def advice(client: Client) -> Listing:
     """List what was learned or measured outside, or hand in a table of it."""
-    if context.invoked_subcommand is not None:
-        return
-    with Client() as client:
-        show_listing(lambda: _list(client.advice()), output, watch)
+    return _list(client.advice())
 
 
 def _list(views: Sequence[AdviceView]) -> Listing:

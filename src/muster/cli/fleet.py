@@ -7,16 +7,15 @@ from collections.abc import Sequence
 import click
 
 from muster.cli.bars import show_bars
+from muster.cli.listing import listing_group
 from muster.cli.moments import AT
 from muster.cli.naming import find_named
 from muster.cli.printing import (
     Listing,
     detail_options,
-    listing_options,
     print_detail,
     print_fields,
     print_table,
-    show_listing,
 )
 from muster.model.node import UNITS_ONE, Flavor
 from muster.model.partition import parse_partition
@@ -27,24 +26,17 @@ from muster.wire.views import DeviceView, FlavorView, NodeView
 _LABEL_GAP = " "
 
 
-@click.group(invoke_without_command=True)
+@listing_group
 @click.option("--flavor", default="", metavar="NAME", help="Only of this kind.")
 @click.option("--region", default="", metavar="NAME", help="Only in this region.")
 @click.option("--cluster", default="", metavar="NAME", help="Only in this cluster.")
 @click.option("--rack", default="", metavar="NAME", help="Only in this rack.")
 @click.option("--phase", type=click.Choice(["up", "unknown", "gone"]), default=None, help="Only in this phase.")
 @AT
-@listing_options
-@click.pass_context
-def nodes(
-    context: click.Context, /, output: str, watch: bool, phase: str | None, at: int | None, **wanted: str
-) -> None:
+def nodes(client: Client, phase: str | None, at: int | None, **wanted: str) -> Listing:
     """List nodes and what is free on them; or show one."""
-    if context.invoked_subcommand is not None:
-        return
     is_narrow = bool(phase or any(wanted.values()))
-    with Client() as client:
-        show_listing(lambda: _list_nodes(client.nodes(at_ms=at, phase=phase or "", **wanted), is_narrow), output, watch)
+    return _list_nodes(client.nodes(at_ms=at, phase=phase or "", **wanted), is_narrow)
 
 
 def _list_nodes(views: Sequence[NodeView], is_narrow: bool) -> Listing:
@@ -135,15 +127,10 @@ def _show_labels(view: NodeView) -> str:
     return _LABEL_GAP.join(f"{key}={value}" for key, value in view.labels.items())
 
 
-@click.group(invoke_without_command=True)
-@listing_options
-@click.pass_context
-def flavors(context: click.Context, output: str, watch: bool) -> None:
+@listing_group
+def flavors(client: Client) -> Listing:
     """List kinds of capacity, what they count as and what is free; or show or set one."""
-    if context.invoked_subcommand is not None:
-        return
-    with Client() as client:
-        show_listing(lambda: _list_flavors(client.flavors()), output, watch)
+    return _list_flavors(client.flavors())
 
 
 def _list_flavors(views: Sequence[FlavorView]) -> Listing:

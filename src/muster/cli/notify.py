@@ -10,7 +10,8 @@ import click
 
 from muster.cli.failing import JOB_FAILED, OK
 from muster.cli.lab import become
-from muster.cli.printing import Listing, listing_options, show_listing, show_plain
+from muster.cli.listing import listing_group
+from muster.cli.printing import Listing, show_plain
 from muster.sdk.client import Client
 from muster.units import show_duration
 from muster.wire.notices import Kind
@@ -19,14 +20,10 @@ from muster.wire.views import RouteView
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group(invoke_without_command=True)
-@listing_options
-@click.pass_context
-def notify(context: click.Context, output: str, watch: bool) -> None:
+@listing_group
+def notify(client: Client) -> Listing:
     """List who is told of what happens; or add or remove somebody, or send a trial notice."""
-    if context.invoked_subcommand is None:
-        with Client() as client:
-            show_listing(lambda: _list(client.routes()), output, watch)
+    return _list(client.routes())
 
 
 def _list(views: Sequence[RouteView]) -> Listing:

@@ -7,14 +7,13 @@ from collections.abc import Mapping, Sequence
 import click
 import msgspec
 
+from muster.cli.listing import listing_group
 from muster.cli.printing import (
     Listing,
     detail_options,
-    listing_options,
     print_detail,
     print_fields,
     print_table,
-    show_listing,
 )
 from muster.model.errors import RejectedError
 from muster.model.profile import DEFAULT, TERMS
@@ -24,15 +23,10 @@ from muster.units import parse_count
 from muster.wire.views import ProfileView
 
 
-@click.group(invoke_without_command=True)
-@listing_options
-@click.pass_context
-def profiles(context: click.Context, output: str, watch: bool) -> None:
+@listing_group
+def profiles(client: Client) -> Listing:
     """List profiles, the weights of the score terms; or show, compare, set or use one."""
-    if context.invoked_subcommand is not None:
-        return
-    with Client() as client:
-        show_listing(lambda: _list(client.profiles()), output, watch)
+    return _list(client.profiles())
 
 
 def _list(views: Sequence[ProfileView]) -> Listing:

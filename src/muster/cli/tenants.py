@@ -13,16 +13,15 @@ from typing import Final
 import click
 import msgspec
 
+from muster.cli.listing import listing_group
 from muster.cli.moments import AT
 from muster.cli.naming import find_named
 from muster.cli.printing import (
     Listing,
     detail_options,
-    listing_options,
     print_detail,
     print_fields,
     print_table,
-    show_listing,
 )
 from muster.cli.trying import DRY_RUN, print_change_trial
 from muster.model.budget import Budget, parse_budget, show_budget, show_spending
@@ -38,16 +37,11 @@ _FAMILIES: Final = {"gpus": GPU, "cpus": CPU}
 replace = msgspec.structs.replace
 
 
-@click.group(invoke_without_command=True)
+@listing_group
 @AT
-@listing_options
-@click.pass_context
-def tenants(context: click.Context, output: str, watch: bool, at: int | None) -> None:
+def tenants(client: Client, at: int | None) -> Listing:
     """List tenants, their quotas and their use; or show, set or drop one."""
-    if context.invoked_subcommand is not None:
-        return
-    with Client() as client:
-        show_listing(lambda: _list(client.tenants(at_ms=at)), output, watch)
+    return _list(client.tenants(at_ms=at))
 
 
 def _list(views: Sequence[TenantView]) -> Listing:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import click
 
+from muster.cli.listing import listing_group
 from muster.cli.naming import find_named
-from muster.cli.printing import Listing, detail_options, listing_options, print_detail, print_fields, show_listing
+from muster.cli.printing import Listing, detail_options, print_detail, print_fields
 from muster.cli.trying import DRY_RUN, print_change_trial
 from muster.model.sharing import INDEXES, Sharing
 from muster.model.tier import Promise
@@ -16,15 +17,10 @@ from muster.units import parse_count, parse_duration, parse_share, show_duration
 from muster.wire.views import TierView
 
 
-@click.group(invoke_without_command=True)
-@listing_options
-@click.pass_context
-def tiers(context: click.Context, output: str, watch: bool) -> None:
+@listing_group
+def tiers(client: Client) -> Listing:
     """List tiers, whoever goes first on top; or show or set one."""
-    if context.invoked_subcommand is not None:
-        return
-    with Client() as client:
-        show_listing(lambda: _list(client.tiers()), output, watch)
+    return _list(client.tiers())
 
 
 def _list(views: Sequence[TierView]) -> Listing:
