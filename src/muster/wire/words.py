@@ -62,7 +62,7 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.TOO_LARGE: Words("{subject} has {needed}, the most is {available}", "make it smaller, or put it in a file"),
     Code.ASKS_NOTHING: Words("the job asks for nothing", "ask for at least one of gpus, cpus or memory"),
     Code.NEVER_FITS: Words(
-        "never fits: {needed} tasks must run at once, the whole fleet could hold {available}{more}",
+        "never fits: {count} must run at once, the whole fleet could hold {available}{more}",
         "ask for fewer tasks or less per task, or add nodes",
     ),
     Code.NEVER_WITHIN_QUOTA: Words(
@@ -248,7 +248,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "waiting for its booking: {subject} opens at {amount}{more}", "wait, or run it without --booking"
     ),
     Code.BOOKING_FULL: Words(
-        "waiting for room in booking {subject}: {needed} tasks must start together, {available} would fit now",
+        "waiting for room in booking {subject}: {tasks}, {available} would fit now",
         "wait for the other jobs of the booking, or run it without --booking",
     ),
     Code.NODES_BOOKED: Words(
@@ -431,6 +431,7 @@ def put_in_words(reason: Reason) -> Words:
         "available": reason.available,
         "detail": reason.detail,
         "more": f" ({reason.detail})" if reason.detail else "",
+        "count": "1 task" if reason.needed == 1 else f"{reason.needed} tasks",
         "tasks": "1 task must start" if reason.needed == 1 else f"{reason.needed} tasks must start together",
         "amount": show(reason.needed),
         "limit": show(reason.available),
