@@ -81,7 +81,7 @@ class Kernel:
             raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
         self._latest = now
         world, timer = self.world, self._timer
-        queue, turn = world.queue, Turn(world, now)
+        queue, turn, world.budgets.now = world.queue, Turn(world, now), now
         if timer is not None and timer <= now:
             fire_timers(turn)
         answers: list[Done | Refused] = []
@@ -91,15 +91,18 @@ class Kernel:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
-        self._share_out(turn)
+        if world.varied or world.widths.elastic or world.quotas.has_owners():
+            self._share_out(turn)
+        else:  # all are alike: nobody may take from anybody, or have more than others
+            self._look_at = self._grow_at = INSTANT_MAX
         if turn.facts:
             world.seq += 1
             world.now = now
-            was_timed, self._is_timed = self._is_timed, has_timers(world)
-            if timer is None or timer <= now or was_timed or self._is_timed:
-                self._timer = find_wake(world)  # else it is the oldest end's, which only its own firing changes
+            if timer is None or timer <= now or self._is_timed or has_timers(world):
+                self._timer, self._is_timed = find_wake(world), has_timers(world)
+            # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer
-        if queue.floors.waits or min(self._look_at, self._grow_at) != INSTANT_MAX:
+        if queue.floors.waits or self._look_at != INSTANT_MAX or self._grow_at != INSTANT_MAX:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 

@@ -8,7 +8,7 @@ from typing import Final
 from muster.kernel.advice import drop_outlived
 from muster.kernel.turn import Turn
 from muster.kernel.windows import find_window_wake, fire_windows
-from muster.lifecycle.gang import retires_at
+from muster.lifecycle.gang import retired_by, retires_at
 from muster.model import fact
 from muster.model.phase import Why
 from muster.world.world import World
@@ -35,7 +35,7 @@ def fire_timers(turn: Turn) -> None:
         budget = account.budget
         turned = fact.BudgetTurned(account.tenant, budget.unit, budget.soft, budget.starts_at(now), cause="period")
         turn.emit(turned)
-    old = world.timers.take_ended(world.jobs, lambda ended_at: retires_at(ended_at) <= now, RETIRED_AT_ONCE)
+    old = world.timers.take_ended(world.jobs, retired_by(now), RETIRED_AT_ONCE)
     if old:
         turn.emit(fact.Retired(old, cause="retention"))
 

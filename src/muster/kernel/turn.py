@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from muster.model.fact import Fact
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.job import Job
@@ -14,17 +16,13 @@ from muster.world.widths import MEMBERS, members_of
 from muster.world.world import World
 
 
-class Turn:
+class Turn(msgspec.Struct):
     """What has been decided so far in this batch; a fact is applied as it is emitted, so later events see it."""
 
-    __slots__ = ("facts", "instructions", "now", "world")
-
-    def __init__(self, world: World, now: int) -> None:
-        world.budgets.now = now
-        self.world = world
-        self.now = now
-        self.facts: list[Fact] = []
-        self.instructions: list[Instruction] = []
+    world: World
+    now: int
+    facts: list[Fact] = []
+    instructions: list[Instruction] = []
 
     def emit(self, fact: Fact) -> None:
         """Make a fact true and remember it for the journal."""

@@ -43,6 +43,11 @@ def retires_at(ended_at: int) -> int:
     return -(-(ended_at + RETAIN_MS) // MINUTE_MS) * MINUTE_MS
 
 
+def retired_by(now: int) -> int:
+    """The latest end that `retires_at` lets leave the world by now."""
+    return now // MINUTE_MS * MINUTE_MS - RETAIN_MS
+
+
 def can_move(phase: Phase, to: TaskPhase) -> bool:
     """Whether the table lets a gang in `phase` become `to`."""
     return to in TABLE[PHASE_OF[type(phase)]]

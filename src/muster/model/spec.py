@@ -141,11 +141,6 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         return self.array or self.gang
 
     @property
-    def is_varied(self) -> bool:
-        """Whether tier or priority tell it from a plain job."""
-        return self.priority != 0 or self.tier != STANDARD
-
-    @property
     def whole(self) -> tuple[Resources, int]:
         """All that it asks for at once: an ask, and how many times. Of several groups it is their sum, once."""
         groups = self.needs.groups
@@ -155,6 +150,11 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         """Leases of a gang by what a task on them asks for."""
         groups = self.needs.groups
         return parts_of(groups, leases) if groups else ((self.ask, leases),)
+
+
+def is_varied(spec: Spec) -> bool:
+    """Whether tier or priority tell it from a plain job."""
+    return spec.priority != 0 or spec.tier != STANDARD
 
 
 def has_devices(spec: Spec) -> bool:
@@ -178,7 +178,7 @@ def find_fault(spec: Spec) -> Reason | None:
     return (
         _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
         or (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
-        or (_find_tier_fault(spec.tier, spec.priority) if spec.is_varied else None)
+        or (_find_tier_fault(spec.tier, spec.priority) if is_varied(spec) else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
         or (_find_company_fault(spec) if spec.needs is not ANYWHERE and spec.needs.has_company else None)

@@ -16,15 +16,13 @@ from collections.abc import Collection
 from heapq import heapify, heappop, heapreplace
 from typing import Final
 
-from muster.units import Resources
-from muster.world.fleet import Fleet
 from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
 
 IN_VAIN_MAX: Final = 4
 """How many are met in vain, since their shapes fell asleep meanwhile, before a new tour leaves them out."""
-PARTS_MAX: Final = 4
+PARTS_MAX: Final = 8
 """Of how many shapes it is looked up one by one whether a tenant waits with them: of more, they are joined first."""
 HOPELESS_MAX: Final = 8
 """How many shapes are looked at after each start: with more, it is cheaper to let those fail whose turn comes."""
@@ -142,14 +140,11 @@ class Round:
         if len(queue.awake) > HOPELESS_MAX or not self.drops_hopeless:
             return
         for shape in tuple(queue.awake):
-            if shape.freed is not None and not _has_room(fleet, shape.least, shape.freed):
-                queue.sleep(shape)
-
-
-def _has_room(fleet: Fleet, ask: Resources, slots: list[int]) -> bool:
-    """Whether one task could fit on one of these slots, by its plain amounts."""
-    for slot in slots:
-        free = fleet.find_free(slot)
-        if free and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
-            return True
-    return False
+            if shape.freed is not None:
+                ask = shape.least
+                for slot in shape.freed:
+                    free = fleet.find_free(slot)
+                    if free and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
+                        break  # one task could fit there, by its plain amounts
+                else:
+                    queue.sleep(shape)

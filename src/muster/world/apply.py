@@ -33,7 +33,7 @@ from muster.model.phase import (
     Why,
 )
 from muster.model.profile import Edition
-from muster.model.spec import ANYWHERE, has_devices
+from muster.model.spec import ANYWHERE, has_devices, is_varied
 from muster.model.tier import EVICTIONS_MAX
 from muster.world.accounting import advance
 from muster.world.booking import change_window, drop_booking, put_booking
@@ -188,7 +188,7 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     if spec.needs is not ANYWHERE and spec.needs.has_company:
         world.keep_company(spec.needs)
     world.next_job = item.job + 1
-    world.varied += spec.is_varied
+    world.varied += is_varied(spec)
     world.accepted += 1
     world.enqueue(job)
 

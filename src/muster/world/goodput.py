@@ -186,14 +186,14 @@ class Goodput:
     def close(self, job: Job, at: int, *, is_useful: bool) -> None:
         """The phase of a gang that holds devices ends: book what it was spent on."""
         ran_as = USEFUL if is_useful else LOST
-        self._book_leases(job, self._spans(job, at), ran_as)
+        self._book_leases(job, self._spans(job, at, ran_as))
         if job.id in self.carries:
             self._book_carry(job, ran_as)
 
     def carry(self, job: Job, at: int) -> None:
         """A run gets another width: what it did so far with the one that it has may yet be of use or lost."""
         start, *ran = self._spans(job, at)
-        self._book_leases(job, (start,), LOST)
+        self._book_leases(job, (start,))
         held = [(flavor, devices_of(job.spec.ask, tasks)) for flavor, tasks in self._by_flavor(_leases_of(job))]
         now = [(*each, begin, end) for each in held for _, begin, end in ran if begin < end]
         if ran:
@@ -209,7 +209,7 @@ class Goodput:
         if not checkpointed:
             self.marks[job.id] = msgspec.structs.replace(self.marks.get(job.id, Mark(0)), step=step)
             return
-        self._book_leases(job, self._spans(job, at)[1:], USEFUL)
+        self._book_leases(job, self._spans(job, at, USEFUL)[1:])
         if job.id in self.carries:
             self._book_carry(job, USEFUL)
             self.carries[job.id] = Carry(at)
@@ -219,8 +219,7 @@ class Goodput:
         """The phases of tasks that hold devices end; they are in none until somebody says so."""
         ran_as = USEFUL if is_useful else LOST
         for flavor, kind, amount, begin in self._task_spans(job, tasks, first, count):
-            if begin < at:
-                self._book(job, flavor, amount, (ran_as if kind == PROVISIONAL else kind, begin, at))
+            self._book(job, flavor, amount, ((ran_as if kind == PROVISIONAL else kind, begin, at),))
 
     def open_spans(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, Span]]:
         """What a job that holds devices spends in phases that have not ended: by flavor, thousandths of devices."""
@@ -249,16 +248,17 @@ class Goodput:
         twin.booked = {key: row.copy() for key, row in self.booked.items()}
         return twin
 
-    def _spans(self, job: Job, at: int) -> tuple[Span, ...]:
-        """What a gang's phase was spent on since it began: of one that runs, its start comes first."""
+    def _spans(self, job: Job, at: int, ran_as: int = PROVISIONAL) -> tuple[Span, ...]:
+        """What a gang's phase was spent on since it began: of one that runs, its start comes first. What it ran for
+        turned out so, if it has ended."""
         phase, since = job.phase, self.since
         if type(phase) is Running:
             began, placed = max(phase.since, since), max(phase.run.since, since)
             mark = self.marks.get(job.id) if self.marks else None
             ran_since = began if mark is None else max(began, mark.saved_at)
             if self.carries and job.id in self.carries:  # what came before it is booked, or carried
-                return (STARTING, at, at), (PROVISIONAL, max(ran_since, self.carries[job.id].at), at)
-            return (RESTARTING if job.epoch > 1 else STARTING, placed, began), (PROVISIONAL, ran_since, at)
+                return (STARTING, at, at), (ran_as, max(ran_since, self.carries[job.id].at), at)
+            return (RESTARTING if job.epoch > 1 else STARTING, placed, began), (ran_as, ran_since, at)
         if isinstance(phase, Starting):
             return ((RESTARTING if job.epoch > 1 else STARTING, max(phase.run.since, since), at),)
         return ((STOPPING, max(phase.since, since), at),) if isinstance(phase, Stopping) else ()
@@ -277,18 +277,16 @@ class Goodput:
                             yield flavor, kind, each * number, begin
                         seat, seats = seat + alike, seats - alike
 
-    def _book_leases(self, job: Job, spans: Sequence[Span], ran_as: int) -> None:
-        """Book spans of a gang on each of its nodes; what was provisional turned out so."""
+    def _book_leases(self, job: Job, spans: Sequence[Span]) -> None:
+        """Book spans of a gang on each of its nodes."""
         for ask, leases in job.spec.parts(_leases_of(job)):
             each = devices_of(ask)
             for flavor, tasks in self._by_flavor(leases) if each else ():
-                for kind, begin, end in spans:
-                    if begin < end:
-                        self._book(job, flavor, each * tasks, (ran_as if kind == PROVISIONAL else kind, begin, end))
+                self._book(job, flavor, each * tasks, spans)
 
     def _book_carry(self, job: Job, ran_as: int) -> None:
         for flavor, amount, begin, end in self.carries.pop(job.id).spans:
-            self._book(job, flavor, amount, (ran_as, begin, end))
+            self._book(job, flavor, amount, ((ran_as, begin, end),))
 
     def _by_flavor(self, leases: Sequence[Lease]) -> Iterable[tuple[str, int]]:
         """How many tasks are on each flavor."""
@@ -300,14 +298,16 @@ class Goodput:
             tasks[flavor] = tasks.get(flavor, 0) + lease.tasks
         return tasks.items()
 
-    def _book(self, job: Job, flavor: str, amount: int, span: Span) -> None:
-        key, (kind, begin, end) = (job.spec.tenant, flavor), span
-        row = self.booked.get(key)
-        if row is None:
-            row = self.booked[key] = [0, 0, 0, 0, 0]
-        row[kind] += amount * (end - begin)
-        if self.diary is not None:
-            self.diary.spend(job, flavor, amount, span)
+    def _book(self, job: Job, flavor: str, amount: int, spans: Sequence[Span]) -> None:
+        key = (job.spec.tenant, flavor)
+        row, diary = self.booked.get(key), self.diary
+        for kind, begin, end in spans:
+            if begin < end:
+                if row is None:
+                    row = self.booked[key] = [0, 0, 0, 0, 0]
+                row[kind] += amount * (end - begin)
+                if diary is not None:
+                    diary.spend(job, flavor, amount, (kind, begin, end))
 
 
 def _leases_of(job: Job) -> Sequence[Lease]:

@@ -17,6 +17,7 @@ from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack, address_of
 from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Queued, Running, Spread, TaskPhase
+from muster.model.spec import is_varied
 from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
 from muster.units import INSTANT_MAX
 from muster.wire.codec import decode_entry
@@ -476,7 +477,7 @@ def _check_runs(world: World) -> None:
         require(kept == holders, "runs are those who hold places", _first_change(kept, holders))
         rows, wanted = (runs.content() for runs in (world.runs, _runs_anew(world)))
         require(rows == wanted, "the rows of runs are their leases, by age", _first_change(rows, wanted))
-    varied = sum(job.spec.is_varied for job in world.jobs.values())
+    varied = sum(is_varied(job.spec) for job in world.jobs.values())
     require(world.varied == varied, "it is known how many jobs are varied", f"kept {world.varied}, wanted {varied}")
 
 

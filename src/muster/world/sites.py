@@ -43,7 +43,7 @@ class Sites:
     """`by_slot` is the site of each slot; `nodes` (how many there are), `healthy` and `closed` are by the site's
     number."""
 
-    __slots__ = ("_known", "all", "by_slot", "closed", "healthy", "nodes")
+    __slots__ = ("_inhabited", "_known", "all", "by_slot", "closed", "healthy", "nodes")
 
     def __init__(self) -> None:
         self.all: list[Site] = []
@@ -52,6 +52,7 @@ class Sites:
         self.healthy: list[list[int]] = []
         self.closed: list[list[int]] = []
         self._known: dict[tuple[str, int, str, str], Site] = {}
+        self._inhabited: dict[bool, list[Site]] = {}
 
     def settle(self, fleet: Fleet, slot: int, flavor: Flavor) -> None:
         """Say what a slot's site is, now that it is known; whoever changes it counts the node off and on again."""
@@ -63,6 +64,7 @@ class Sites:
             self.nodes[self.by_slot[slot].number] -= 1
             self.by_slot[slot] = site
         self.nodes[site.number] += 1
+        self._inhabited.clear()
 
     def count(self, fleet: Fleet, slot: int, sign: int) -> None:
         """Count a node on (1) or off (-1): healthy with all that it has, or closed with what is held there."""
@@ -98,10 +100,13 @@ class Sites:
 
     def inhabited(self, ask: Resources) -> list[Site]:
         """The sites that have nodes; for an ask with devices, only those that could have some."""
-        has_devices = ask.gpus or ask.gpu_milli
-        return [
-            site for site in self.all if self.nodes[site.number] and not (has_devices and site.family in NOT_DEVICES)
-        ]
+        has_devices = ask.gpus > 0 or ask.gpu_milli > 0
+        found = self._inhabited.get(has_devices)
+        if found is None:
+            there = [site for site in self.all if self.nodes[site.number]]
+            found = [site for site in there if not (has_devices and site.family in NOT_DEVICES)]
+            self._inhabited[has_devices] = found
+        return found
 
     def fork(self) -> Sites:
         """An independent copy."""

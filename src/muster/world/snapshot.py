@@ -25,6 +25,7 @@ from muster.model.overlay import Overlay
 from muster.model.phase import ACTIVE, Lease, Queued, Stopping, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.reason import Code, Reason
+from muster.model.spec import is_varied
 from muster.model.tenant import Tenant
 from muster.model.tier import TIERS, Tier
 from muster.units import Resources
@@ -347,7 +348,7 @@ def _sparse_column(capacities: Sequence[Resources], field: str) -> bytes:
 
 def _restore_job(world: World, job: Job) -> None:
     world.put(job)
-    world.varied += job.spec.is_varied
+    world.varied += is_varied(job.spec)
     if job.key:
         world.keys[(job.spec.tenant, job.key)] = job.id
     if isinstance(job.phase, Queued):

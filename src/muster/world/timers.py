@@ -8,7 +8,7 @@ it comes to the top.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from muster.model.job import Bar, BarKind, Job
@@ -69,14 +69,14 @@ class Timers:
             heapq.heappop(self._ended)
         return None
 
-    def take_ended(self, jobs: dict[int, Job], is_due: Callable[[int], bool], most: int) -> list[int]:
-        """Up to `most` jobs whose end `is_due` finds old enough, oldest first; the caller retires them."""
+    def take_ended(self, jobs: dict[int, Job], by: int, most: int) -> list[int]:
+        """Up to `most` jobs that ended by an instant, oldest first; the caller retires them."""
         taken: list[int] = []
-        while len(taken) < most:
-            first = self.find_ended(jobs)
-            if first is None or not is_due(first[0]):
-                break
-            taken.append(heapq.heappop(self._ended)[1])
+        ended = self._ended
+        while ended and ended[0][0] <= by and len(taken) < most:
+            number = heapq.heappop(ended)[1]
+            if number in jobs:
+                taken.append(number)
         return taken
 
     def trim(self, jobs: dict[int, Job], bars: Mapping[int, tuple[Bar, ...]]) -> None:

@@ -17,33 +17,29 @@ from muster.world.walk import OWN, Met, Siblings, Step, Walk
 
 class Level:
     """The children of one node: those who still stand as they stood, and those who were served. Most tours are over
-    with whoever is first, so the others are not looked for before they are needed."""
+    with whoever is first, so the others are not looked for before they are needed. `first` has the smallest share."""
 
-    __slots__ = ("_met", "_next", "_rest", "_served", "_siblings")
+    __slots__ = ("_met", "_next", "_rest", "_served", "_siblings", "first")
 
     def __init__(self, siblings: Siblings, met: Met) -> None:
         self._siblings = siblings
         self._met = met
-        self._next = siblings.find_first(met)
+        self.first = self._next = siblings.find_first(met)
         self._rest: Iterator[Step] | None = None
         self._served: list[Step] = []
 
-    def find_first(self) -> Step | None:
-        """Whoever has the smallest share."""
-        if self._served and (self._next is None or self._served[0] < self._next):
-            return self._served[0]
-        return self._next
-
     def replace_first(self, step: Step | None) -> None:
-        """Whoever had it has another one now, or is not met again."""
-        if self._served and (self._next is None or self._served[0] < self._next):
-            heappop(self._served)
+        """Whoever is first has another share now, or is not met again."""
+        served = self._served
+        if self.first is not self._next:
+            heappop(served)
         elif self._next is not None:
             if self._rest is None:
                 self._rest = self._siblings.find_after(self._next, self._met)
             self._next = next(self._rest, None)
         if step is not None:
-            heappush(self._served, step)
+            heappush(served, step)
+        self.first = served[0] if served and (self._next is None or served[0] < self._next) else self._next
 
 
 class Tour:
@@ -70,7 +66,7 @@ class Tour:
         """The tenant whose turn it is; None if there is nobody left."""
         if not self._walk.is_flat:
             return self._find_below()
-        step = self._top.find_first()
+        step = self._top.first
         return None if step is None else step[1]
 
     def drop(self) -> None:
@@ -95,7 +91,7 @@ class Tour:
         self._trail.clear()
         node = ROOT
         while (level := self._levels.get(node) or self._find_level(node)) is not None:
-            step = level.find_first()
+            step = level.first
             if step is not None:
                 self._trail.append(level)
                 node = step[1]

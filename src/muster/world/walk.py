@@ -35,29 +35,36 @@ Path: TypeAlias = tuple[tuple[str, int], ...]
 class Siblings:
     """The children of one node that somebody waits below, by name and in order."""
 
-    __slots__ = ("_by_name", "_moves", "_order")
+    __slots__ = ("_by_name", "_order")
 
     def __init__(self) -> None:
         self._by_name: dict[str, Step] = {}
-        self._moves: list[tuple[Step | None, Step | None]] = []
         self._order: list[Step] = []
 
-    def stand(self, name: str, step: Step | None) -> None:
-        """Let a child stand here from now on; nobody waits below it if `step` is None."""
-        old = self._by_name.get(name)
-        if step == old:
-            return
-        if step is None:
-            del self._by_name[name]
-        else:
-            self._by_name[name] = step
-        self._moves.append((old, step))
+    def stand(self, steps: Mapping[str, Step | None]) -> None:
+        """Let children stand there from now on; nobody waits below those who stand nowhere."""
+        by_name, order = self._by_name, self._order
+        is_sorted_again = len(steps) * FEW > len(order)
+        for name, step in steps.items():
+            old = by_name.get(name)
+            if step == old:
+                continue
+            if old is not None and not is_sorted_again:
+                del order[bisect_left(order, old)]
+            if step is None:
+                del by_name[name]
+            else:
+                by_name[name] = step
+                if not is_sorted_again:
+                    insort(order, step)
+        if is_sorted_again:
+            self._order = sorted(by_name.values())
 
     def find_first(self, met: Met) -> Step | None:
         """Whoever stands first of those who are to be met."""
-        order, by_name, first = self._in_order() if self._moves else self._order, self._by_name, None
+        order, by_name, first = self._order, self._by_name, None
         for names in met:
-            if len(names) ** 2 < len(order):  # so few that all are sooner looked at than the first is found
+            if len(names) * len(names) < len(order):  # so few that all are sooner looked at than the first is found
                 step = min(filter(None, map(by_name.get, names)), default=None)
             else:
                 step = by_name.get(next(filter(names.__contains__, map(_NAME, order)), ""))
@@ -67,22 +74,17 @@ class Siblings:
 
     def find_after(self, step: Step, met: Met) -> Iterator[Step]:
         """Those who stand behind a step, in order."""
-        names = met[0] if len(met) == 1 else frozenset().union(*met)
         behind = islice(self._order, bisect_right(self._order, step), None)
-        return map(self._by_name.__getitem__, filter(names.__contains__, map(_NAME, behind)))
+        if len(met) == 1:
+            return map(self._by_name.__getitem__, filter(met[0].__contains__, map(_NAME, behind)))
 
-    def _in_order(self) -> list[Step]:
-        """Where they stand, whoever is met first on top, after all who moved are where they belong."""
-        if len(self._moves) * FEW > len(self._order):
-            self._order = sorted(self._by_name.values())
-        else:
-            for old, new in self._moves:
-                if old is not None:
-                    del self._order[bisect_left(self._order, old)]
-                if new is not None:
-                    insort(self._order, new)
-        self._moves.clear()
-        return self._order
+        def is_met(step: Step) -> bool:
+            for names in met:  # noqa: SIM110 - a generator for each would take longer than all that it looks at
+                if step[1] in names:
+                    return True
+            return False
+
+        return filter(is_met, behind)
 
 
 class Walk:
@@ -192,27 +194,32 @@ class Walk:
         if bucket != self._bucket:
             self.reset()
             self._bucket = bucket
-        paths, accounts, waiting, top = self._paths, self._usage.accounts, self._waiting, self._siblings[ROOT]
+        paths, accounts, waiting = self._paths, self._usage.accounts, self._waiting
+        top: dict[str, Step | None] = {}
+        moves = {ROOT: top}
         for tenant in self.touched:
             path = paths.get(tenant) or self._find_path(tenant)
             if len(path) > 1:
-                self._climb(tenant, path)
+                self._climb(tenant, path, moves)
             elif tenant not in waiting:
-                top.stand(tenant, None)
+                top[tenant] = None
             else:
                 account = accounts.get(tenant)
-                top.stand(tenant, (account.charge(bucket) // path[0][1] if account is not None else 0, tenant))
+                top[tenant] = (account.charge(bucket) // path[0][1] if account is not None else 0, tenant)
         self.touched.clear()
+        for parent, steps in moves.items():
+            siblings = self._siblings.get(parent) or self._siblings.setdefault(parent, Siblings())
+            siblings.stand(steps)
 
-    def _climb(self, tenant: str, path: Path) -> None:
+    def _climb(self, tenant: str, path: Path, moves: dict[str, dict[str, Step | None]]) -> None:
         """Correct all nodes from the root to a tenant."""
         change = self.change(tenant)
         self._charges[tenant] = self._charges.get(tenant, 0) + change
         parent = ROOT
         for node, weight in path:
             total = self._totals[node] = self._totals.get(node, 0) + change
-            siblings = self._siblings.get(parent) or self._siblings.setdefault(parent, Siblings())
-            siblings.stand(node, (total // weight, node) if self._below.get(node) else None)
+            steps = moves.get(parent) or moves.setdefault(parent, {})
+            steps[node] = (total // weight, node) if self._below.get(node) else None
             parent = node
 
     def _count(self, tenant: str, change: int) -> None:

@@ -21,7 +21,7 @@ from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
-from muster.model.spec import Needs, Spec, has_devices
+from muster.model.spec import Needs, Spec, has_devices, is_varied
 from muster.model.tenant import CPU, DEVICE_MILLI, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier
 from muster.units import Limit, Resources
@@ -412,7 +412,7 @@ class World:
         if not isinstance(job.phase, TERMINAL):
             raise InvariantError("no job vanishes", f"job {job.id} is to retire and is not over")
         del self.jobs[job.id]
-        self.varied -= job.spec.is_varied
+        self.varied -= is_varied(job.spec)
         self.arrays.pop(job.id, None)
         if job.key:
             self.keys.pop((job.spec.tenant, job.key), None)

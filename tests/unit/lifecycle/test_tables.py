@@ -61,3 +61,5 @@ def test_the_docs_show_the_diagram_of_the_table() -> None:
 def test_jobs_leave_on_the_full_minute() -> None:
     assert gang.retires_at(0) == gang.RETAIN_MS
     assert gang.retires_at(1) == gang.RETAIN_MS + 60_000
+    for now in (0, 59_999, gang.RETAIN_MS, gang.RETAIN_MS + 60_001):
+        assert gang.retires_at(gang.retired_by(now)) <= now < gang.retires_at(gang.retired_by(now) + 1)

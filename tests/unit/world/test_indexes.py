@@ -206,8 +206,8 @@ def test_timers_forget_what_was_outlived() -> None:
     timers.watch(over)
     assert timers.find_limit({1: over}) is None
     assert timers.find_ended({1: over}) == (70, 1)
-    assert timers.take_ended({1: over}, lambda _: False, 9) == []
-    assert timers.take_ended({1: over}, lambda _: True, 9) == [1]
+    assert timers.take_ended({1: over}, 69, 9) == []
+    assert timers.take_ended({1: over}, 70, 9) == [1]
     assert timers.find_ended({}) is None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from unittest import mock
 
@@ -19,10 +19,9 @@ def bucket_counted_twice() -> Iterator[None]:
     """The time in which a run stops is lost, too."""
     honest = Goodput._book
 
-    def book(goodput: Goodput, job: Any, flavor: str, amount: int, span: Span) -> None:
-        honest(goodput, job, flavor, amount, span)
-        if span[0] == STOPPING:
-            honest(goodput, job, flavor, amount, (LOST, *span[1:]))
+    def book(goodput: Goodput, job: Any, flavor: str, amount: int, spans: Sequence[Span]) -> None:
+        honest(goodput, job, flavor, amount, spans)
+        honest(goodput, job, flavor, amount, [(LOST, *span[1:]) for span in spans if span[0] == STOPPING])
 
     with mock.patch.object(Goodput, "_book", book):
         yield
