@@ -142,7 +142,7 @@ def place_all(world: World, draft: Draft) -> None:
             run = world.arrays[number].find_queued(3)
             leases = find_tasks(world.fleet, job.spec.ask, run[1]) if run else []
             if run and leases:
-                draft.place_tasks(job, run[0], leases, "a try")
+                draft.place_tasks(job, run[0], leases)
         else:
             found: list[Lease] | None = find_gang(world.fleet, job.spec.ask, job.spec.gang)
             if found is not None:

@@ -98,7 +98,8 @@ class Kernel:
         if turn.facts:
             world.seq += 1
             world.now = now
-            if timer is None or timer <= now or self._is_timed or has_timers(world):
+            is_oldest_known = not world.timers.ended if timer is None else timer > now
+            if not is_oldest_known or self._is_timed or has_timers(world):
                 self._timer, self._is_timed = find_wake(world), has_timers(world)
             # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer

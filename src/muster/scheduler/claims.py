@@ -45,7 +45,7 @@ class Outlook(enum.Enum):
     STARTED = "the job started elsewhere"
 
 
-def serve_claims(world: World, draft: Draft, now: int, cause: str) -> list[fact.Fact]:
+def serve_claims(world: World, draft: Draft, now: int) -> list[fact.Fact]:
     """Serve whoever can be served, and give up what never will; the facts that come before those of the draft."""
     dropped: list[fact.Fact] = []
     for number in sorted(world.claims):
@@ -54,7 +54,7 @@ def serve_claims(world: World, draft: Draft, now: int, cause: str) -> list[fact.
         if outlook != Outlook.WAITS:
             dropped += _drop(world, number, outlook, now)
         if outlook == Outlook.READY:
-            _place(world, draft, job, claim, cause)
+            _place(world, draft, job, claim)
     return dropped
 
 
@@ -157,9 +157,9 @@ def _drop(world: World, number: int, outlook: Outlook, now: int) -> list[fact.Fa
     return [item]
 
 
-def _place(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> None:
+def _place(world: World, draft: Draft, job: Job, claim: Claim) -> None:
     if job.spec.array:
-        _place_tasks(world, draft, job, claim, cause)
+        _place_tasks(world, draft, job, claim)
     else:
         leases = find_repair(world, job) if looks_anew(job, claim) else list(claim.leases)
         if leases is None:
@@ -167,10 +167,10 @@ def _place(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> No
         draft.place(job, leases, _age_of(job, claim))
 
 
-def _place_tasks(world: World, draft: Draft, job: Job, claim: Claim, cause: str) -> None:
+def _place_tasks(world: World, draft: Draft, job: Job, claim: Claim) -> None:
     """One run of waiting tasks after the other, as many as were claimed for and still wait."""
     tasks, leases = world.arrays[job.id], list(claim.leases)
     while leases and (run := tasks.find_queued(sum(lease.tasks for lease in leases))) is not None:
         first, count = run
         here, leases = split_leases(leases, count, job.spec.ask)
-        draft.place_tasks(job, first, here, cause, claim.ticket)
+        draft.place_tasks(job, first, here, claim.ticket)

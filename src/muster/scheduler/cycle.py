@@ -52,16 +52,16 @@ def run_cycle(
         shares = Shares(world, now, looks=True)
     if shares is not None:
         shares.keep_to(turns)
-    with Draft(world, now) as draft:
-        served = serve_claims(world, draft, now, cause) if world.claims else []
+    with Draft(world, now, cause) as draft:
+        served = serve_claims(world, draft, now) if world.claims else []
         if are_due(world, now) or world.bookings:
             with Shadows(world, now, turns) as shadows:
-                _start_all(world, turns, draft, cause, shadows, shares)
+                _start_all(world, turns, draft, shadows, shares)
                 if seen is not None:
                     seen += shadows.all()
         else:
-            _start_all(world, turns, draft, cause, shares=shares)
-        facts = [*served, *draft.commit(cause)]
+            _start_all(world, turns, draft, shares=shares)
+        facts = [*served, *draft.commit()]
     if fleet.company.has_grown:
         world.wake_company()
     return [*facts, *drop_outlived(world, now)] if world.claims else facts
@@ -71,7 +71,6 @@ def _start_all(
     world: World,
     turns: Round,
     draft: Draft,
-    cause: str,
     shadows: Shadows | None = None,
     shares: Shares | None = None,
 ) -> None:
@@ -98,7 +97,7 @@ def _start_all(
             queue.restand(line, line.band[0] + 1) if shadows is None else shadows.refuse_quota(line, job, pools)
         else:
             if world.jobs[job].spec.array:
-                _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot), cause)
+                _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot))
             else:
                 draft.place(world.jobs[job], leases, ticket_of(world, world.jobs[job]))
             turns.serve(line.tenant)
@@ -109,7 +108,7 @@ def _start_all(
                 shares.pass_on(turns, line)
 
 
-def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, cause: str) -> None:
+def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site) -> None:
     """One run of an array's waiting tasks, on one site and as the line's band says; it stays in its line until it has
     none left. Beside other tenants it takes its turns in parts of what is free, so that none is served too early."""
     spec, pools = job.spec, pools_on(world, job.spec, site)
@@ -118,4 +117,4 @@ def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, c
         most = min(most, max(1, count_room(world.fleet, spec.ask, spec.needs, pools, most * TURNS) // TURNS))
     tasks = world.arrays[job.id]
     first, count = tasks.get_queued(min(most, tasks.counts[TaskPhase.QUEUED] - spoken_for(world, job.id)))
-    draft.place_tasks(job, first, find_tasks(world.fleet, spec.ask, count, spec.needs, pools), cause)
+    draft.place_tasks(job, first, find_tasks(world.fleet, spec.ask, count, spec.needs, pools))

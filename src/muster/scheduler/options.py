@@ -175,7 +175,7 @@ def _is_placed(twin: World, spec: Spec) -> bool:
         return False
     with Draft(twin, twin.now) as draft:
         if spec.array:
-            draft.place_tasks(twin.jobs[number], 0, leases, "")
+            draft.place_tasks(twin.jobs[number], 0, leases)
         else:
             draft.place(twin.jobs[number], leases)
     return True

@@ -20,12 +20,13 @@ from muster.world.world import World
 class Draft:
     """A context manager over one world; at most one is open at a time."""
 
-    __slots__ = ("_at", "_facts", "_gangs", "_tickets", "_undo", "_world")
+    __slots__ = ("_at", "_cause", "_facts", "_gangs", "_tickets", "_undo", "_world")
 
-    def __init__(self, world: World, at: int) -> None:
+    def __init__(self, world: World, at: int, cause: str = "") -> None:
         world.budgets.now = at
         self._world = world
         self._at = at
+        self._cause = cause
         self._tickets = world.tickets
         self._undo: list[tuple[Job, int, int]] = []
         self._facts: list[fact.Fact] = []
@@ -54,18 +55,21 @@ class Draft:
             advance(world, at)
         world.hold(job, run, at)
         self._undo.append((job, 0, 0))
-        if gangs is None:
-            gangs = self._gangs = fact.Placed([], [], [], [], [], [])
+        if gangs is None:  # gangs that are placed one after the other are one fact
+            gangs = self._gangs = fact.Placed([], [], [], [], [], [], self._cause)
+            self._facts.append(gangs)
+        if claim or gangs.tickets:  # if one came by a claim, then they all have a ticket there
+            gangs.tickets.extend([0] * (len(gangs.jobs) - len(gangs.tickets)))
+            gangs.tickets.append(claim)
         gangs.jobs.append(job.id)
         gangs.epochs.append(run.epoch)
         gangs.widths.append(len(leases))
-        gangs.tickets.append(claim)
         for lease in leases:
             gangs.slots.append(lease.slot)
             gangs.tasks.append(lease.tasks)
             gangs.devices.append(lease.devices)
 
-    def place_tasks(self, job: Job, first: int, leases: list[Lease], cause: str, claim: int = 0) -> None:
+    def place_tasks(self, job: Job, first: int, leases: list[Lease], claim: int = 0) -> None:
         """Place tasks of an array, from `first` on."""
         if self._at > self._world.goodput.at:
             advance(self._world, self._at)
@@ -73,21 +77,13 @@ class Draft:
         self._world.hold_tasks(job, first, *columns, self._at, claim or next_ticket(self._world))
         count = sum(columns[1])
         self._undo.append((job, first, count))
-        self._close_gangs(cause)
-        self._facts.append(fact.TasksPlaced(job.id, first, *columns, cause, claim))
+        self._gangs = None
+        self._facts.append(fact.TasksPlaced(job.id, first, *columns, self._cause, claim))
 
-    def commit(self, cause: str) -> list[fact.Fact]:
+    def commit(self) -> list[fact.Fact]:
         """Keep what was placed, and say it in facts."""
         self._undo.clear()
-        self._close_gangs(cause)
         return self._facts
-
-    def _close_gangs(self, cause: str) -> None:
-        """Gangs that were placed one after the other are one fact."""
-        gangs, self._gangs = self._gangs, None
-        if gangs is not None:
-            columns = (gangs.jobs, gangs.epochs, gangs.widths, gangs.slots, gangs.tasks, gangs.devices)
-            self._facts.append(fact.Placed(*columns, cause, gangs.tickets if any(gangs.tickets) else []))
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]

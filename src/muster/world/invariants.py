@@ -447,8 +447,7 @@ def _check_walk(world: World, twin: World) -> None:
     world.walk.settle(world.now)
     for shape in world.queue.shapes.values():
         for band in shape.bands.values():
-            wanted = next(twin.walk.in_order(band.lines, world.now))
-            met = Tour(world.walk, [band.met()]).find_first()
+            met, wanted = Tour(world.walk, [band.met()]).find_first(), next(twin.walk.in_order(band.lines, world.now))
             require(met == wanted, "the walk goes by the shares", f"met {met}, wanted {wanted}")
 
 

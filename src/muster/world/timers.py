@@ -21,11 +21,11 @@ class Timers:
     """The earliest limit, end and bar's end, checked against the jobs and the bars themselves. What is in `limits` and
     `bars` may have been outlived."""
 
-    __slots__ = ("_ended", "bars", "limits")
+    __slots__ = ("bars", "ended", "limits")
 
     def __init__(self) -> None:
         self.limits: list[tuple[int, int, int]] = []
-        self._ended: list[tuple[int, int]] = []
+        self.ended: list[tuple[int, int]] = []
         self.bars: list[BarEnd] = []
 
     def watch(self, job: Job) -> None:
@@ -35,7 +35,7 @@ class Timers:
             if job.spec.limit_ms is not None:
                 heapq.heappush(self.limits, (phase.since + job.spec.limit_ms, job.id, job.epoch))
         elif type(phase) in TERMINAL:
-            heapq.heappush(self._ended, (phase.since, job.id))
+            heapq.heappush(self.ended, (phase.since, job.id))
 
     def watch_bar(self, slot: int, bar: Bar) -> None:
         """Note when a bar ends by itself, if it does."""
@@ -63,16 +63,16 @@ class Timers:
 
     def find_ended(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (ended at, job) of a job that is over and still in the world."""
-        while self._ended:
-            if self._ended[0][1] in jobs:
-                return self._ended[0]
-            heapq.heappop(self._ended)
+        while self.ended:
+            if self.ended[0][1] in jobs:
+                return self.ended[0]
+            heapq.heappop(self.ended)
         return None
 
     def take_ended(self, jobs: dict[int, Job], by: int, most: int) -> list[int]:
         """Up to `most` jobs that ended by an instant, oldest first; the caller retires them."""
         taken: list[int] = []
-        ended = self._ended
+        ended = self.ended
         while ended and ended[0][0] <= by and len(taken) < most:
             number = heapq.heappop(ended)[1]
             if number in jobs:
@@ -89,6 +89,6 @@ class Timers:
         """An independent copy."""
         twin = Timers()
         twin.limits = self.limits.copy()
-        twin._ended = self._ended.copy()
+        twin.ended = self.ended.copy()
         twin.bars = self.bars.copy()
         return twin
