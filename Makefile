@@ -13,7 +13,7 @@ define side_by_side
 	wait $$computing && test $$others -eq 0
 endef
 
-LEAGUES := packing rigid philly deadline faults prediction
+LEAGUES ?= packing rigid philly deadline faults prediction
 TRACES ?= ../shared/traces
 
 .PHONY: league setup check lint types contracts fast test demo bench soak lock clean
@@ -52,7 +52,8 @@ demo: setup
 bench: setup
 	$(BIN)/python -m bench all
 
-# Figures of the proving ground: every league on the traces in TRACES, and the page made of them.
+# Figures of the proving ground: the leagues on the traces in TRACES, and the page made of them. A league that is not
+# among LEAGUES keeps its section.
 league: setup
 	mkdir -p build/league
 	for name in $(LEAGUES); do \

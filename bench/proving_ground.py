@@ -1,8 +1,9 @@
 """`python -m bench.proving_ground FOLDER PAGE`: the page of all leagues, made of the reports that each wrote.
 
-A file of the folder is one league's `--report NAME.json`, or `NAME-2.json` for a part that was played again. Nothing on
-the page is written by hand but its first lines: what each league may know is the table that the kernel's door is fed
-by, and every figure carries the command, the date and the commit that made it. A league that was not played is named.
+A file of the folder is one league's `--report NAME.json`, or `NAME-2.json` for a part that was played again. A league
+of which the folder has nothing keeps its section of the page, so that leagues can be played one by one. Nothing on the
+page is written by hand but its first lines: what each league may know is the table that the kernel's door is fed by,
+and every figure carries the command, the date and the commit that made it. A league that was never played is named.
 """
 
 from __future__ import annotations
@@ -43,19 +44,26 @@ def main(folder: Path, page: Path) -> None:
     results: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("*.json"), key=lambda path: path.stem):
         results.setdefault(path.stem.split("-")[0], []).append(msgspec.json.decode(path.read_bytes()))
-    page.write_text(make_page(results), encoding="utf-8")
+    known = sections_of(page.read_text(encoding="utf-8")) if page.exists() else {}
+    page.write_text(make_page(results, known), encoding="utf-8")
 
 
-def make_page(results: dict[str, list[dict[str, Any]]]) -> str:
-    """The whole page."""
+def make_page(results: dict[str, list[dict[str, Any]]], known: dict[str, str] | None = None) -> str:
+    """The whole page: what was played, and what is known of the other leagues."""
     seen = "\n".join(f"| {league} | {', '.join(fields)} |" for league, fields in SEEN.items())
-    played = [league for league in LEAGUES if league in results]
+    sections = (known or {}) | {league: section_of(league, results[league]) for league in LEAGUES if league in results}
     parts = [HEAD, KNOWN + seen + "\n"]
-    parts += [section_of(league, results[league]) for league in played]
-    missing = [league for league in LEAGUES if league not in results]
+    parts += [sections[league] for league in LEAGUES if league in sections]
+    missing = [league for league in LEAGUES if league not in sections]
     if missing:
         parts.append(f"## Not played for this page\n\n{', '.join(missing)}: no figures, rather than old ones.\n")
     return "\n".join(parts)
+
+
+def sections_of(page: str) -> dict[str, str]:
+    """The sections of the leagues on a page."""
+    parts = (part.split("\n", 1) for part in f"\n{page}".split("\n## ")[1:])
+    return {title: f"## {title}\n{text.rstrip()}\n" for title, text in parts if title in LEAGUES}
 
 
 def section_of(league: str, results: list[dict[str, Any]]) -> str:

@@ -3,18 +3,23 @@
 A job begins when it is submitted and ends a run time later, so what is learned never depends on a scheduler. Whatever
 ends at an instant is learned before whoever comes then is foretold. Beside Muster: the mean of what the same user's
 jobs ran so far, and the limit that the user asked for. The loss is the mean pinball loss of the three quantiles.
+
+`hindsight` is no player: it is told how long all jobs of a class ran, of the same owner, name, size and limit, and
+gives each of them the shortest range that holds for four in five. Whoever knows no more of a job than its class does
+not come below its width at an equal share of every class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
+from math import ceil
 from typing import Final, NamedTuple
 
 from bench.league import LeagueOptions
 from bench.leagues.sight import SEEN
 from bench.report import Metric, Result
-from muster.learning.runtimes import QUANTILES, Range, RunTimes, Traits, hour_of
+from muster.learning.runtimes import HOLDS, QUANTILES, Range, RunTimes, Traits, hour_of
 from muster.simulator.traces.formats import SWF, find_traces, read_trace
 from muster.simulator.traces.record import Record
 from muster.units import SECOND_MS
@@ -37,7 +42,11 @@ def run(options: LeagueOptions) -> Result:
         records = read_trace(path).records
         if not any(record.user or record.tenant for record in records):
             continue
-        players: dict[str, Callable[[Sequence[Record]], Iterator[Said]]] = {"muster": foretell, "user-mean": user_mean}
+        players: dict[str, Callable[[Sequence[Record]], Iterator[Said]]] = {
+            "hindsight": hindsight,
+            "muster": foretell,
+            "user-mean": user_mean,
+        }
         if all(record.limit_ms is not None for record in records):
             players["limit"] = limit
         for policy, player in players.items():
@@ -83,6 +92,28 @@ def user_mean(records: Sequence[Record]) -> Iterator[Said]:
         mean = total / count
         yield Said(Range(mean, mean, (mean, mean, mean)), record.duration_ms)
         heappush(ends, (record.submit_ms + record.duration_ms, number))
+
+
+def hindsight(records: Sequence[Record]) -> Iterator[Said]:
+    """The shortest range that holds for four in five of a class, once all of it is known."""
+    ran: dict[tuple[object, ...], list[float]] = {}
+    for record in records:
+        ran.setdefault(_class_of(record), []).append(float(record.duration_ms))
+    ranges = {key: _shortest(sorted(spans)) for key, spans in ran.items()}
+    for record in records:
+        yield Said(ranges[_class_of(record)], record.duration_ms)
+
+
+def _class_of(record: Record) -> tuple[object, ...]:
+    return traits_of(record)._replace(hour=0)
+
+
+def _shortest(spans: Sequence[float]) -> Range:
+    """Of sorted run times, the shortest range that holds four in five of them; and their quantiles."""
+    count = ceil(HOLDS * len(spans))
+    first = min(range(len(spans) - count + 1), key=lambda at: spans[at + count - 1] - spans[at])
+    quantiles = tuple(spans[min(len(spans) - 1, int(part * len(spans)))] for part in QUANTILES)
+    return Range(spans[first], spans[first + count - 1], quantiles)
 
 
 def limit(records: Sequence[Record]) -> Iterator[Said]:

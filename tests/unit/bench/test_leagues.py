@@ -13,6 +13,7 @@ import pytest
 from bench.leagues.bounds import bounds_of
 from bench.leagues.completion import figures, mean_completion_s, play
 from bench.leagues.fairness import share_out
+from bench.leagues.prediction import hindsight
 from bench.leagues.profiles import POLICIES
 from bench.leagues.sight import SEEN, spec_of
 from bench.leagues.trial import gang_of
@@ -108,3 +109,11 @@ def test_knowing_is_worth_something() -> None:
         for policy in ("fifo", "srsf", "blind")
     }
     assert averages["srsf"] < averages["blind"] < averages["fifo"]
+
+
+def test_hindsight_gives_each_class_the_shortest_range_that_holds_for_four_in_five() -> None:
+    spans = (1, 60, 61, 62, 900)
+    records = [Record(f"{at}", at, span * SECOND_MS, 1, user="ann") for at, span in enumerate(spans)]
+    said = list(hindsight([*records, Record("x", 9, 7 * SECOND_MS, 1, user="bob")]))
+    assert {(each.said.low, each.said.high) for each in said[:-1]} == {(SECOND_MS, 62 * SECOND_MS)}
+    assert (said[-1].said.low, said[-1].said.high) == (7 * SECOND_MS, 7 * SECOND_MS)

@@ -12,7 +12,7 @@ from bench.__main__ import main
 from bench.league import LEAGUES, LeagueOptions
 from bench.league_page import show_league
 from bench.leagues.deadline import most_met
-from bench.proving_ground import make_page
+from bench.proving_ground import make_page, sections_of
 from bench.standings import draw_standings, goals_of, standings_of
 from muster.simulator.traces.record import Record
 from muster.simulator.witness import Witness
@@ -65,6 +65,14 @@ def test_the_proving_ground_names_what_was_played_and_what_was_not() -> None:
     assert "12 (+0.500)" in page
     assert "| rigid | submit_ms, gpus |" in page
     assert f"{', '.join(name for name in LEAGUES if name != 'rigid')}: no figures" in page
+
+
+def test_a_league_that_was_not_played_again_keeps_its_section() -> None:
+    rigid = {"command": "muster league rigid", "date": "2026-01-02", "commit": "abc", "metrics": METRICS}
+    both = make_page({"rigid": [rigid], "faults": [{**rigid, "command": "muster league faults"}]})
+    again = make_page({"faults": [{**rigid, "commit": "def", "command": "muster league faults"}]}, sections_of(both))
+    assert again == both.replace("`muster league faults`, 2026-01-02, abc", "`muster league faults`, 2026-01-02, def")
+    assert make_page({}, sections_of(both)) == both
 
 
 def test_pictures_are_few_and_of_muster() -> None:
