@@ -9,7 +9,7 @@ from api_kit import Scene
 
 from muster.model.event import NodeSeen, Submit
 from muster.model.node import Place, Traits
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
 from muster.units import Resources
 
 H100 = Traits("h100", Place("eu", "alpha", "", "r1"))
@@ -44,6 +44,21 @@ def test_a_flavor_is_set_and_shown(scene: Scene) -> None:
     assert scene.follower.world.flavors["a100@spot"].family == "a100@spot", "a family of its own"
 
 
+def test_a_flavor_that_is_cut_and_what_lies_there_are_shown(scene: Scene) -> None:
+    body = {"family": "gpu", "units": 1000, "slots": 8, "partitions": ["1g.10gb=1@0-6", "3g.40gb=4@0,4"]}
+    assert scene.call("PUT", "/v1/flavors/h100", body).status == 200
+    found = {flavor["name"]: flavor for flavor in scene.call("GET", "/v1/flavors").json}
+    assert found["h100"] == {"name": "h100", **body, "nodes": 1, "devices": 8, "free": 8}
+    for name in ("1g.10gb", "3g.40gb"):
+        spec = Spec(("x",), ask=Resources(1, 100), needs=Needs(partition=name))
+        scene.follower.happen(Submit(spec))
+    node = scene.call("GET", "/v1/nodes/fast").json
+    assert (node["slots"], node["slots_free"]) == (64, 59)
+    assert node["devices"][0]["partitions"] == ["1g.10gb@0", "3g.40gb@4"]
+    job = scene.call("GET", "/v1/jobs/2").json
+    assert job["places"] == [{"node": "fast", "tasks": 1, "devices": [0], "partition": "3g.40gb@4"}]
+
+
 def test_what_a_flavor_counts_as_cannot_change_under_work(scene: Scene) -> None:
     scene.follower.happen(Submit(Spec(("x",), ask=Resources(1, 100))))
     flavor = next(slot for slot in scene.follower.world.fleet.holders)
@@ -65,6 +80,9 @@ def test_what_a_flavor_counts_as_cannot_change_under_work(scene: Scene) -> None:
         ("PUT", "/v1/flavors/h100", {"family": "no good"}, 422, "M103"),
         ("PUT", "/v1/flavors/no%20good", {}, 422, "M103"),
         ("PUT", "/v1/flavors/h100", b"{", 400, "M101"),
+        ("PUT", "/v1/flavors/h100", {"slots": 8, "partitions": ["3g"]}, 422, "M135"),
+        ("PUT", "/v1/flavors/h100", {"slots": 8, "partitions": ["3g=4@0,6"]}, 422, "M135"),
+        ("PUT", "/v1/flavors/h100", {"slots": 99, "partitions": ["3g=4@0"]}, 422, "M101"),
         ("DELETE", "/v1/flavors/h100", b"", 405, "M311"),
     ],
     ids=str,

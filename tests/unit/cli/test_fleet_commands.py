@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from served import Serve, Told
 
 from muster.cli.main import run_command
@@ -63,6 +64,19 @@ def test_flavors_are_listed(serve: Serve, told: Told) -> None:
     assert heads.split() == ["FLAVOR", "FAMILY", "UNITS", "PRICE", "NODES", "DEVICES", "FREE"]
     assert row.split() == ["h100", "gpu", "1000", "2.50", "3", "24", "5"]
     assert told("flavors", "-o", "name") == "h100\n"
+
+
+def test_a_flavor_is_cut_and_shown(serve: Serve, told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = replace(H100, slots=8, partitions=["1g.10gb=1@0-6", "3g.40gb=4@0,4"])
+    seen = serve({"GET /v1/flavors": (cut,), "PUT": Changed(5)})
+    assert told("flavors", "show", "h100").endswith("1g.10gb=1@0-6 3g.40gb=4@0,4\n")
+    words = ("flavors", "set", "h100", "--partition", "7g.80gb=8@0", "--partition", "1g.10gb=1@0,1")
+    assert told(*words) == "h100 is gpu: one device counts 1000, 2.50 an hour, cut into 8 slots\n"
+    assert told("flavors", "set", "h100", "--slots", "0") == "h100 is gpu: one device counts 1000, 2.50 an hour\n"
+    bodies = [msgspec.json.decode(request.body) for request in seen if request.method == "PUT"]
+    assert [(body["slots"], body["partitions"]) for body in bodies] == [(8, ["7g.80gb=8@0", "1g.10gb=1@0,1"]), (0, [])]
+    assert run_command(["flavors", "set", "h100", "--partition", "7g"]) == 2
+    assert "M135" in capsys.readouterr().err
 
 
 def test_what_is_not_named_of_a_flavor_stays_as_it_is(serve: Serve, told: Told) -> None:

@@ -20,6 +20,7 @@ from muster.model.errors import EngineError
 from muster.model.event import Exited, Held
 from muster.model.group import Group
 from muster.model.instruction import Forget, Start, Stop
+from muster.model.partition import word_of
 from muster.model.spec import Needs, Spec
 from muster.units import Resources
 
@@ -46,6 +47,17 @@ def test_a_task_gets_only_its_own_environment() -> None:
         "MUSTER_PROGRESS": "/r/progress/7.0.2",
         "CUDA_VISIBLE_DEVICES": "",
     }
+
+
+def test_a_task_is_told_its_partition() -> None:
+    #            device 2, slots 4 and 5 · device 0, whole
+    words = {"2g.20gb": (word_of(2, 0b110000), Resources(0, 100, 0, 250)), "7g.80gb": (1, Resources(1, 100))}
+    told = []
+    for name, (word, ask) in words.items():
+        order = start(Spec(("serve",), ask=ask, needs=Needs(partition=name)), ["a"], [1], [word])
+        (launch,) = plan_launches(order, "a", {}, ROOT, range(20))
+        told.append((launch.env["CUDA_VISIBLE_DEVICES"], launch.env["MUSTER_PARTITION"]))
+    assert told == [("2", "2g.20gb@4"), ("0", "7g.80gb@0")]
 
 
 def test_only_the_tasks_of_this_node_are_launched() -> None:
