@@ -30,7 +30,7 @@ from muster.scheduler.single import find_single, lowest_devices, tightest_device
 from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
 from muster.world.arena import AT_TOPOLOGY, NOWHERE
-from muster.world.compiled import Words, words_of
+from muster.world.compiled import Entry, Words, words_of
 from muster.world.cuts import find_piece
 from muster.world.fleet import Fleet
 
@@ -41,6 +41,8 @@ TASKS_MAX: Final = 1 << 40
 _DESK: Final = "desk"
 _BLANK: Final = "blank"
 _TORI: Final = "tori"
+_FIND_SINGLE: Final = Entry(find_single)
+_LOWEST_DEVICES: Final = Entry(lowest_devices)
 
 
 def find_gang(
@@ -258,7 +260,7 @@ def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools, job: int
     if fleet.is_exact:
         found = find_exact_place(fleet, query_of(fleet, ask, 1, needs, pools), job)
         return None if found is None else [_lease(words, found[0], ask, found[1])]
-    slot = find_single(words, query_of(fleet, ask, 1, needs, pools))
+    slot = _FIND_SINGLE.call(words, query_of(fleet, ask, 1, needs, pools))
     return None if slot < 0 else [_lease(words, slot, ask)]
 
 
@@ -401,4 +403,4 @@ def _lease(words: Words, slot: int, ask: Resources, device: int = NOWHERE) -> Le
     if ask.gpu_milli:
         chosen = tightest_device(words, slot, ask.gpu_milli, 0) if device == NOWHERE else device
         return Lease(slot, 1, 1 << chosen)
-    return Lease(slot, 1, lowest_devices(words, slot, ask.gpus) if ask.gpus else 0)
+    return Lease(slot, 1, _LOWEST_DEVICES.call(words, slot, ask.gpus) if ask.gpus else 0)

@@ -95,7 +95,10 @@ class Round:
         self._band = first
         self._since = self._now - world.tiers[first[2]].longest_wait_ms
         self._lines = {}
-        self._stands = [here.lines for shape in world.queue.awake if (here := shape.bands.get(first)) is not None]
+        self._stands = []
+        for shape in world.queue.awake:
+            if (here := shape.bands.get(first)) is not None:
+                self._stands.append(here.lines)
         world.walk.settle(self._now)
         self._tour = Tour(world.walk, met if len(met) <= PARTS_MAX else [frozenset().union(*met)])
         return self._tour
@@ -119,11 +122,13 @@ class Round:
 
     def _gather(self, tenant: str) -> list[tuple[LeafKey, Line]]:
         """A tenant's lines in our band that might be worth a try, as a heap by their first job."""
-        since, lines = self._since, [line for stands in self._stands if (line := stands.get(tenant)) and line.heap]
-        if self._places:
-            found = [(at, line) for line in lines if (at := self._find_place(line)) is not None]
-        else:
-            found = [(line.first(since), line) for line in lines]
+        found: list[tuple[LeafKey, Line]] = []
+        for stands in self._stands:
+            line = stands.get(tenant)
+            if line is not None and line.heap:
+                at = self._find_place(line) if self._places else line.first(self._since)
+                if at is not None:
+                    found.append((at, line))
         heapify(found)
         return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
@@ -28,6 +28,8 @@ _OPTIONS: Final[dict[str, Any]] = {"boundscheck": True, "_nrt": False}
 """Without its run time: nothing here allocates, and counting references of the arrays costs more than most searches."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
 
 
 def compiled(function: _Function) -> _Function:
@@ -36,6 +38,30 @@ def compiled(function: _Function) -> _Function:
     if IS_COMPILED:
         made._cache = _Cache(function)  # type: ignore[no-untyped-call]  # as numba does for `cache=True`
     return cast("_Function", made)
+
+
+class Entry(Generic[_Params, _Result]):
+    """The way into a compiled function for those who call it from Python for every lease, with what it says that it
+    takes: numba's own looks at the kind of each argument first, which takes longer than the code."""
+
+    __slots__ = ("_function", "call")
+
+    def __init__(self, function: Callable[_Params, _Result]) -> None:
+        self._function = function
+        self.call: Callable[_Params, _Result] = self._call_first if IS_COMPILED else function
+
+    def _call_first(self, *args: _Params.args, **names: _Params.kwargs) -> _Result:
+        found: Callable[_Params, _Result] = _find_entry(self._function)
+        self.call = found
+        return found(*args, **names)
+
+
+def _find_entry(function: Any) -> Any:
+    """Its code for words and integers, compiled or loaded now."""
+    kinds = [kind for name, kind in function.py_func.__annotations__.items() if name != "return"]
+    signature = tuple(numba.int64[::1] if kind == "Words" else numba.int64 for kind in kinds)
+    function.compile(signature)
+    return function.overloads[signature].entry_point
 
 
 class _Kept(CompileResultCacheImpl):

@@ -24,7 +24,7 @@ from muster.model.reason import Code, Reason
 from muster.units import Resources
 from muster.world import arena as at
 from muster.world.company import Company
-from muster.world.compiled import Words, find_differences, words_of
+from muster.world.compiled import Entry, Words, find_differences, words_of
 from muster.world.crowd import Crowd, crowd_of
 from muster.world.index import shelve, shelve_all, take
 from muster.world.lacks import NOTHING, Withheld, beside_devices, bits_of, give_back, withhold
@@ -40,6 +40,7 @@ ASKED_MAX: Final = 4096
 FreeVector: TypeAlias = tuple[int, int, int]
 
 _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
+_TAKE: Final = Entry(take)
 _AT_NODES, _NODE_ROW, _OPEN = at.AT_NODES, at.NODE_ROW, at.OPEN  # what is read most often, at hand
 _FREE_GPUS, _FREE_CPU, _FREE_MEMORY = at.FREE_GPUS, at.FREE_CPU, at.FREE_MEMORY
 
@@ -517,16 +518,9 @@ class Fleet:
         if self.overlays.by_slot:
             self.overlays.seat(slot, self.flavor(slot), ask, tasks)
         share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE if tasks > 0 else -at.DEVICE
-        return take(
-            self._words,
-            slot,
-            devices,
-            share,
-            ask.cpu_milli * tasks,
-            ask.memory_bytes * tasks,
-            ask.disk_bytes * tasks,
-            ask.network_mbps * tasks,
-        )
+        cpu, memory = ask.cpu_milli * tasks, ask.memory_bytes * tasks
+        disk, network = ask.disk_bytes * tasks, ask.network_mbps * tasks
+        return _TAKE.call(self._words, slot, devices, share, cpu, memory, disk, network)
 
     def _withhold(self, words: Words, slot: int) -> None:
         """Withhold what is missing and free, besides what is withheld already."""

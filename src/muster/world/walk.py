@@ -44,21 +44,23 @@ class Siblings:
     def stand(self, steps: Mapping[str, Step | None]) -> None:
         """Let children stand there from now on; nobody waits below those who stand nowhere."""
         by_name, order = self._by_name, self._order
-        is_sorted_again = len(steps) * FEW > len(order)
+        if len(steps) * FEW > len(order):
+            by_name.update({name: step for name, step in steps.items() if step is not None})
+            for name in [name for name, step in steps.items() if step is None]:
+                by_name.pop(name, None)
+            self._order = sorted(by_name.values())
+            return
         for name, step in steps.items():
             old = by_name.get(name)
             if step == old:
                 continue
-            if old is not None and not is_sorted_again:
+            if old is not None:
                 del order[bisect_left(order, old)]
             if step is None:
                 del by_name[name]
             else:
                 by_name[name] = step
-                if not is_sorted_again:
-                    insort(order, step)
-        if is_sorted_again:
-            self._order = sorted(by_name.values())
+                insort(order, step)
 
     def find_first(self, met: Met) -> Step | None:
         """Whoever stands first of those who are to be met."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
 
 from muster.scheduler import gang, many, single, terms
+from muster.world import arena as at
 from muster.world import index
-from muster.world.compiled import IS_COMPILED
+from muster.world.compiled import IS_COMPILED, Entry, words_of
 
 HEAD = "from muster.world.compiled import compiled\n"
 FILES = {
@@ -56,3 +58,12 @@ def test_compiled_code_uses_only_what_its_stamp_covers() -> None:
                 assert isinstance(used, int | tuple) or hasattr(used, "py_func"), name
                 seen += 1
     assert seen > 100
+
+
+def test_an_entry_leads_to_the_same_code() -> None:
+    words = words_of(array("q", range(at.AT_MEMBERS + 64)))
+    entry = Entry(single.lowest_devices)
+    for count in (1, 2, 3, 2):
+        assert entry.call(words, 0, count) == single.lowest_devices(words, 0, count)
+    with pytest.raises(IndexError):
+        entry.call(words, len(words), 1)
