@@ -25,6 +25,7 @@ from muster.api.jobs import Jobs
 from muster.api.metrics import Counting, Metrics
 from muster.api.notify import Notify
 from muster.api.openapi import OpenApi
+from muster.api.overlays import Overlays
 from muster.api.past import PastRoutes
 from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
 from muster.api.profiles import Profiles
@@ -100,6 +101,7 @@ def make_routes(follower: Follower, logs: Logs, metrics: Metrics, desk: Desk) ->
         *Goodput(follower).routes,
         *Usage(follower).routes,
         *Tiers(follower).routes,
+        *Overlays(follower).routes,
         *Profiles(follower).routes,
         *AdviceRoutes(follower).routes,
         *Notify(follower, desk).routes,

@@ -24,6 +24,7 @@ from muster.api.bulk import BulkBody
 from muster.api.fleet import FlavorBody
 from muster.api.gate import RIGHTS, Where
 from muster.api.jobs import WAIT_MAX_MS, MigrateBody, ProgressBody, ScaleBody
+from muster.api.overlays import OverlayBody
 from muster.api.pages import ROWS_MAX
 from muster.api.params import DIGITS_MAX
 from muster.api.problems import JsonResponse
@@ -116,6 +117,10 @@ SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/tiers": Shape(list[views.TierView], query=BY_NAME),
     "GET /v1/tiers/{name:path}": Shape(views.TierView, tagged=True),
     "PUT /v1/tiers/{name:path}": Shape(views.TierView, TierBody, tagged=True),
+    "GET /v1/overlays": Shape(list[views.OverlayView], query=BY_NAME),
+    "GET /v1/overlays/{name:path}": Shape(views.OverlayView, tagged=True),
+    "PUT /v1/overlays/{name:path}": Shape(views.Changed, OverlayBody, tagged=True),
+    "DELETE /v1/overlays/{name:path}": Shape(views.Changed, tagged=True),
     "GET /v1/profiles": Shape(list[views.ProfileView], query=BY_NAME),
     "GET /v1/profiles/{name:path}": Shape(views.ProfileView, tagged=True),
     "PUT /v1/profiles/{name:path}": Shape(views.Changed, ProfileBody, tagged=True),

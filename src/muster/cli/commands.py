@@ -65,6 +65,9 @@ COMMANDS: Final = {
     "usage": Entry("usage", "Say who used how much of what, and what it cost."),
     "report": Entry("usage", "Reports for those who pay."),
     "tiers": Entry("tiers", "List tiers, whoever goes first on top; or show or set one."),
+    "overlays": Entry(
+        "overlays", "List power feeds and uplinks, and what is left of each; or show, set or remove one."
+    ),
     "profiles": Entry("profiles", "List profiles, the weights of the score terms; or show, compare, set or use one."),
     "advice": Entry("advice", "List what was learned or measured outside, or hand in a table of it."),
     "notify": Entry("notify", "List who is told of what happens; or add or remove somebody, or send a trial notice."),

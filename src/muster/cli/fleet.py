@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import click
+from msgspec.structs import replace
 
 from muster.cli.bars import show_bars
 from muster.cli.listing import listing_group
@@ -135,10 +136,11 @@ def flavors(client: Client) -> Listing:
 
 def _list_flavors(views: Sequence[FlavorView]) -> Listing:
     return Listing(
-        heads=("FLAVOR", "FAMILY", "UNITS", "PRICE", "NODES", "DEVICES", "FREE"),
+        heads=("FLAVOR", "FAMILY", "UNITS", "PRICE", "NODES", "DEVICES", "FREE", "WATTS"),
         rows=[_flavor_row(view) for view in views],
         value=views,
         names=[view.name for view in views],
+        spare=frozenset({"WATTS"}),
         empty="no flavor yet: one appears with its first node or with `muster flavors set`",
     )
 
@@ -151,7 +153,7 @@ def show_flavor(name: str, output: str) -> None:
     with Client() as client:
         view = find_named(client.flavors(), name, "flavor")
     if not print_detail(output, view):
-        heads = ("flavor", "family", "units", "price", "nodes", "devices", "free")
+        heads = ("flavor", "family", "units", "price", "nodes", "devices", "free", "watts")
         print_fields(list(zip(heads, _flavor_row(view), strict=True)))
         if view.partitions:
             print_fields([("slots", str(view.slots)), ("partitions", _LABEL_GAP.join(view.partitions))])
@@ -159,7 +161,9 @@ def show_flavor(name: str, output: str) -> None:
 
 def _flavor_row(view: FlavorView) -> tuple[str, ...]:
     price = show_money(view.price_micros) if view.price_micros else "-"
-    return view.name, view.family, str(view.units), price, str(view.nodes), str(view.devices), str(view.free)
+    watts = f"{view.watts}" + (f", {view.core_watts} a core" if view.core_watts else "")
+    counts = str(view.nodes), str(view.devices), str(view.free)
+    return view.name, view.family, str(view.units), price, *counts, watts if view.watts or view.core_watts else ""
 
 
 @flavors.command("set")
@@ -167,31 +171,27 @@ def _flavor_row(view: FlavorView) -> tuple[str, ...]:
 @click.option("--family", metavar="NAME", help="Whose quota lines it shares.")
 @click.option("--units", type=int, metavar="N", help=f"What one device counts there; {UNITS_ONE} is one.")
 @click.option("--price", metavar="AMOUNT", help="Of one device for an hour, such as 2.50.")
+@click.option("--watts", type=int, metavar="N", help="What one device takes of a power feed while it is held.")
+@click.option("--core-watts", type=int, metavar="N", help="What one core takes.")
 @click.option("--slots", type=int, metavar="N", help="Its devices are cut into so many slots; 0 is not at all.")
 @click.option("--partition", multiple=True, metavar="NAME=SLOTS@STARTS", help="What may lie there: 3g.40gb=4@0,4.")
-def set_flavor(
-    name: str, family: str | None, units: int | None, price: str | None, slots: int | None, partition: tuple[str, ...]
-) -> None:
+def set_flavor(name: str, price: str | None, partition: tuple[str, ...], **fields: str | int | None) -> None:
     """Say what a flavor is; what is not named stays as it is. Its partitions are said all at once."""
-    if family is None and units is None and price is None and slots is None and not partition:
-        raise click.UsageError("say what to set: --family, --units, --price, --slots or --partition")
-    micros = None if price is None else parse_money(price)
+    named = {**fields, "price_micros": None if price is None else parse_money(price)}
+    changed: dict[str, object] = {field: value for field, value in named.items() if value is not None}
+    if not (changed or partition):
+        raise click.UsageError("say what to set: --family, --units, --price, --watts, --slots or --partition")
     with Client() as client:
         known = next((view for view in client.flavors() if view.name == name), FlavorView(name, name, UNITS_ONE))
-        flavor = Flavor(
-            known.family if family is None else family,
-            known.units if units is None else units,
-            known.price_micros if micros is None else micros,
-            known.watts,
-            known.core_watts,
-            known.slots if slots is None else slots,
-            tuple(map(parse_partition, partition or ([] if slots == 0 else known.partitions))),
-        )
+        parts = tuple(map(parse_partition, partition or ([] if changed.get("slots") == 0 else known.partitions)))
+        takes = (known.watts, known.core_watts)
+        flavor = replace(Flavor(known.family, known.units, known.price_micros, *takes, known.slots, parts), **changed)
         client.set_flavor(name, flavor)
         client.settle()
     cost = f", {show_money(flavor.price_micros)} an hour" if flavor.price_micros else ""
+    power = f", {flavor.watts} W" if flavor.watts else ""
     cut = f", cut into {flavor.slots} slots" if flavor.partitions else ""
-    click.echo(f"{name} is {flavor.family}: one device counts {flavor.units}{cost}{cut}")
+    click.echo(f"{name} is {flavor.family}: one device counts {flavor.units}{cost}{power}{cut}")
 
 
 COMMANDS = {"nodes": nodes, "flavors": flavors}

@@ -1,5 +1,5 @@
-"""Tags: a short hash of how a tenant, a tier, a flavor or a profile is defined now, so that a change can say what it is
-a change of.
+"""Tags: a short hash of how a tenant, tier, flavor, overlay or profile is defined now, so that a change can say what it
+is a change of.
 
 The follower shows the tag with the thing; the leader compares it in the moment before the kernel sees the change. What
 was never set is what it is by default, or absent. What a thing holds or spends is no part of it.
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from muster.model.event import DropTenant, Event, SetFlavor, SetProfile, SetTenant, SetTier
+from muster.model.event import DropOverlay, DropTenant, Event, SetFlavor, SetOverlay, SetProfile, SetTenant, SetTier
 from muster.model.reason import Code, Reason
 from muster.model.record import Record
 from muster.world.world import World
@@ -41,5 +41,7 @@ _LOOKS: Final[dict[type, Callable[[World, Any], Record | None]]] = {
     DropTenant: lambda world, event: world.tenants.get(event.name),
     SetFlavor: lambda world, event: world.flavors.get(event.name),
     SetTier: lambda world, event: world.tiers.get(event.name),
+    SetOverlay: lambda world, event: world.fleet.overlays.by_name.get(event.name),
+    DropOverlay: lambda world, event: world.fleet.overlays.by_name.get(event.name),
     SetProfile: lambda world, event: world.profiles.get(event.name),
 }

@@ -46,6 +46,7 @@ from muster.wire.views import (
     JobView,
     Me,
     NodeView,
+    OverlayView,
     ProfileView,
     RouteView,
     Story,
@@ -64,6 +65,7 @@ from muster.wire.views import (
 if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
     from muster.model.job import BarKind
     from muster.model.node import Flavor
+    from muster.model.overlay import Overlay
     from muster.model.spec import Spec
     from muster.model.tenant import Tenant
     from muster.sdk.home import Home
@@ -203,6 +205,15 @@ class Client:
         """Say what a flavor is: all of it, as it shall be."""
         body = msgspec.structs.asdict(flavor) | {"partitions": [show_partition(each) for each in flavor.partitions]}
         self._send(Request("PUT", f"/v1/flavors/{quote(name)}", body=msgspec.json.encode(body)))
+
+    def set_overlay(self, name: str, overlay: Overlay) -> None:
+        """Say what a power feed or an uplink is: all of it, as it shall be."""
+        body = msgspec.structs.asdict(overlay)
+        self._send(Request("PUT", f"/v1/overlays/{quote(name)}", body=msgspec.json.encode(body)))
+
+    def drop_overlay(self, name: str) -> None:
+        """Remove an overlay."""
+        self._send(Request("DELETE", f"/v1/overlays/{quote(name)}"))
 
     def set_tier(self, tier: TierView) -> None:
         """Name a tier, or change what it is: all of it, as it shall be."""
@@ -386,6 +397,10 @@ class Client:
     def flavors(self) -> tuple[FlavorView, ...]:
         """Every flavor and what there is of it."""
         return self._list(tuple[FlavorView, ...], "/v1/flavors")
+
+    def overlays(self) -> tuple[OverlayView, ...]:
+        """Every power feed and uplink, and what is left of it."""
+        return self._list(tuple[OverlayView, ...], "/v1/overlays")
 
     def node(self, name: str) -> NodeView:
         """One node, by its address or as much of the end of it as is enough."""

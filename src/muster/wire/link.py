@@ -17,6 +17,7 @@ from muster.model.event import (
     BarNode,
     Cancel,
     CancelBooking,
+    DropOverlay,
     DropTenant,
     HoldJob,
     MigrateJob,
@@ -26,6 +27,7 @@ from muster.model.event import (
     Reserve,
     ScaleJob,
     SetFlavor,
+    SetOverlay,
     SetProfile,
     SetTenant,
     SetTier,
@@ -40,7 +42,9 @@ FRAME_MAX: Final = 32 * 1024 * 1024
 HEADER_BYTES: Final = 4
 
 OfJob: TypeAlias = Cancel | HoldJob | ReleaseJob | RequeueJob | ScaleJob | MigrateJob | Progressed
-OfAdmin: TypeAlias = SetTenant | DropTenant | SetFlavor | SetTier | SetProfile | UseProfile | Advise
+OfAdmin: TypeAlias = (
+    SetTenant | DropTenant | SetFlavor | SetTier | SetOverlay | DropOverlay | SetProfile | UseProfile | Advise
+)
 OfNode: TypeAlias = BarNode | UnbarNode
 OfBooking: TypeAlias = Reserve | CancelBooking
 Request: TypeAlias = Submit | OfJob | OfAdmin | OfNode | OfBooking

@@ -294,6 +294,22 @@ class FlavorView(View, frozen=True):
     partitions: list[str] = []
 
 
+class OverlayView(View, frozen=True):
+    """A power feed or an uplink: its budget, what is taken and what is left for whoever comes, all in its unit; by how
+    much it is passed; the nodes that are behind it, and what says so: names and labels."""
+
+    name: str
+    resource: str
+    unit: str
+    budget: int
+    taken: int = 0
+    left: int = 0
+    over: int = 0
+    nodes: list[str] = []
+    named: list[str] = []
+    labels: list[str] = []
+
+
 class LineView(View, frozen=True):
     """A quota line: `used` is held of it, and `impaired` is how much of the guarantee healthy nodes cannot cover.
 

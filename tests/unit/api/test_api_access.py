@@ -12,7 +12,8 @@ from api_kit import Reply, Scene
 from muster.api.gate import RIGHTS, Where
 from muster.model.access import HOME_OWNER, Grant, Role, SetUser, User
 from muster.model.booking import Booking, Window
-from muster.model.event import Reserve, SetProfile, SetTenant, Submit
+from muster.model.event import Reserve, SetOverlay, SetProfile, SetTenant, Submit
+from muster.model.overlay import POWER, Overlay
 from muster.model.profile import Profile
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
@@ -80,6 +81,12 @@ EXAMPLES = {
     "POST /v1/trials/notify/{name:path}": Example("/v1/trials/notify/team"),
     "GET /v1/tiers": Example("/v1/tiers", elsewhere=200),
     "GET /v1/tiers/{name:path}": Example("/v1/tiers/standard", elsewhere=200),
+    "GET /v1/overlays": Example("/v1/overlays", elsewhere=200),
+    "GET /v1/overlays/{name:path}": Example("/v1/overlays/row", elsewhere=200),
+    "PUT /v1/overlays/{name:path}": Example(
+        "/v1/overlays/row", {"resource": "power", "budget": 1, "nodes": ["node-1"]}
+    ),
+    "DELETE /v1/overlays/{name:path}": Example("/v1/overlays/row"),
     "PUT /v1/tiers/{name:path}": Example("/v1/tiers/gold", {"rank": 1, "longest_wait_ms": 1}),
     "GET /v1/profiles": Example("/v1/profiles", elsewhere=200),
     "GET /v1/profiles/{name:path}": Example("/v1/profiles/mine", elsewhere=200),
@@ -114,6 +121,7 @@ def scene(tmp_path: Path) -> Scene:
     scene = Scene(tmp_path)
     happen = scene.follower.happen
     happen(SetProfile("mine", Profile()))
+    happen(SetOverlay("row", Overlay(POWER, 1000, ("node-1",))))
     for name in (OWN, OTHER):
         happen(SetTenant(name, Tenant()), SetTenant(f"{name}-team", Tenant(parent=name)))
         scene.follower.register(SetUser(f"{name}-visitor", User((Grant(Role.VIEWER, name),)), HOME_OWNER))
