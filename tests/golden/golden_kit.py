@@ -14,11 +14,16 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from muster.kernel.kernel import Kernel
+from muster.model import event
 from muster.model.reason import Code
+from muster.model.spec import Spec
 from muster.simulator.options import SimOptions
 from muster.simulator.simulation import run_simulation
 from muster.testing.scene import Scene
+from muster.units import Resources
 from muster.wire.bundle import decode_bundle
+from muster.wire.codec import encode_entry
 from muster.world.invariants import fold
 from muster.world.snapshot import digest
 
@@ -49,7 +54,28 @@ def make_journal() -> list[bytes]:
     )  # fmt: skip
     bundle = run_simulation(options).bundle
     assert bundle is not None
-    return decode_bundle(bundle).entries
+    entries = decode_bundle(bundle).entries
+    return [*entries, *outlive(entries)]
+
+
+def outlive(entries: list[bytes]) -> list[bytes]:
+    """How the day goes on, for what a storm hardly shows: a gang in place outlives a node."""
+    kernel, told = Kernel(fold(entries)), list[bytes]()
+    node, spec = (
+        Resources(0, 4000, 2**50 - 1),
+        Spec(("late",), gang=2, gang_most=2, in_place=True, ask=Resources(0, 1, 2**49)),
+    )
+
+    def happen(*events: event.Event) -> None:
+        outcome = kernel.handle(events, kernel.world.now + 1000)
+        if outcome.facts:
+            told.append(encode_entry(outcome.seq, outcome.at, outcome.facts))
+
+    happen(*(event.NodeSeen(f"late-{number}", node) for number in range(2)), event.Submit(spec))
+    number = kernel.world.next_job - 1
+    happen(event.Started(number, 1, 0, 2))
+    happen(event.NodeGone("late-0"))
+    return told
 
 
 def packing() -> Scene:

@@ -15,8 +15,8 @@ from muster.testing.planted import PLANTED
 SEEDS = 75
 """The rarest of them shows in one seed of fifty."""
 SOUND_SEEDS = 10
-ELSEWHERE = ("limit_not_looked_at", "company_wakes_nobody")
-"""Those that hardly any storm shows: scenes of their own do, in tests/unit/scheduler (shadows, company)."""
+ELSEWHERE = ("limit_not_looked_at", "company_wakes_nobody", "mends_for_ever")
+"""Those that hardly any storm shows: scenes of their own do, in tests/unit (shadows, company, mending)."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
@@ -65,6 +65,8 @@ FOUND_BY = {
         "only what succeeded or was checkpointed is of use",
         "every moment is in one bucket",
     },
+    "mends_for_ever": {"a run that lost places is whole again in time"},
+    "lost_place_still_counts": {"the ledger is the sum of the leases"},
     "due_time_ignored": {"the leaf goes by its table"},
     "size_before_due_time": {"the leaf goes by its table"},
     "any_end_is_a_success": {"a job waits until its conditions are met"},

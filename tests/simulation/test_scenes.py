@@ -366,3 +366,28 @@ def test_a_gang_is_moved_off_a_node_and_ends_there() -> None:
         .advance(hours=3)
         .expect(succeeded=["rival", "train"])
     )
+
+
+def test_a_gang_in_place_outlives_its_node() -> None:
+    (
+        Scene()
+        .cluster(nodes=4, gpus=8)
+        .job("train", gpus=8, gang=3, gang_most=3, in_place=True, minutes=60)
+        .run()
+        .expect(on={"train": ["node-0", "node-1", "node-2"]})
+        .fail("node-1")
+        .advance(minutes=1)
+        .fence("node-1")
+        .run()
+        .expect(running="train", on={"train": ["node-0", "node-2", "node-3"]})
+        .fail("node-3")
+        .advance(minutes=1)
+        .fence("node-3")
+        .run()
+        .expect(running="train", on={"train": ["node-0", "node-2"]})
+        .bring_back("node-1")
+        .run()
+        .expect(running="train", on={"train": ["node-0", "node-1", "node-2"]})
+        .advance(hours=2)
+        .expect(succeeded="train")
+    )

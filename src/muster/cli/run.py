@@ -34,7 +34,9 @@ LEFT_OUT_SHOWN: Final = 5
     "--gang", metavar="N", help="So many tasks, all at once or not at all; 2-8 is elastic.  [default: 1, or by --shape]"
 )
 @click.option("--group", multiple=True, metavar="NAME:N:K=V", help="A group of the gang: worker:4:gpus=8,cpus=16.")
-@click.option("--elastic", default="", metavar="HOW", help="It gets another width by restart, or in-place.")
+@click.option(
+    "--elastic", default="", metavar="HOW", help="It gets another width, or another node, by restart or in-place."
+)
 @click.option("--array", default="0", metavar="N", help="So many independent tasks.")
 @click.option("--flavor", multiple=True, metavar="NAME", help="On this kind of node; say it again for a second choice.")
 @click.option("--within", default="", metavar="LEVEL", help="The whole gang in one rack, block, cluster or region.")

@@ -151,6 +151,9 @@ class _Teller:
     def shrunk(self, item: fact.Shrunk) -> str:
         return f"shrunk to {_count(item.width)}"
 
+    def ranks_lost(self, item: fact.RanksLost) -> str:
+        return f"{_span('rank', item.first, item.count)} lost; the others go on"
+
     def job_held(self, item: fact.JobHeld) -> str:  # noqa: ARG002 - one signature for the table
         return "held"
 
@@ -213,6 +216,7 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.Grown: _Teller.grown,
     fact.ShrinkAsked: _Teller.shrink_asked,
     fact.Shrunk: _Teller.shrunk,
+    fact.RanksLost: _Teller.ranks_lost,
     fact.JobHeld: _Teller.job_held,
     fact.JobReleased: _Teller.job_released,
     fact.Claimed: _Teller.claimed,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from muster.kernel.mending import lose_in_place
 from muster.kernel.turn import Turn, refuse
 from muster.kernel.widths import close_shrink
 from muster.lifecycle.gang import can_move, sources_of
@@ -15,7 +16,7 @@ from muster.model.goodput import Mark
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, RESIZED, TAKEN, TERMINAL, Running, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
-from muster.scheduler.repair import plan_repair
+from muster.scheduler.repair import can_mend, plan_repair
 from muster.units import AMOUNT_MAX
 from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.widths import LEFT, members_of
@@ -91,7 +92,9 @@ def lose(turn: Turn, number: int, first: int, count: int, cause: str) -> None:
 
 
 def _lose_ranks(turn: Turn, job: Job, first: int, count: int, cause: str) -> None:
-    if _mark_over(turn, job, first, count, cause):
+    if can_mend(turn.world, job, first, count):
+        lose_in_place(turn, job, first, count, cause)
+    elif _mark_over(turn, job, first, count, cause):
         _finish(turn, job, Why.LOST, 0, cause)
     elif not isinstance(job.phase, Stopping):
         turn.emit(fact.StopAsked(job.id, Why.LOST, cause=cause))

@@ -14,6 +14,7 @@ import msgspec
 
 from muster.kernel.afters import settle
 from muster.kernel.bars import stop_range
+from muster.kernel.mending import mend_all
 from muster.kernel.reactors import REACTORS
 from muster.kernel.timers import find_wake, fire_timers, has_timers
 from muster.kernel.turn import Turn
@@ -76,7 +77,8 @@ class Kernel:
         self._grow_at = 0
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
-        """Take a batch: timers first, then each event in order, who waited for others, then at most one cycle."""
+        """Take a batch: timers first, then each event in order, who lost something or waited for others, then at
+        most one cycle."""
         if now < self._latest:
             raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
         self._latest = now
@@ -87,7 +89,7 @@ class Kernel:
         answers: list[Done | Refused] = []
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
-        if world.successors or world.bookings:
+        if world.successors or world.bookings or world.widths.mending:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
@@ -118,7 +120,9 @@ class Kernel:
         return min(instants if change is None else [*instants, change], default=None)
 
     def _settle(self, turn: Turn) -> None:
-        """What the events mean for whoever waits for others, and for nodes that are booked."""
+        """What the events mean for whoever lost something or waits for others, and for nodes that are booked."""
+        if turn.world.widths.mending:
+            mend_all(turn)
         if turn.world.successors:
             settle(turn, 0)
         if turn.world.bookings:

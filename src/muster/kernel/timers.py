@@ -11,6 +11,7 @@ from muster.kernel.windows import find_window_wake, fire_windows
 from muster.lifecycle.gang import retired_by, retires_at
 from muster.model import fact
 from muster.model.phase import Why
+from muster.scheduler.repair import mends_until
 from muster.world.world import World
 
 RETIRED_AT_ONCE: Final = 1000
@@ -43,7 +44,7 @@ def fire_timers(turn: Turn) -> None:
 def has_timers(world: World) -> bool:
     """Whether anything but the oldest end may have a time."""
     timers = world.timers
-    has_any = timers.limits or timers.bars or world.claims or world.advice or world.bookings
+    has_any = timers.limits or timers.bars or world.claims or world.advice or world.bookings or world.widths.mending
     return bool(has_any) or world.budgets.is_used
 
 
@@ -60,6 +61,7 @@ def find_wake(world: World) -> int | None:
     instants += [advice.expires_at for advice in world.advice.values()]
     if world.bookings and (window := find_window_wake(world)) is not None:
         instants.append(window)
+    instants += [mends_until(world, number) for number in world.widths.mending]
     if ended is not None:
         instants.append(retires_at(ended[0]))
     return min(instants, default=None)

@@ -329,6 +329,15 @@ class Shrunk(Record, frozen=True, tag="shrunk.1"):
     cause: str = ""
 
 
+class RanksLost(Record, frozen=True, tag="ranks_lost.1"):
+    """Ranks [first, first + count) of a run that bears it in place were lost with their places; the others go on."""
+
+    job: int
+    first: int
+    count: int
+    cause: str = ""
+
+
 class JobHeld(Record, frozen=True, tag="job_held.1"):
     """A job is kept from starting; what runs of it goes on."""
 
@@ -449,6 +458,7 @@ Fact: TypeAlias = (
     | Grown
     | ShrinkAsked
     | Shrunk
+    | RanksLost
     | JobHeld
     | JobReleased
     | Claimed

@@ -326,7 +326,7 @@ def _find_width_fault(spec: Spec) -> Reason | None:
         return Reason(Code.BAD_WIDTH, "gang", spec.gang, spec.gang_most, f"from 1 to {GANG_MAX}, the least first")
     if spec.needs.shape or spec.needs.slice or spec.needs.spread or spec.needs.groups:
         return Reason(Code.NO_WIDTH, "gang", detail="a gang with a shape, slices, spread or groups has one width")
-    if not spec.evictable:
+    if not spec.evictable and spec.gang_most > spec.gang:
         return Reason(Code.BAD_SPEC, "evictable", detail="what an elastic gang has beyond its least may be taken")
     return _find_amount_fault(spec.ask, spec.gang_most, AMOUNT_MAX // spec.gang_most)
 

@@ -18,6 +18,7 @@ from muster.model import fact
 from muster.model.job import Job, Resize
 from muster.model.node import LEVELS, Level
 from muster.model.phase import Lease, Running, Starting, TaskPhase, Why
+from muster.model.spec import Spec
 from muster.scheduler.fit import TASKS_MAX, find_tasks
 from muster.scheduler.within import places_of
 from muster.units import INSTANT_MAX, MINUTE_MS
@@ -59,7 +60,7 @@ def plan_growth(world: World, now: int, fresh: Container[int]) -> Iterator[fact.
     for number in in_order(world, now, fresh):
         job = world.jobs[number]
         reach = _reach_of(world, job)
-        more = [] if reach in full else find_more(world, job)
+        more = [] if reach in full else find_more(world, job, job.spec.gang_most - width_of(job))
         if not more:
             full[reach] = None
             continue
@@ -83,12 +84,11 @@ def may_grow(world: World, job: Job, now: int, is_fresh: bool) -> bool:
     return is_fresh and (resize is None or now >= resize.at + RESTART_MS) and _can_grow(world, job)
 
 
-def find_more(world: World, job: Job) -> list[Lease]:
+def find_more(world: World, job: Job, most: int, *, borrows: bool = True) -> list[Lease]:
     """The places that a run could have besides its own: where it is already, by quota and by what it asks for."""
     spec, leases = job.spec, leases_of(job)
     site = world.site_of(leases[0].slot)
-    most = spec.gang_most - width_of(job)
-    most = world.quotas.headroom(spec.tenant, site, spec.ask, most, evictable=True)
+    most = world.quotas.headroom(spec.tenant, site, spec.ask, most, evictable=borrows)
     if not most:
         return []
     flavors = {world.fleet.flavor(lease.slot) for lease in leases}
@@ -116,15 +116,20 @@ def _can_grow(world: World, job: Job) -> bool:
     """Whether a run may ever get more: it has less than it may, nothing of it is over or to leave, and its turns are
     its own. What is booked is as wide as the booking has room for it."""
     spec = job.spec
-    if job.held or not isinstance(job.phase, (Starting, Running)) or width_of(job) >= spec.gang_most:
+    if job.held or not isinstance(job.phase, (Starting, Running)) or job.id in world.widths.mending:
         return False
-    if spec.needs.booking or world.tiers[spec.tier].sharing is not None:
+    if width_of(job) >= spec.gang_most or not may_vary(world, spec):
         return False
     ranks, resize = world.ranks[job.id], world.widths.resizes.get(job.id, Resize(0))
     settled = TaskPhase.RUNNING if isinstance(job.phase, Running) else TaskPhase.STARTING
     if len(ranks) + spec.gang_most > RANKS_MAX:
         return False
     return not resize.to and ranks.count(settled) == width_of(job)
+
+
+def may_vary(world: World, spec: Spec) -> bool:
+    """Whether runs of a spec may have other widths: not those of a booking, nor those that have turns."""
+    return not spec.needs.booking and world.tiers[spec.tier].sharing is None
 
 
 def _grows_at(world: World, job: Job) -> int:

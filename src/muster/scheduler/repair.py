@@ -3,6 +3,10 @@
 What is left is a claim on fewer places than the gang has tasks. As long as it stands, the gang is asked before
 everybody else, and starts as soon as all of it fits: on its own places and whatever else is free. A claim ends by
 itself after a while, so that two broken gangs never wait for each other for ever; the lower number is served first.
+
+A run that bears tasks joining and leaving goes on without those that it lost, and mends: as soon as there are places
+for as many as it lacks of what it needs, where the others are, it gets them before anybody else is asked. If there are
+none in a short while, it is begun anew like any other.
 """
 
 from __future__ import annotations
@@ -13,20 +17,25 @@ from typing import Final
 
 from muster.model import fact
 from muster.model.claim import Claim
-from muster.model.job import Job
+from muster.model.job import Job, Resize
 from muster.model.partition import devices_in
-from muster.model.phase import Lease, Why
+from muster.model.phase import Lease, Running, TaskPhase, Why
 from muster.scheduler.fit import find_gang
+from muster.scheduler.growing import find_more, may_vary
 from muster.scheduler.within import NOWHERE, pools_for
 from muster.units import MINUTE_MS
 from muster.world.claiming import charge_claim, claimed_on, slots_of
 from muster.world.fleet import Fleet
-from muster.world.widths import least_part
+from muster.world.widths import LEFT as LEFT_RANK
+from muster.world.widths import RANKS_MAX, least_part, width_of
 from muster.world.world import World
 
+MEND_MS: Final = 2 * MINUTE_MS
+"""How long a run goes on without the ranks that it lost, at most, before it is begun anew."""
 REPAIR_MS: Final = 10 * MINUTE_MS
 """How long a broken gang keeps what is left of its places."""
 LEFT: Final = "what is left of it"
+INSTEAD: Final = "instead of what it lost"
 
 
 def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | None:
@@ -61,6 +70,31 @@ def find_repair(world: World, job: Job) -> list[Lease] | None:
     with without_claim(world, job):
         pools = pools_for(world, spec)
         return None if pools == NOWHERE else find_gang(world.fleet, spec.ask, spec.gang, spec.needs, pools)
+
+
+def can_mend(world: World, job: Job, first: int, count: int) -> bool:
+    """Whether a run goes on without ranks that it lost: it bears that tasks leave and join, is up, nothing else of it
+    is over or to leave, and somebody is left."""
+    spec, ranks = job.spec, world.ranks.get(job.id, b"")
+    if not (spec.in_place and spec.gang_most and isinstance(job.phase, Running)) or job.held:
+        return False
+    if not may_vary(world, spec) or world.widths.resizes.get(job.id, Resize(0)).to:
+        return False
+    live = ranks.count(TaskPhase.RUNNING) + ranks.count(TaskPhase.STARTING)
+    has_ranks = len(ranks) + spec.gang_most <= RANKS_MAX
+    return has_ranks and live == width_of(job) and count < live and LEFT_RANK not in ranks[first : first + count]
+
+
+def find_replacement(world: World, job: Job) -> list[Lease] | None:
+    """Places for all that a run lacks of what it needs, where the others are; or None."""
+    lacks = job.spec.gang - width_of(job)
+    found = [] if job.held else find_more(world, job, lacks, borrows=job.spec.evictable)
+    return found if sum(lease.tasks for lease in found) == lacks else None
+
+
+def mends_until(world: World, job: int) -> int:
+    """Until when a run waits for other places than those that it lost."""
+    return world.widths.resizes[job].at + MEND_MS
 
 
 @contextlib.contextmanager

@@ -84,7 +84,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         dict[str, GroupFile] | list[str],
         _says("Groups of one gang by name, each with its own ask: 1 driver, 4 workers."),
     ] = {}
-    elastic: Annotated[str, _says("How it gets another width: restart (a new run), or in-place.")] = ""
+    elastic: Annotated[str, _says("How it gets another width, or another node: restart (a new run), or in-place.")] = ""
     array: Annotated[Amount, _says("So many independent tasks.")] = 0
     flavor: Annotated[Words, _says("On this kind of node; more are tried in their order.")] = []
     any_flavor: Annotated[bool, _says("The flavors are equals: whichever is best.")] = False
@@ -206,7 +206,8 @@ def _ask(job: JobFile | GroupFile) -> Resources:
 def _width(job: JobFile, sides: tuple[int, ...], groups: list[Group]) -> tuple[int, int]:
     """As many tasks as are asked for, as fill the box, or as the groups have; and the most, of an elastic gang."""
     if job.gang is not None:
-        return _read("gang", parse_width, job.gang)
+        least, most = _read("gang", parse_width, job.gang)
+        return least, most or (least if job.elastic == IN_PLACE else 0)
     return sum(group.tasks for group in groups) if groups else prod(sides), 0
 
 

@@ -81,7 +81,7 @@ class Chronicle:
                 self._widen(item.job, at, sum(item.counts if isinstance(item, fact.TasksPlaced) else item.tasks))
             elif isinstance(item, fact.Shrunk):
                 self._widen(item.job, at, item.width - self._held_by(item.job))
-            elif isinstance(item, fact.TasksEnded):
+            elif isinstance(item, (fact.TasksEnded, fact.RanksLost)):
                 self._widen(item.job, at, -item.count)
             elif isinstance(item, (fact.Requeued, fact.Ended)):
                 self._leave(item, at)

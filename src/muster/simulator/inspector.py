@@ -25,6 +25,7 @@ from muster.scheduler.claims import Outlook
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, widest_room
 from muster.scheduler.growing import ROOM
+from muster.scheduler.moving import MOVED
 from muster.scheduler.preemption import FOR_JOB
 from muster.scheduler.shadows import Shadow
 from muster.scheduler.timeshare import is_on_floor
@@ -99,6 +100,8 @@ class Inspector:
         elif isinstance(item, (fact.Ended, fact.Requeued)):
             job = self._kernel.world.jobs[item.job]
             self._check_dead(item.job, 0, RANKS_MAX if job.spec.gang_most else job.spec.tasks)
+        elif isinstance(item, fact.RanksLost):
+            self._check_dead(item.job, item.first, item.count)
         elif isinstance(item, fact.Shrunk):
             left = [rank for rank, phase in enumerate(self._kernel.world.ranks.get(item.job, b"")) if phase == LEFT]
             for rank in left:
@@ -170,8 +173,8 @@ def _is_after_cycle(item: fact.Fact) -> bool:
     if isinstance(item, fact.ShrinkAsked):
         return item.cause.startswith(FOR_JOB)
     if isinstance(item, fact.Claimed):
-        return item.cause != repair.LEFT
-    return isinstance(item, fact.Grown)
+        return item.cause not in (repair.LEFT, MOVED)
+    return isinstance(item, fact.Grown) and item.cause != repair.INSTEAD
 
 
 def _is_of_cycle(item: fact.Fact) -> bool:

@@ -68,6 +68,8 @@ PARTITIONS: Final = (
 )
 ELASTIC_SHARE: Final = 0.2
 """How many of the gangs and of the jobs on whole nodes are elastic, where they can be; half of those in place."""
+MENDED_SHARE: Final = 0.4
+"""How many of the other gangs have one width and are in place all the same, for the sake of repair alone."""
 TIER_MIX: Final = (("standard", "critical", "urgent", "opportunistic"), (80, 3, 5, 12))
 
 
@@ -241,9 +243,10 @@ class Load:
         """Some gangs have a width from half to twice what others of their kind have."""
         dice, needs = self._width_dice, spec.needs
         is_wanted, in_place = dice.random() < ELASTIC_SHARE, dice.random() < 0.5
-        fits = kind.gpu_share >= 4 and spec.evictable and not (needs.shape or needs.spread or needs.slice)
-        if not (is_wanted and fits):
-            return spec
+        can_vary = not (needs.shape or needs.spread or needs.slice)
+        if not (is_wanted and can_vary and kind.gpu_share >= 4 and spec.evictable):
+            is_mended = spec.gang > 1 and can_vary and dice.random() < MENDED_SHARE
+            return msgspec.structs.replace(spec, gang_most=spec.gang, in_place=True) if is_mended else spec
         least, most = max(1, kind.gang // 2), min(2 * kind.gang + 1, max(2, self._options.nodes // 2))
         return msgspec.structs.replace(spec, gang=least, gang_most=max(least, most), in_place=in_place)
 

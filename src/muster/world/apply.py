@@ -43,7 +43,7 @@ from muster.world.losses import BROKEN
 from muster.world.overlays import put_overlay
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks
-from muster.world.widths import ask_shrink, grow, set_bounds, shrink
+from muster.world.widths import ask_shrink, grow, part, set_bounds, shrink
 from muster.world.world import World
 
 replace = msgspec.structs.replace
@@ -245,6 +245,7 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
         world.goodput.close(job, at, is_useful=False)
     served = replace(job, served_ms=_served_ms(job, at))
     world.queue.floors.note_stop(world.set_job_phase(served, Stopping(at, _run_of(job), item.why, item.code)))
+    world.widths.mending.pop(item.job, None)
     if world.runs is not None:
         world.runs.leave(item.job)
 
@@ -291,6 +292,10 @@ def _shrink_asked(world: World, item: fact.ShrinkAsked, at: int) -> None:
 
 def _shrunk(world: World, item: fact.Shrunk, at: int) -> None:
     shrink(world, world.jobs[item.job], item.width, at)
+
+
+def _ranks_lost(world: World, item: fact.RanksLost, at: int) -> None:
+    part(world, world.jobs[item.job], item.first, item.count, at)
 
 
 def _job_held(world: World, item: fact.JobHeld, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -409,6 +414,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.Grown: _grown,
     fact.ShrinkAsked: _shrink_asked,
     fact.Shrunk: _shrunk,
+    fact.RanksLost: _ranks_lost,
     fact.JobHeld: _job_held,
     fact.JobReleased: _job_released,
     fact.Claimed: _claimed,

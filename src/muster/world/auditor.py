@@ -257,10 +257,10 @@ class Auditor:
     def _shrink_asked(self, item: fact.ShrinkAsked) -> None:
         self._book_of(item.job).ask_shrink(item)
 
-    def _shrunk(self, item: fact.Shrunk) -> None:
+    def _shrunk(self, item: fact.Shrunk | fact.RanksLost) -> None:
         book = self._book_of(item.job)
         self._goodput.resize(item.job, book.spec, self._seats_of(book))
-        gone = book.shrink(item)
+        gone = book.shrink(item) if isinstance(item, fact.Shrunk) else book.lose(item)
         for slot, tasks, devices in gone:
             self._unseat(item.job, book.spec.ask, slot, tasks, devices)
         self._stop(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in gone])
@@ -272,12 +272,8 @@ class Auditor:
         is_open = node.phase == NodePhase.UP and not node.bars and not devices & node.lack.devices
         return is_open and not self._bookings.has(slot)
 
-    def _job_held(self, item: fact.JobHeld) -> None:
-        self._book_of(item.job).held = True
-        self._jobs_touched[item.job] = None
-
-    def _job_released(self, item: fact.JobReleased) -> None:
-        self._book_of(item.job).held = False
+    def _job_held(self, item: fact.JobHeld | fact.JobReleased) -> None:
+        self._book_of(item.job).held = isinstance(item, fact.JobHeld)
         self._jobs_touched[item.job] = None
 
     def _claimed(self, item: fact.Claimed) -> None:
@@ -588,8 +584,9 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.Grown: Auditor._grown,
     fact.ShrinkAsked: Auditor._shrink_asked,
     fact.Shrunk: Auditor._shrunk,
+    fact.RanksLost: Auditor._shrunk,
     fact.JobHeld: Auditor._job_held,
-    fact.JobReleased: Auditor._job_released,
+    fact.JobReleased: Auditor._job_held,
     fact.Claimed: Auditor._claimed,
     fact.ClaimDropped: Auditor._claim_dropped,
     fact.TasksPlaced: Auditor._tasks_placed,

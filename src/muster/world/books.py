@@ -135,6 +135,28 @@ class JobBook:
         self.shrinks_to = 0
         return gone
 
+    def lose(self, item: fact.RanksLost) -> list[tuple[int, int, int]]:
+        """Ranks of its run are lost, and it goes on with the others: their places."""
+        members, lost = self._members(), range(item.first, item.first + item.count)
+        bears = self.phase == TaskPhase.RUNNING and self.spec.in_place and not self.shrinks_to
+        require(bears, "only a run that bears it goes on without some", f"job {item.job}")
+        alive = all(rank in members and self.ranks[rank] < 2 for rank in lost)
+        require(alive and len(members) > item.count, "only some that are alive are lost", f"job {item.job}: {lost}")
+        kept, gone = list[tuple[int, int, int]](), list[tuple[int, int, int]]()
+        place, begin = 0, members.index(item.first)
+        for slot, tasks, left in self.leases:
+            devices = left
+            for side, end in ((kept, begin), (gone, begin + item.count), (kept, place + tasks)):
+                count = min(max(0, end - place), tasks)
+                if count:
+                    mine, devices = deal(devices, self.spec.ask.gpus * count)
+                    side.append((slot, count, left if self.spec.ask.gpu_milli else mine))
+                    place, tasks = place + count, tasks - count
+        self.leases = kept
+        for rank in lost:
+            self.ranks[rank] = 3
+        return gone
+
     def is_owed_rest(self, why: Why) -> bool:
         """Whether it keeps what is left of its places when it is sent back: a gang of one kind that broke, or is to
         have another width."""

@@ -3,12 +3,17 @@ may have."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from muster.model.job import Job, Resize
 from muster.model.phase import ACTIVE, RESIZED, Running, Stopping
+from muster.units import MINUTE_MS
 from muster.world.law import require
 from muster.world.widths import members_of, width_of
 from muster.world.world import World
 
+WHOLE_MS: Final = 2 * MINUTE_MS
+"""For how long at most a run goes on with less than it needs."""
 _ALL_OR_NONE = "a gang holds all its places or none"
 
 
@@ -21,6 +26,7 @@ def check_widths(world: World) -> None:
     require(holding == world.widths.elastic.keys(), "who is elastic is kept", f"{sorted(holding)[:5]}")
     wide = {number for number in holding if width_of(world.jobs[number]) > world.jobs[number].spec.gang}
     require(wide == world.widths.wide.keys(), "who has more than it needs is kept", f"{sorted(wide)[:5]}")
+    _check_mending(world)
     for number, resize in world.widths.resizes.items():
         known = world.jobs.get(number)
         require(known is not None, "a resize is that of a job", f"job {number}")
@@ -28,12 +34,21 @@ def check_widths(world: World) -> None:
         require(is_shrinking or not resize.to, "only what runs shrinks", f"job {number} to {resize.to}")
 
 
+def _check_mending(world: World) -> None:
+    jobs = [world.jobs[number] for number in world.widths.elastic if number in world.jobs]
+    mending = {job.id for job in jobs if isinstance(job.phase, Running) and width_of(job) < job.spec.gang}
+    require(mending == world.widths.mending.keys(), "who mends is kept", f"{sorted(mending)[:5]}")
+    late = [number for number in sorted(mending) if world.now > world.widths.resizes[number].at + WHOLE_MS]
+    require(not late, "a run that lost places is whole again in time", f"at {world.now}: jobs {late[:5]}")
+
+
 def _check_width(world: World, job: Job) -> None:
     width, spec = width_of(job), job.spec
     shrinks = world.widths.resizes.get(job.id, Resize(0)).to > 0
     resized = shrinks or (isinstance(job.phase, Stopping) and job.phase.why in RESIZED)
     most = width if resized else max(spec.gang, spec.gang_most)
-    least = min(width, spec.gang) if resized and not shrinks else spec.gang
+    mends = width > 0 and spec.in_place and isinstance(job.phase, (Running, Stopping))
+    least = min(width, spec.gang) if mends or (resized and not shrinks) else spec.gang
     require(least <= width <= most, _ALL_OR_NONE, f"job {job.id}: {width} of {least} to {most}")
     ranks = world.ranks.get(job.id)
     known = width if ranks is None else len(members_of(ranks))

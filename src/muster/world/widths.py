@@ -1,9 +1,10 @@
-"""Widths: how many tasks the runs of elastic gangs have, and the two primitives that change it.
+"""Widths: how many tasks the runs of elastic gangs have, and the primitives that change it.
 
 A run has at least as many places as its spec's `gang`, its *least part*: the first ones, by rank. What it has beyond
 that comes behind them and goes from the end. Ranks are never given twice in one run, for a word about one that left may
 still be under way: who joins later has a higher one. `grow` and `shrink` are each other's inverse in all that is held;
-whoever decides it is elsewhere. Like the world's own primitives, only `apply` calls them.
+`part` takes out what was lost, wherever it stood. Whoever decides it is elsewhere. Like the world's own primitives,
+only `apply` calls them.
 """
 
 from __future__ import annotations
@@ -33,28 +34,33 @@ RANKS_MAX: Final = 1_000_000
 
 
 class Widths:
-    """`elastic` are the elastic gangs that hold places, and `wide` those of them that have more than they need;
-    `resizes` is when a job last got another width."""
+    """`elastic` are the elastic gangs that hold places: `wide` those that have more than they need, and `mending` those
+    that run with less, since they lost the rest. `resizes` is when a job last got another width, or lost some."""
 
-    __slots__ = ("elastic", "resizes", "wide")
+    __slots__ = ("elastic", "mending", "resizes", "wide")
 
     def __init__(self) -> None:
         self.elastic: dict[int, None] = {}
         self.wide: dict[int, None] = {}
+        self.mending: dict[int, None] = {}
         self.resizes: dict[int, Resize] = {}
 
     def keep(self, job: Job) -> None:
         """A gang that holds places is elastic: it has another width, or other bounds."""
         self.elastic[job.id] = None
-        if width_of(job) > job.spec.gang:
+        self.wide.pop(job.id, None)
+        self.mending.pop(job.id, None)
+        width = width_of(job)
+        if width > job.spec.gang:
             self.wide[job.id] = None
-        else:
-            self.wide.pop(job.id, None)
+        elif width < job.spec.gang and isinstance(job.phase, Running):
+            self.mending[job.id] = None
 
     def leave(self, job: int) -> None:
         """A run is over: nothing of it is still to leave."""
         self.elastic.pop(job, None)
         self.wide.pop(job, None)
+        self.mending.pop(job, None)
         resize = self.resizes.get(job)
         if resize is not None and resize.to:
             self.resizes[job] = Resize(resize.at)
@@ -62,7 +68,8 @@ class Widths:
     def fork(self) -> Widths:
         """An independent copy."""
         twin = Widths()
-        twin.elastic, twin.wide, twin.resizes = self.elastic.copy(), self.wide.copy(), self.resizes.copy()
+        twin.elastic, twin.wide = self.elastic.copy(), self.wide.copy()
+        twin.mending, twin.resizes = self.mending.copy(), self.resizes.copy()
         return twin
 
 
@@ -134,6 +141,8 @@ def grow(world: World, job: Job, more: Sequence[Lease], at: int) -> None:
     _set_leases(world, job, leases)
     if not is_fresh:
         world.widths.resizes[job.id] = Resize(at)
+        if width_of(job) < spec.gang:
+            _reseat(world, job, world.jobs[job.id])
 
 
 def ask_shrink(world: World, job: Job, width: int, at: int) -> None:
@@ -147,8 +156,30 @@ def ask_shrink(world: World, job: Job, width: int, at: int) -> None:
 
 def shrink(world: World, job: Job, width: int, at: int) -> None:
     """Take the last places of a run back."""
-    spec, leases = job.spec, leases_of(job)
-    kept, gone = split_leases(leases, width, spec.ask)
+    kept, gone = split_leases(leases_of(job), width, job.spec.ask)
+    _give_back(world, job, kept, gone, at)
+    ranks = world.ranks[job.id]
+    for rank in members_of(ranks)[width:]:
+        ranks[rank] = LEFT
+    world.widths.resizes[job.id] = Resize(at)
+
+
+def part(world: World, job: Job, first: int, count: int, at: int) -> None:
+    """Ranks are lost, wherever they stand, and their places with them. A run that has less than it needs by that
+    mends from the first loss on."""
+    ranks, ask, is_first = world.ranks[job.id], job.spec.ask, job.id not in world.widths.mending
+    before, rest = split_leases(leases_of(job), members_of(ranks).index(first), ask)
+    gone, behind = split_leases(rest, count, ask)
+    _give_back(world, job, [*before, *behind], gone, at)
+    ranks[first : first + count] = bytes([LEFT]) * count
+    if is_first:
+        world.widths.resizes[job.id] = Resize(at)
+    _reseat(world, job, world.jobs[job.id])
+
+
+def _give_back(world: World, job: Job, kept: Sequence[Lease], gone: Sequence[Lease], at: int) -> None:
+    """A run has some of its places no more."""
+    spec = job.spec
     if devices_of(spec.ask):
         world.goodput.carry(job, at)
     world.vacate(job, gone, at)
@@ -160,11 +191,7 @@ def shrink(world: World, job: Job, width: int, at: int) -> None:
         world.refund(spec, gone, at, job.phase.run.find_end(spec.limit_ms))
     if world.fleet.company.by_name:
         world.leave_company(spec, gone)
-    ranks = world.ranks[job.id]
-    for rank in members_of(ranks)[width:]:
-        ranks[rank] = LEFT
     _set_leases(world, job, tuple(kept))
-    world.widths.resizes[job.id] = Resize(at)
 
 
 def set_bounds(world: World, job: Job, least: int, most: int) -> None:
@@ -181,13 +208,15 @@ def set_bounds(world: World, job: Job, least: int, most: int) -> None:
     world.jobs[job.id] = after
     if is_waiting:
         world.enqueue(after)
-    elif isinstance(after.phase, ACTIVE):
-        _reseat(world, job, after, after.phase.run)
+    else:
+        _reseat(world, job, after)
 
 
-def _reseat(world: World, before: Job, after: Job, run: Run) -> None:
+def _reseat(world: World, before: Job, after: Job) -> None:
     """What is kept of a run by its least part is kept anew."""
-    spec = after.spec
+    if not isinstance(after.phase, ACTIVE):
+        return
+    spec, run = after.spec, after.phase.run
     world.widths.keep(after)
     if after.id not in world.ranks:
         phase = TaskPhase.RUNNING if isinstance(after.phase, Running) else TaskPhase.STARTING

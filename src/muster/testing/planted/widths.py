@@ -14,6 +14,7 @@ from muster.model.phase import Why
 from muster.scheduler import repair
 from muster.scheduler.extras import Shrink
 from muster.testing.planted.plant import Plant
+from muster.units import DAY_MS
 from muster.world import apply
 from muster.world.goodput import Goodput
 from muster.world.ledger import Ledger
@@ -64,9 +65,31 @@ def width_counted_from_the_start() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def mends_for_ever() -> Iterator[None]:
+    """A run that lost places goes on with too few until there are others, however long that takes."""
+    with mock.patch.object(repair, "MEND_MS", 3 * DAY_MS):
+        yield
+
+
+@contextlib.contextmanager
+def lost_place_still_counts() -> Iterator[None]:
+    """The quota counts what a run in place had on a node that is lost."""
+    honest = apply.APPLY[fact.RanksLost]
+
+    def lose(world: World, item: fact.RanksLost, at: int) -> None:
+        with mock.patch.object(Ledger, "charge", return_value=None):
+            honest(world, item, at)
+
+    with mock.patch.dict(apply.APPLY, {fact.RanksLost: lose}):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     shrink_keeps_quota,
     shrunk_below_least,
     least_not_kept,
     width_counted_from_the_start,
+    mends_for_ever,
+    lost_place_still_counts,
 )

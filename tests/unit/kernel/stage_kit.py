@@ -1,0 +1,55 @@
+"""What a gang of three, job 1 on the first three nodes of a rig, may be in the middle of when it loses a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from muster.model import event
+from muster.model.job import BarKind
+from muster.testing.rig import Rig
+
+
+def starting(rig: Rig) -> None:
+    """Of three ranks one is up."""
+    rig.feed(event.Started(1, 1, 0, 1))
+
+
+def running(rig: Rig) -> None:
+    """All are up."""
+    rig.start(1)
+
+
+def checkpointed(rig: Rig) -> None:
+    """It has a checkpoint."""
+    rig.start(1)
+    rig.feed(event.Progressed(1, 1, 7, checkpointed=True))
+
+
+def drained(rig: Rig) -> None:
+    """It was told to stop for the sake of a node."""
+    rig.start(1)
+    rig.feed(event.BarNode("node-0", BarKind.DRAIN, "op", lets_finish=False))
+
+
+def requeued(rig: Rig) -> None:
+    """It was told to stop by its owner."""
+    rig.start(1)
+    rig.feed(event.RequeueJob(1))
+
+
+def shrinking(rig: Rig) -> None:
+    """One of it is to leave, or all of it is to begin anew with less."""
+    rig.start(1)
+    rig.feed(event.ScaleJob(1, 3, 1), event.ScaleJob(1, 2))
+
+
+def moving(rig: Rig) -> None:
+    """It was told to go on elsewhere, if there is such a place."""
+    rig.start(1)
+    rig.feed(event.MigrateJob(1, off=("node-2",)))
+
+
+STAGES: Final[tuple[Callable[[Rig], None], ...]] = (
+    starting, running, checkpointed, drained, requeued, shrinking, moving,
+)  # fmt: skip
