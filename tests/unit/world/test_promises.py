@@ -14,6 +14,7 @@ from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
 from muster.model.tier import Promise, Tier
 from muster.scheduler.reasons import find_shortfall
+from muster.testing.planted.waits import promise_without_order
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.world.promises import promisable, promised
@@ -74,6 +75,15 @@ def test_who_has_least_time_left_to_be_kept_its_promise_goes_first() -> None:
     scene = promising().job("old", gpus=8, tier="steady", minutes=600).advance(minutes=30)
     scene.job("young", gpus=8, tier="steady", minutes=600).advance(minutes=5)
     scene.requeue("old").run().expect(running="young", waiting="old")
+
+
+def test_the_books_notice_who_stands_as_if_nothing_were_promised() -> None:
+    """Planted here: storms hardly ever let two wait of which the older was up for longer."""
+    with promise_without_order():
+        scene = promising().job("old", gpus=8, tier="steady", minutes=600).advance(minutes=30)
+        scene.job("young", gpus=8, tier="steady", minutes=600).advance(minutes=5).cordon("node-0").requeue("old")
+        with pytest.raises(InvariantError, match="the leaf goes by its table"):
+            scene.run()
 
 
 def test_without_a_promise_the_older_goes_first() -> None:
