@@ -89,8 +89,16 @@ class Heads:
         """The lines of a shape that might: none if it would not fit even with all gone who may be taken by anybody."""
         if not (self._may_take(shape) and self._rights.reaches(self._rights.find_all(), shape, shape.gang)):
             return []
-        jobs, lines = self._world.jobs, shape.lines.values()
-        return [line for line in lines if self._might(line, (line.band[2], jobs[line.head()].spec.priority))]
+        jobs, known, found = self._world.jobs, dict[tuple[str, str, int], bool](), []
+        for line in shape.lines.values():  # there may be many thousands, of a few kinds
+            tier, priority = line.band[2], jobs[line.head()].spec.priority
+            key = (self._top_of(line.tenant), tier, priority)
+            might = known.get(key)
+            if might is None:
+                might = known[key] = self._might(line, (tier, priority))
+            if might:
+                found.append(line)
+        return found
 
     def _might(self, line: Line, kind: Kind) -> bool:
         shape, top = line.shape, self._top_of(line.tenant)
