@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import msgspec
 
 from muster.model.fact import Fact
@@ -58,14 +60,10 @@ class Turn(msgspec.Struct):
         ids = fleet.name_devices(list(map(Lease, slots, counts, devices))) if fleet.device_ids else []
         self.instructions.append(Start(job.id, epoch, job.spec, first, nodes, counts, devices, ids))
 
-    def start_again(self, job: int) -> None:
-        """Say the start of a gang anew that was said in this turn: it got more places since."""
-        for at in range(len(self.instructions) - 1, -1, -1):  # it was among the last
-            said = self.instructions[at]
-            if isinstance(said, Start) and said.job == job:
-                del self.instructions[at]
-                break
-        self.start_gangs([job])
+    def unsay_starts(self, said: int, jobs: Container[int]) -> None:
+        """Of the first so many instructions, drop the starts of gangs that were said anew: they got more places."""
+        first = self.instructions[:said]
+        self.instructions[:said] = [item for item in first if not (isinstance(item, Start) and item.job in jobs)]
 
     def start_ranks(self, job: Job, first: int, leases: tuple[Lease, ...]) -> None:
         """Tell the engine to start ranks of a gang that is up already, from `first` on."""

@@ -44,6 +44,7 @@ def on_scale_job(turn: Turn, item: event.ScaleJob) -> Done | Refused:
 
 def grow_all(turn: Turn) -> None:
     """Give what is left over to those who may have more."""
+    said, again = len(turn.instructions), dict[int, None]()
     fresh = {number for item in turn.facts if isinstance(item, fact.Placed) for number in item.jobs}
     for item in plan_growth(turn.world, turn.now, fresh):
         before = turn.world.jobs[item.job]
@@ -55,7 +56,10 @@ def grow_all(turn: Turn) -> None:
             first = len(turn.world.ranks[item.job]) - sum(item.tasks)
             turn.start_ranks(before, first, leases)
         else:
-            turn.start_again(before.id)
+            again[before.id] = None
+            turn.start_gangs([before.id])
+    if again:
+        turn.unsay_starts(said, again)
     if turn.world.fleet.company.has_grown:
         turn.world.wake_company()
 

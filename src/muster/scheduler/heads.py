@@ -36,7 +36,7 @@ class Heads:
         self._funds = [fund for fund in world.quotas.funds().values() if fund.root.children]
         self._tops: dict[str, str] = {}
         self._rooms: dict[tuple[str, str, str], int] = {}
-        self._homes: dict[Shape, bool] = {}
+        self._minding: dict[Kind, bool] = {}
 
     def in_order(self) -> list[Line]:
         """The lines that might take something, as the walk would meet them: whoever is owed first, then by tier, by
@@ -50,7 +50,8 @@ class Heads:
         def key(line: Line) -> tuple[bool, int, str, int, int]:
             _, rank, tier = line.band
             since = self._now - tiers[tier].longest_wait_ms
-            return self.owed_funds(line) is None, rank, tier, place[line.tenant], line.first(since)
+            is_unowed = self._has_owners and self.owed_funds(line) is None
+            return is_unowed, rank, tier, place[line.tenant], line.first(since)
 
         return sorted(lines, key=key)
 
@@ -58,7 +59,7 @@ class Heads:
         """The funds of which one more gang of a line would be covered, on whatever site; None if on none."""
         world, shape, found = self._world, line.shape, False
         if not self._has_owners:
-            return [] if self._has_home(shape) else None
+            return []
         funds: list[Fund] = []
         for site in world.sites.inhabited(shape.ask):
             owed = find_owed(world.quotas, line.tenant, site, shape.ask, shape.gang)
@@ -66,13 +67,6 @@ class Heads:
                 found = True
                 funds += [fund for fund in owed if fund not in funds]
         return funds if found else None
-
-    def _has_home(self, shape: Shape) -> bool:
-        """Whether there are nodes of any kind that a shape asks for."""
-        found = self._homes.get(shape)
-        if found is None:
-            found = self._homes[shape] = bool(self._world.sites.inhabited(shape.ask))
-        return found
 
     def may_look(self, line: Line) -> bool:
         """Whether the head of a line might take something."""
@@ -92,12 +86,21 @@ class Heads:
         jobs, known, found = self._world.jobs, dict[tuple[str, str, int], bool](), []
         for line in shape.lines.values():  # there may be many thousands, of a few kinds
             tier, priority = line.band[2], jobs[line.head()].spec.priority
-            key = (self._top_of(line.tenant), tier, priority)
+            top = self._top_of(line.tenant) if self._minds_tenants((tier, priority)) else ROOT
+            key = (top, tier, priority)
             might = known.get(key)
             if might is None:
                 might = known[key] = self._might(line, (tier, priority))
             if might:
                 found.append(line)
+        return found
+
+    def _minds_tenants(self, kind: Kind) -> bool:
+        """Whether it matters of which tenant a claimant of some kind is: not if it could take nobody, whoever it is."""
+        found = self._minding.get(kind)
+        if found is None:
+            party = self._party(kind, Standing.INSIDE)
+            found = self._minding[kind] = self._has_owners or self._rights.may_take_any(party)
         return found
 
     def _might(self, line: Line, kind: Kind) -> bool:

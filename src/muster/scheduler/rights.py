@@ -115,6 +115,10 @@ class Rights:
         said which child."""
         return self._find(claimant, top, owed, is_any=True)
 
+    def may_take_any(self, claimant: Party) -> bool:
+        """Whether there may be anybody whom a claimant has a right to take, of whatever tenant it is."""
+        return self._is_about_any(self._codes_of(claimant))
+
     def find_all(self) -> Right:
         """All that anybody may have a right to: more than that comes free for nobody. If all who are here are alike,
         that is nothing."""
@@ -203,7 +207,7 @@ class Rights:
         return known
 
     def _make(self, claimant: Party, tenant: str, owed: int, is_any: bool) -> Right:
-        if not self._is_about_any(self._codes_of(claimant)):
+        if not self.may_take_any(claimant):
             return Right(claimant, tenant, owed, self._nothing, self._nothing)
         herds, kinds = self._find_herds(), len(self._runs.kinds)  # they may bring new ones
         words, codes = array("q", (self._now, RESTART_MS, owed, kinds)), self._codes_of(claimant)
