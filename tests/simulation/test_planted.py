@@ -15,8 +15,11 @@ from muster.testing.planted import PLANTED
 SEEDS = 75
 """The rarest of them shows in one seed of fifty."""
 SOUND_SEEDS = 10
-ELSEWHERE = ("limit_not_looked_at", "company_wakes_nobody", "mends_for_ever", "promise_without_order")
-"""Those that hardly any storm shows: scenes of their own do, in tests/unit (shadows, company, mending, promises)."""
+ELSEWHERE = (
+    "limit_not_looked_at", "company_wakes_nobody", "feed_wakes_nobody", "mends_for_ever", "promise_without_order",
+)  # fmt: skip
+"""Those that hardly any storm shows: scenes of their own do, in tests/unit (shadows, company, rations, mending,
+promises)."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (

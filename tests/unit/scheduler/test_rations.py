@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.model.event import NodeSeen, SetFlavor, SetOverlay, SetTier, Submit
+from muster.model.errors import InvariantError
+from muster.model.event import BarNode, NodeSeen, SetFlavor, SetOverlay, SetTier, Submit
 from muster.model.group import Group
+from muster.model.job import BarKind
 from muster.model.node import Flavor, Place, Traits
 from muster.model.overlay import NETWORK, POWER, SCALE, Overlay
 from muster.model.reason import Code, Refused
@@ -16,6 +19,8 @@ from muster.model.spec import Needs
 from muster.model.tier import Tier
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_room
 from muster.scheduler.reasons import explain
+from muster.simulator.inspector import check_nobody_overslept
+from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, Resources
 from muster.wire.words import put_in_words
@@ -51,6 +56,20 @@ def test_who_finds_no_budget_goes_behind_another_feed() -> None:
     rig.start(jobs[0])
     rig.exit(jobs[0])
     assert slots(rig, jobs[3]) in ([0], [1]), "what is given back is anybody's, on whatever node"
+
+
+def test_a_feed_that_wakes_nobody_is_found() -> None:
+    """Two wait for power on one node: what came back would do for the other, on the node that was idle all along."""
+    with PLANTED["feed_wakes_nobody"]():
+        rig = fleet_of("aa")
+        feed(rig, "a", 6_000)
+        first, second = rig.submit(8), rig.submit(ask=Resources(8, 60_000, 2**30))
+        rig.feed(BarNode("n0", BarKind.CORDON, "crew"))
+        rig.start(first)
+        rig.exit(first)
+        assert rig.phase(second) == "Queued"
+        with pytest.raises(InvariantError, match="nobody who could start is asleep"):
+            check_nobody_overslept(rig.world)
 
 
 def test_why_says_what_is_left_and_what_it_needs() -> None:
