@@ -154,9 +154,9 @@ def show_flavor(name: str, output: str) -> None:
         view = find_named(client.flavors(), name, "flavor")
     if not print_detail(output, view):
         heads = ("flavor", "family", "units", "price", "nodes", "devices", "free", "watts")
-        print_fields(list(zip(heads, _flavor_row(view), strict=True)))
-        if view.partitions:
-            print_fields([("slots", str(view.slots)), ("partitions", _LABEL_GAP.join(view.partitions))])
+        slots = str(view.slots) if view.partitions else ""
+        cut = [("slots", slots), ("partitions", _LABEL_GAP.join(view.partitions))]
+        print_fields([*zip(heads, _flavor_row(view), strict=True), *cut])
 
 
 def _flavor_row(view: FlavorView) -> tuple[str, ...]:

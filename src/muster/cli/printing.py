@@ -201,10 +201,10 @@ def show_ago(at_ms: int) -> str:
 
 
 def show_ask(ask: Resources) -> str:
-    """What one task asks for, in few letters: `8g 4c 16Gi`."""
+    """What one task asks for, in few letters: `8g 4c 16Gi`; of a share of a device, `0.25g`."""
     parts = []
-    if ask.gpus:
-        parts.append(f"{ask.gpus}g")
+    if ask.gpus or ask.gpu_milli:
+        parts.append(f"{show_cpus(1000 * ask.gpus + ask.gpu_milli)}g")
     if ask.cpu_milli:
         parts.append(f"{show_cpus(ask.cpu_milli)}c")
     if ask.memory_bytes:

@@ -51,7 +51,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "ask for fewer tasks or less per task, or have the budget raised",
     ),
     Code.OVERLAY_FULL: Words(
-        "overlay {subject} has {available:,} of {detail} left, this needs {needed:,}",
+        "waiting for budget: overlay {subject} has {available:,} of {detail} left, this needs {needed:,}",
         "wait for work behind it to end, ask for less, or have the budget raised",
     ),
     Code.BAD_AMOUNT: Words("{subject} is {needed}, out of range ({detail})", "give a whole number within the range"),
@@ -161,7 +161,7 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.NOT_MOVABLE: Words("job {needed} cannot be moved: {detail}", "requeue it, or drain its nodes"),
     Code.NO_PLACE_ELSEWHERE: Words(
-        "there is no place for it elsewhere: it needs {needed} tasks within its quota, and {available} would fit now",
+        "there is no place for it elsewhere: {tasks} within its quota, {available} would fit now",
         "let it go to more nodes, wait until some are free, or drain its nodes: then it waits for room",
     ),
     Code.NODE_TAKEN: Words(

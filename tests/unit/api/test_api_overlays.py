@@ -44,7 +44,10 @@ def test_why_says_which_feed_and_with_which_numbers(scene: Scene) -> None:
     job = {"command": ["x"], "ask": {"gpus": 8}, "needs": {"labels": ["feed=a"]}}
     assert [scene.call("POST", "/v1/jobs", job).status for _ in range(2)] == [201, 201]
     why = scene.call("GET", "/v1/jobs/2/why").json
-    assert (why["code"], why["words"]) == ("M219", "overlay row-a has 400 of 6,000 W left, this needs 5,600")
+    assert (why["code"], why["words"]) == (
+        "M219",
+        "waiting for budget: overlay row-a has 400 of 6,000 W left, this needs 5,600",
+    )
     reply = scene.call("POST", "/v1/jobs", {**job, "gang": 2})
     assert (reply.status, reply.json["code"]) == (422, "M142")
 

@@ -11,8 +11,9 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # the package brings no types
 
 from muster.cli.commands import COMMANDS, cli
-from muster.cli.printing import DETAILS, LISTINGS, Listing, render, show_listing, spell_table
+from muster.cli.printing import DETAILS, LISTINGS, Listing, render, show_ask, show_listing, spell_table
 from muster.sdk.changes import Changes
+from muster.units import Resources
 
 LISTING = Listing(
     heads=("NAME", "PLACE", "ID", "NOTE"),
@@ -44,6 +45,17 @@ def test_everything_that_lists_lists_in_every_format_and_can_be_watched() -> Non
 def test_a_table_leaves_out_what_nobody_has_and_what_only_wide_shows() -> None:
     assert render(LISTING, "table") == "NAME  NOTE\na     x, y\nb\n"
     assert render(LISTING, "wide") == "NAME  ID  NOTE\na     1   x, y\nb     2\n"
+
+
+@pytest.mark.parametrize(
+    ("ask", "shown"),
+    [
+        (Resources(gpus=8, cpu_milli=1500, memory_bytes=2**30), "8g 1.5c 1Gi"),
+        (Resources(gpu_milli=250, cpu_milli=1000), "0.25g 1c"),
+    ],
+)
+def test_an_ask_is_shown_in_few_letters_a_share_of_a_device_too(ask: Resources, shown: str) -> None:
+    assert show_ask(ask) == shown
 
 
 def test_programs_get_all_of_it() -> None:

@@ -80,7 +80,7 @@ def test_why_says_what_is_left_and_what_it_needs() -> None:
     assert waiting is not None
     reason = waiting.reason
     assert (reason.code, reason.subject, reason.needed, reason.available) == (Code.OVERLAY_FULL, "row-a", 7_000, 6_400)
-    assert put_in_words(reason).what == "overlay row-a has 6,400 of 12,000 W left, this needs 7,000"
+    assert put_in_words(reason).what == "waiting for budget: overlay row-a has 6,400 of 12,000 W left, this needs 7,000"
 
 
 def test_who_never_fits_behind_a_feed_is_refused_with_the_numbers() -> None:
