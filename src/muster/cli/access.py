@@ -11,6 +11,7 @@ from muster.cli.naming import find_named
 from muster.cli.printing import (
     Listing,
     detail_options,
+    fields_of,
     print_detail,
     print_fields,
 )
@@ -60,7 +61,7 @@ def show_user(name: str, output: str) -> None:
     with Client() as client:
         view = find_named(client.users(), name, "user")
     if not print_detail(output, view):
-        print_fields([(head.lower(), cell) for head, cell in zip(_USER_HEADS, _user_row(view), strict=True)])
+        print_fields(fields_of(_USER_HEADS, _user_row(view)))
 
 
 @users.command("set")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
+from muster.cli.listing import listing_group
 from muster.cli.naming import find_named
-from muster.cli.printing import Listing, detail_options, listing_options, print_detail, print_fields, show_listing
+from muster.cli.printing import Listing, detail_options, fields_of, print_detail, print_fields
 from muster.model.overlay import NETWORK, POWER, UNITS, Overlay
 from muster.sdk.client import Client
 from muster.units import parse_count
@@ -17,18 +16,10 @@ _HEADS = ("OVERLAY", "OF", "BUDGET", "TAKEN", "LEFT", "NODES", "MEMBERS")
 _SHOWN = 3
 
 
-@click.group(invoke_without_command=True)
-@listing_options
-@click.pass_context
-def overlays(context: click.Context, output: str, watch: bool) -> None:
+@listing_group
+def overlays(client: Client) -> Listing:
     """List power feeds and uplinks, and what is left of each; or show, set or remove one."""
-    if context.invoked_subcommand is not None:
-        return
-    with Client() as client:
-        show_listing(lambda: _list(client.overlays()), output, watch)
-
-
-def _list(views: Sequence[OverlayView]) -> Listing:
+    views = client.overlays()
     return Listing(
         heads=_HEADS,
         rows=[_row(view) for view in views],
@@ -61,7 +52,7 @@ def show_overlay(name: str, output: str) -> None:
     with Client() as client:
         view = find_named(client.overlays(), name, "overlay")
     if not print_detail(output, view):
-        fields = [(head.lower(), cell) for head, cell in zip(_HEADS, _row(view), strict=True)][:5]
+        fields = fields_of(_HEADS, _row(view))[:5]
         print_fields([*fields, ("labels", " ".join(view.labels)), ("nodes", " ".join(view.nodes))])
 
 

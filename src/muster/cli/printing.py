@@ -189,6 +189,11 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
         click.echo(f"{name + ':':<{width}} {show_plain(value)}")
 
 
+def fields_of(heads: Sequence[str], row: Sequence[str]) -> list[tuple[str, str]]:
+    """A row of a listing, as the fields of one thing."""
+    return [(head.lower(), cell) for head, cell in zip(heads, row, strict=True)]
+
+
 def print_json(value: object) -> None:
     """The API's JSON, on one line."""
     click.echo(msgspec.json.encode(value))

@@ -8,7 +8,7 @@ import click
 
 from muster.cli.listing import listing_group
 from muster.cli.naming import find_named
-from muster.cli.printing import Listing, detail_options, print_detail, print_fields
+from muster.cli.printing import Listing, detail_options, fields_of, print_detail, print_fields
 from muster.cli.trying import DRY_RUN, print_change_trial
 from muster.model.sharing import INDEXES, Sharing
 from muster.model.tier import Promise
@@ -38,7 +38,7 @@ def show_tier(name: str, output: str) -> None:
     with Client() as client:
         view = find_named(client.tiers(), name, "tier")
     if not print_detail(output, view):
-        print_fields([(head.lower(), cell) for head, cell in zip(_HEADS, _row(view), strict=True)])
+        print_fields(fields_of(_HEADS, _row(view)))
 
 
 def _row(view: TierView) -> tuple[str, ...]:
