@@ -12,8 +12,8 @@ from muster.api.params import read_number
 from muster.api.problems import JsonResponse
 from muster.control.follower import Follower
 from muster.ports.store import Link
+from muster.wire.access_views import AuditEntry, AuditPage, AuditVerdict
 from muster.wire.records import decode_line
-from muster.wire.views import AuditEntry, AuditPage, AuditVerdict
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = 200

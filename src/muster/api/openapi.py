@@ -37,7 +37,7 @@ from muster.control.fleet import FILTERS
 from muster.control.listing import PHASES, STATES
 from muster.model.spec import Spec
 from muster.units import INSTANT_MAX
-from muster.wire import views
+from muster.wire import access_views, views
 
 TEXT: Final = {"type": "string"}
 BYTES: Final = "application/octet-stream"
@@ -81,7 +81,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/openapi.json": Shape(dict[str, Any]),
     "GET /v1/metrics": Shape(media=PLAIN),
     "GET /v1/watch": Shape(media=EVENTS, query={"after": _number(), "job": _number(1), **TENANT}),
-    "GET /v1/me": Shape(views.Me),
+    "GET /v1/me": Shape(access_views.Me),
     "POST /v1/jobs": Shape(views.Submitted, Spec, status=201),
     "POST /v1/jobs/bulk": Shape(views.BulkAnswer, BulkBody),
     "GET /v1/jobs": Shape(views.JobPage, query={**JOBS, **SINCE}),
@@ -127,15 +127,15 @@ SHAPES: Final[dict[str, Shape]] = {
     "POST /v1/profiles/{name:path}/use": Shape(views.Changed),
     "GET /v1/notify": Shape(list[views.RouteView], query=BY_NAME),
     "POST /v1/trials/notify/{name:path}": Shape(views.DeliveryView),
-    "GET /v1/users": Shape(views.UserPage, query=BY_NAME),
-    "GET /v1/users/{name:path}": Shape(views.UserView, tagged=True),
+    "GET /v1/users": Shape(access_views.UserPage, query=BY_NAME),
+    "GET /v1/users/{name:path}": Shape(access_views.UserView, tagged=True),
     "PUT /v1/users/{name:path}": Shape(views.Changed, UserBody, tagged=True),
     "DELETE /v1/users/{name:path}": Shape(views.Changed),
-    "GET /v1/tokens": Shape(views.TokenPage, query={"user": TEXT, **BY_NAME}),
-    "POST /v1/tokens": Shape(views.FreshTokenView, TokenBody, status=201),
+    "GET /v1/tokens": Shape(access_views.TokenPage, query={"user": TEXT, **BY_NAME}),
+    "POST /v1/tokens": Shape(access_views.FreshTokenView, TokenBody, status=201),
     "DELETE /v1/tokens/{id}": Shape(views.Changed),
-    "GET /v1/audit": Shape(views.AuditPage, query=BY_NUMBER),
-    "GET /v1/audit/verify": Shape(views.AuditVerdict),
+    "GET /v1/audit": Shape(access_views.AuditPage, query=BY_NUMBER),
+    "GET /v1/audit/verify": Shape(access_views.AuditVerdict),
     "GET /v1/advice": Shape(list[views.AdviceView], query=BY_NAME),
     "PUT /v1/advice/{name:path}": Shape(views.Changed, AdviceBody),
     "GET /v1/past/{at}/jobs": Shape(views.JobPage, query=JOBS),

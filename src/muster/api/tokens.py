@@ -18,7 +18,7 @@ from muster.api.users import LIMIT_DEFAULT, LIMIT_MAX, is_user_seen
 from muster.control.follower import Follower
 from muster.model.access import NOTE_CHARS_MAX, TOKEN_LIFE_MAX_MS, TOKEN_LIFE_MS, DropToken, MakeToken, Role, Token
 from muster.model.reason import Refused
-from muster.wire.views import FreshTokenView, TokenPage, TokenView
+from muster.wire.access_views import FreshTokenView, TokenPage, TokenView
 
 
 class TokenBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

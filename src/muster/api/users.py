@@ -19,7 +19,7 @@ from muster.control.follower import Follower
 from muster.model.access import GRANTS_MAX, DropUser, Grant, Principal, Role, SetUser, User
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
-from muster.wire.views import GrantView, Me, UserPage, UserView
+from muster.wire.access_views import GrantView, Me, UserPage, UserView
 
 LIMIT_DEFAULT: Final = 100
 LIMIT_MAX: Final = 1000

@@ -19,7 +19,7 @@ from muster.model.access import Role
 from muster.sdk.client import Client
 from muster.sdk.whereabouts import default_root, find_server
 from muster.units import parse_duration, show_instant
-from muster.wire.views import AuditPage, GrantView, TokenView, UserView
+from muster.wire.access_views import AuditPage, GrantView, TokenView, UserView
 
 ROLES = [role.value for role in Role]
 

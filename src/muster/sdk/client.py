@@ -30,21 +30,27 @@ from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.paths import add_query, quote
 from muster.sdk.transport import Reply, Request, Transport
 from muster.sdk.whereabouts import Address, default_root, find_server, find_token
-from muster.wire.views import (
-    AdviceView,
+from muster.wire.access_views import (
     AuditPage,
     AuditVerdict,
+    FreshTokenView,
+    GrantView,
+    Me,
+    TokenPage,
+    TokenView,
+    UserPage,
+    UserView,
+)
+from muster.wire.views import (
+    AdviceView,
     AvailView,
     BookingView,
     DeliveryView,
     FlavorView,
-    FreshTokenView,
     GoodputView,
-    GrantView,
     Health,
     JobPage,
     JobView,
-    Me,
     NodeView,
     OverlayView,
     ProfileView,
@@ -53,12 +59,8 @@ from muster.wire.views import (
     Submitted,
     TenantView,
     TierView,
-    TokenPage,
-    TokenView,
     TrialView,
     UsageView,
-    UserPage,
-    UserView,
     WhyView,
 )
 

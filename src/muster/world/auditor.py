@@ -7,32 +7,31 @@ decides nothing, and knows the transition table only as a value that it is given
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final, TypeAlias, get_args
 
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
-from muster.model.job import Job, NodePhase
-from muster.model.node import NO_LACK, Flavor
+from muster.model.job import NodePhase
 from muster.model.phase import RESIZED, TAKEN, Lease, TaskPhase, Why
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
-from muster.units import DAY_MS, Resources
+from muster.units import Resources
 from muster.world.advice_books import AdviceBooks
 from muster.world.after_books import AfterBooks
-from muster.world.arena import DEVICE
 from muster.world.booking_books import BookingBooks, BookingFact
-from muster.world.books import PHASE_OF, JobBook, NodeBook, deal
+from muster.world.books import JobBook, deal
 from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import SERVED, ClaimBooks
 from muster.world.company_books import check_company
 from muster.world.cut_books import check_cut
-from muster.world.device_books import DeviceBooks
+from muster.world.fleet_books import FleetBooks, NodeFact
 from muster.world.goodput_books import GoodputBooks, Seats, seats_of
 from muster.world.group_books import cut
+from muster.world.job_law import ALL_OR_NONE, FINAL, OVER, compare_job, compare_span
 from muster.world.law import require, require_same
-from muster.world.quota_books import Held, Plot, QuotaBooks, plot_of
+from muster.world.quota_books import Held, QuotaBooks
 from muster.world.setting_books import SettingBooks, SettingFact
 from muster.world.slot_law import compare_slot
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
@@ -42,13 +41,10 @@ from muster.world.world import World
 
 Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 
-_OVER: Final = frozenset({TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED})
-_FINAL: Final = "terminal is final"
 _TABLE: Final = "only moves that the table lists"
 _BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN, *RESIZED)
 _SENT_BACK: Final = "what is sent back to the queue does not end"
 _HELD: Final = "what is held starts nothing"
-_ALL_OR_NONE: Final = "a gang holds all its places or none"
 
 
 class Auditor:
@@ -56,7 +52,6 @@ class Auditor:
 
     def __init__(self, moves: Moves | None = None) -> None:
         self._moves = moves
-        self._nodes: list[NodeBook] = []
         self._jobs: dict[int, JobBook] = {}
         self._quota = QuotaBooks()
         self._spending = SpendBooks(self._quota.chain)
@@ -64,11 +59,9 @@ class Auditor:
         self._use, self._goodput = UseBooks(), GoodputBooks()
         self._after = AfterBooks(self._find_stage)
         self._settings, self._advice, self._tickets = SettingBooks(), AdviceBooks(), TicketBooks()
+        self._fleet = FleetBooks(self._settings.flavors)
         self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
         self._newest = self.accepted = self.retired = self.gpus_in_use = 0
-        self._slots_touched: dict[int, None] = {}
-        self._plots_stale: dict[int, None] = {}
-        self._devices = DeviceBooks()
         self._jobs_touched: dict[int, None] = {}
         self._spans_touched: list[tuple[int, int, int]] = []
 
@@ -96,7 +89,7 @@ class Auditor:
 
     def _flavor_set(self, item: fact.FlavorSet) -> None:
         self._settings.flavors[item.name] = item.flavor
-        self._plots_stale.update(dict.fromkeys(range(len(self._nodes))))
+        self._fleet.touch_plots()
 
     def _setting(self, item: SettingFact) -> None:
         self._settings.book(item)
@@ -104,50 +97,17 @@ class Auditor:
     def _advised(self, item: fact.Advised | fact.AdviceDropped) -> None:
         self._advice.book(item, self._at)
 
-    def _node_joined(self, item: fact.NodeJoined) -> None:
-        if item.slot == len(self._nodes):
-            self._nodes.append(NodeBook(item.name, item.capacity, item.traits, item.devices))
-        else:
-            node = self._nodes[item.slot]
-            idle = node.held.is_nothing()
-            require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
-            if item.capacity.gpus < node.capacity.gpus - node.lack.devices.bit_count():
-                self._lose(node, 2)
-            node.capacity, node.traits, node.devices = item.capacity, item.traits, item.devices
-            node.phase, node.lack = NodePhase.UP, NO_LACK
+    def _node(self, item: NodeFact) -> None:
+        self._fleet.book(item, self._at)
+        if isinstance(item, fact.NodeJoined):
             for number in self._claims.on(item.slot):
-                self._claims.replot(number, self._plots_of(self._claims.claims[number]))
-        self._touch(item.slot)
-
-    def _node_lacks(self, item: fact.NodeLacks) -> None:
-        node = self._nodes[item.slot]
-        if item.lack.devices | node.lack.devices != node.lack.devices:
-            self._lose(node, 2)
-        node.lack = item.lack
-        self._touch(item.slot)
-
-    def _node_phased(self, item: fact.NodePhased) -> None:
-        node = self._nodes[item.slot]
-        if item.phase > node.phase:
-            self._lose(node, item.phase - node.phase)
-        node.phase = item.phase
-        self._touch(item.slot)
-
-    def _node_barred(self, item: fact.NodeBarred) -> None:
-        self._nodes[item.slot].bars[(item.bar.kind, item.bar.owner)] = item.bar
-        self._touch(item.slot)
-
-    def _node_unbarred(self, item: fact.NodeUnbarred) -> None:
-        node = self._nodes[item.slot]
-        stood = node.bars.pop((item.kind, item.owner), None) is not None
-        require(stood, "only a bar that stands is lifted", f"{node.name}: {item.kind} of {item.owner}")
-        self._touch(item.slot)
+                self._claims.replot(number, self._fleet.plots_of(self._claims.claims[number]))
 
     def _accepted(self, item: fact.Accepted) -> None:
         require(item.job > self._newest, "job ids rise", f"job {item.job} after {self._newest}")
         self._newest, self._jobs[item.job] = item.job, JobBook(item.spec)
         self._after.accept(item.job, item.spec, item.waits)
-        self._settings.check_promise(item.spec, self._jobs, self._nodes)
+        self._settings.check_promise(item.spec, self._jobs, self._fleet.nodes)
         self._jobs_touched[item.job] = None
         self.accepted += 1
 
@@ -168,7 +128,7 @@ class Auditor:
         require(not book.held, _HELD, f"job {number}")
         self._after.start(number)
         width, gang = sum(tasks for _, tasks, _ in leases), book.spec.gang
-        require(width == gang, _ALL_OR_NONE, f"job {number}: {width} of {gang}")
+        require(width == gang, ALL_OR_NONE, f"job {number}: {width} of {gang}")
         book.epoch, book.end = epoch, None if book.spec.limit_ms is None else self._at + book.spec.limit_ms
         book.ranks, book.shrinks_to = bytearray(book.spec.gang), 0
         self._tickets.start(number, book, 0, width, claim)
@@ -189,11 +149,11 @@ class Auditor:
 
     def _ranks_over(self, item: fact.RanksOver) -> None:
         book = self._book_of(item.job)
-        require(book.phase in HOLDING, _FINAL, f"ranks of job {item.job} end while it holds nothing")
+        require(book.phase in HOLDING, FINAL, f"ranks of job {item.job} end while it holds nothing")
         window = book.ranks[item.first : item.first + item.count]
         book.ranks[item.first : item.first + item.count] = window.replace(b"\0", b"\2").replace(b"\1", b"\2")
         is_up = 0 in book.ranks or 1 in book.ranks
-        require(is_up, _ALL_OR_NONE, f"job {item.job}: every rank is over, the job not")
+        require(is_up, ALL_OR_NONE, f"job {item.job}: every rank is over, the job not")
         self._settle_ranks(item.job, book)
 
     def _settle_ranks(self, number: int, book: JobBook) -> None:
@@ -219,7 +179,7 @@ class Auditor:
 
     def _ended(self, item: fact.Ended) -> None:
         book = self._book_of(item.job)
-        require(item.phase in _OVER, _FINAL, f"job {item.job} ended as {item.phase.name}")
+        require(item.phase in OVER, FINAL, f"job {item.job} ended as {item.phase.name}")
         self._after.end(item.job, item.why)
         if book.spec.array:
             live = [task for task, phase in enumerate(book.phases) if phase in LIVE]
@@ -268,7 +228,7 @@ class Auditor:
 
     def _is_left(self, slot: int, devices: int) -> bool:
         """Whether a place is still there and is no booking's."""
-        node = self._nodes[slot]
+        node = self._fleet.nodes[slot]
         is_open = node.phase == NodePhase.UP and not node.bars and not devices & node.lack.devices
         return is_open and not self._bookings.has(slot)
 
@@ -282,28 +242,22 @@ class Auditor:
         self._claims.check(item, self._at, self._jobs)
         leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
         claim = Claim(leases, item.until, self._tickets.claim(item.job))
-        self._claims.claim(item.job, book.spec, claim, self._plots_of(claim))
+        self._claims.claim(item.job, book.spec, claim, self._fleet.plots_of(claim))
         for slot in item.slots:
-            self._touch(slot)
+            self._fleet.touch(slot)
 
     def _claim_dropped(self, item: fact.ClaimDropped) -> None:
         if item.cause == SERVED and self._claims.is_whole(item.job):
             self._tickets.serve(item.job, self._claims.claims[item.job].width)
         for slot in self._claims.drop(item.job):
-            self._touch(slot)
+            self._fleet.touch(slot)
 
     def _booking(self, item: BookingFact) -> None:
         for slot in self._bookings.book(item, self._at):
-            self._nodes[slot].is_kept = self._bookings.is_kept(slot)
-            self._touch(slot)
+            self._fleet.nodes[slot].is_kept = self._bookings.is_kept(slot)
+            self._fleet.touch(slot)
         if isinstance(item, fact.WindowOpened):
             self._bookings.check_left(item.booking, self._jobs)
-
-    def _plots_of(self, claim: Claim) -> list[tuple[Plot, int]]:
-        return self._plots_at([(lease.slot, lease.tasks) for lease in claim.leases])
-
-    def _plots_at(self, places: Sequence[tuple[int, int]]) -> list[tuple[Plot, int]]:
-        return [(self._plot(self._nodes[slot]), tasks) for slot, tasks in places]
 
     def _tasks_placed(self, item: fact.TasksPlaced) -> None:
         book = self._book_of(item.job)
@@ -354,26 +308,18 @@ class Auditor:
     def _retired(self, item: fact.Retired) -> None:
         for number in item.jobs:
             book = self._jobs.pop(number, None)
-            known = book is not None and book.phase in _OVER
+            known = book is not None and book.phase in OVER
             require(known, "no job vanishes", f"job {number} retires and is not over")
             self._jobs_touched[number] = None
         self.retired += len(item.jobs)
 
     # -- the pieces ----------------------------------------------------------------------------------------------
 
-    def _lose(self, node: NodeBook, points: int) -> None:
-        """Silence is worth 1; a fence or a lost device, 2."""
-        node.losses.append((self._at // DAY_MS, points))
-
-    def _touch(self, slot: int) -> None:
-        self._slots_touched[slot] = None
-        self._plots_stale[slot] = None
-
     def _book_of(self, number: int) -> JobBook:
         book = self._jobs.get(number)
         if book is None:
             raise InvariantError("no job vanishes", f"a fact speaks of job {number}, which is not here")
-        require(book.phase not in _OVER, _FINAL, f"a fact speaks of job {number}, which is over")
+        require(book.phase not in OVER, FINAL, f"a fact speaks of job {number}, which is over")
         return book
 
     def _find_stage(self, number: int) -> TaskPhase | None:
@@ -396,11 +342,11 @@ class Auditor:
         require(inside, "a range lies inside its array", f"job {number}: {first} and {count} of {len(book.phases)}")
         window = book.phases[first : first + count]
         for task in range(first, first + count) if to != TaskPhase.STARTING else ():
-            seats = seats_of(book.spec, self._nodes, [(book.slots[task], 1)])
+            seats = seats_of(book.spec, self._fleet.nodes, [(book.slots[task], 1)])
             self._goodput.move_task(number, task, book.spec, seats, to)
         for phase in TaskPhase:
             if phase in window:
-                require(phase not in _OVER, _FINAL, f"job {number}, tasks from {first}: {phase.name} to {to.name}")
+                require(phase not in OVER, FINAL, f"job {number}, tasks from {first}: {phase.name} to {to.name}")
                 if self._moves is not None:
                     require(to in self._moves[phase], _TABLE, f"job {number}: {phase.name} to {to.name}")
         book.phases[first : first + count] = bytes([to]) * count
@@ -408,7 +354,7 @@ class Auditor:
         self._spans_touched.append((number, first, count))
 
     def _seat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
-        node = self._nodes[slot]
+        node = self._fleet.nodes[slot]
         require(node.phase == NodePhase.UP, "only nodes that are up get work", f"job {number} on {node.name}")
         self._claims.check_seat(number, slot, devices)
         require(not node.bars, "a barred node gets no work", f"job {number} on {node.name}: {list(node.bars)}")
@@ -421,20 +367,20 @@ class Auditor:
         require(fits, "allocations fit their node", f"job {number} on {node.name}: {ask} x {tasks}")
         there = not named & node.lack.devices
         require(there, "no work goes to a device that is not there", f"job {number} on {node.name}: {devices:b}")
-        self._settings.overlays.check_seat(number, ask, slot, self._nodes)
+        self._settings.overlays.check_seat(number, ask, slot, self._fleet.nodes)
         self.gpus_in_use += ask.gpus * tasks
-        self._touch(slot)
+        self._fleet.touch(slot)
 
     def _check_company(self, number: int, slots: Iterable[int]) -> None:
         if self._jobs[number].spec.needs.has_company:
-            check_company(number, slots, self._jobs, [node.traits.place for node in self._nodes])
+            check_company(number, slots, self._jobs, [node.traits.place for node in self._fleet.nodes])
 
     def _unseat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
         require(slot != NOWHERE, "only what is held is given back", f"job {number} holds no place")
-        node = self._nodes[slot]
+        node = self._fleet.nodes[slot]
         node.held.add(ask, -tasks, devices)
         self.gpus_in_use -= ask.gpus * tasks
-        self._touch(slot)
+        self._fleet.touch(slot)
 
     def _unseat_gang(self, number: int, book: JobBook, is_useful: bool = False) -> None:
         if not book.leases:
@@ -448,14 +394,13 @@ class Auditor:
 
     def _seats_of(self, book: JobBook) -> Seats:
         parts = [(spec, [(slot, n) for slot, n, _ in seats]) for spec, seats in cut(0, book.spec, book.leases)]
-        return [each for spec, places in parts for each in seats_of(spec, self._nodes, places)]
+        return [each for spec, places in parts for each in seats_of(spec, self._fleet.nodes, places)]
 
     def _start(self, number: int, spec: Spec, places: list[tuple[int, int]], claim: int) -> None:
         if self._quota.has_owners:
-            for slot in self._plots_stale:
-                self._quota.set_plot(slot, self._plot(self._nodes[slot]))
-            self._plots_stale.clear()
-        plots = self._plots_at(places)
+            for slot, plot in self._fleet.take_stale():
+                self._quota.set_plot(slot, plot)
+        plots = self._fleet.plots_at(places)
         if self._bookings.covers(spec):
             self._quota.claim(spec, plots, 1)
         else:
@@ -463,39 +408,27 @@ class Auditor:
             self._quota.start(spec, plots, later, may_borrow=may_borrow)
         self._use.hold(spec, plots, 1)
         for slot, tasks in places:
-            node = self._nodes[slot]
-            name = node.flavor()
-            flavor = self._settings.flavors.get(name, Flavor(name))
-            self._spending.start(number, spec, slot, tasks, name, flavor, self._at)
+            name = self._fleet.nodes[slot].flavor()
+            self._spending.start(number, spec, slot, tasks, name, self._fleet.flavor_at(slot), self._at)
 
     def _find_later(self, ticket: int) -> list[Held]:
         """What is held or claimed by later tickets: whoever was granted it counted on those before."""
         held = self._tickets.find_after(self._jobs, ticket) if self._quota.has_owners else []
-        return [*self._claims.after(ticket), *((spec, self._plots_at(places)) for spec, places in held)]
+        return [*self._claims.after(ticket), *((spec, self._fleet.plots_at(places)) for spec, places in held)]
 
     def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
         for slot, tasks in places:
             self._spending.stop(number, spec, slot, tasks, self._at)
-        plots = self._plots_at(places)
+        plots = self._fleet.plots_at(places)
         self._quota.stop(spec, plots)
         self._use.hold(spec, plots, -1)
-
-    def _plot(self, node: NodeBook) -> Plot:
-        """What is held beyond what a node still has counts against it."""
-        has = node.capacity.minus(node.lack.amount)
-        cpu, memory, *_ = node.held.left_of(has)
-        milli = DEVICE * has.gpus - sum(node.held.devices.values())
-        free = Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=milli)
-        is_healthy = node.phase == NodePhase.UP and not node.bars
-        return plot_of(node.traits, node.capacity, has, self._settings.flavors, free if is_healthy else None)
 
     # -- comparing -----------------------------------------------------------------------------------------------
 
     def _compare(self, world: World) -> None:
-        self._devices.settle(self._nodes, self._slots_touched)
         self._after.settle()
-        for slot in self._slots_touched:
-            node = self._nodes[slot]
+        for slot in self._fleet.settle():
+            node = self._fleet.nodes[slot]
             compare_slot(world, slot, node, self._claims.missing(slot, node.lack), self._at)
             self._goodput.set_node(slot, node.flavor(), node.parts())
         self._goodput.compare(world.goodput)
@@ -507,7 +440,7 @@ class Auditor:
             self._compare_job(world, number)
         for span in self._spans_touched:
             self._compare_span(world, *span)
-        self._settings.compare(world, self._nodes)
+        self._settings.compare(world, self._fleet.nodes)
         self._advice.compare(world.advice, self._at)
         require_same(world.claims, self._claims.claims, "claims are what the facts say")
         self._tickets.compare(world, self._jobs)
@@ -516,7 +449,7 @@ class Auditor:
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require_same(here, booked, "accepted jobs are queued, active, over or retired")
-        for touched in (self._slots_touched, self._jobs_touched, self._spans_touched):
+        for touched in (self._fleet.touched, self._jobs_touched, self._spans_touched):
             touched.clear()
 
     def _compare_job(self, world: World, number: int) -> None:
@@ -524,36 +457,15 @@ class Auditor:
         if book is None or job is None:
             require(book is None and job is None, "no job vanishes", f"job {number}: kept {job}, booked {book}")
             return
-        held = book.held and book.phase not in _OVER
-        kept = (PHASE_OF[type(job.phase)], job.epoch, job.held, job.waits)
-        wanted = (book.phase, book.epoch, held, self._after.waits_of(number))
-        law = _FINAL if book.phase in _OVER else "a job is what the facts say"
-        require_same(kept, wanted, law, f"job {number}")
-        require_same(world.meters.get(number), book.meter, "what a job used adds up", f"job {number}")
-        end = book.end if book.leases else None
-        require_same(world.ends.find(number), end, "every run with a limit has its end", f"job {number}")
+        compare_job(world, job, book, self._after.waits_of(number))
         if book.leases:
-            self._compare_leases(job, book)
             self._tickets.compare_job(world, number)
-
-    def _compare_leases(self, job: Job, book: JobBook) -> None:
-        run = getattr(job.phase, "run", None)
-        kept = [] if run is None else [(lease.slot, lease.tasks, lease.devices) for lease in run.leases]
-        require(kept == book.leases, _ALL_OR_NONE, f"job {job.id}: kept {kept[:4]}, booked {book.leases[:4]}")
 
     def _compare_span(self, world: World, number: int, first: int, count: int) -> None:
         book, tasks = self._jobs.get(number), world.arrays.get(number)
-        if book is None or tasks is None:
-            return
-        end = first + count
-        same = (
-            book.phases[first:end] == tasks.phase[first:end]
-            and book.epochs[first:end] == tasks.epoch[first:end]
-            and book.slots[first:end] == tasks.slot[first:end]
-            and book.devices[first:end] == tasks.devices[first:end]
-        )
-        require(same, "a task is what the facts say", f"job {number}, tasks {first} to {end - 1}")
-        self._tickets.compare_span(world, number, first, end)
+        if book is not None and tasks is not None:
+            compare_span(tasks, number, book, first, first + count)
+            self._tickets.compare_span(world, number, first, first + count)
 
 
 _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
@@ -564,11 +476,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     **dict.fromkeys(get_args(SettingFact), Auditor._setting),
     fact.Advised: Auditor._advised,
     fact.AdviceDropped: Auditor._advised,
-    fact.NodeJoined: Auditor._node_joined,
-    fact.NodeLacks: Auditor._node_lacks,
-    fact.NodePhased: Auditor._node_phased,
-    fact.NodeBarred: Auditor._node_barred,
-    fact.NodeUnbarred: Auditor._node_unbarred,
+    **dict.fromkeys(get_args(NodeFact), Auditor._node),
     **dict.fromkeys(get_args(BookingFact), Auditor._booking),
     fact.Accepted: Auditor._accepted,
     fact.AfterMet: Auditor._after_met,

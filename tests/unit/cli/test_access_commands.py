@@ -7,11 +7,10 @@ import pytest
 from served import Serve
 
 from muster.cli.main import run_command
-from muster.wire.views import (
+from muster.wire.access_views import (
     AuditEntry,
     AuditPage,
     AuditVerdict,
-    Changed,
     FreshTokenView,
     GrantView,
     Me,
@@ -20,6 +19,7 @@ from muster.wire.views import (
     UserPage,
     UserView,
 )
+from muster.wire.views import Changed
 
 ANN = UserView("ann", [GrantView("admin"), GrantView("user", "vision")])
 BOT = UserView("bot", [], is_service=True, is_disabled=True)

@@ -14,7 +14,8 @@ from muster.sdk.client import Client
 from muster.sdk.home import Home
 from muster.sdk.transport import Reply, Request, Transport
 from muster.sdk.whereabouts import Address, Login, find_server, find_token
-from muster.wire.views import Health, Me, Problem
+from muster.wire.access_views import Me
+from muster.wire.views import Health, Problem
 
 SERVER = "https://muster.example.org:8443"
 REMOTE = Address("muster.example.org", 8443, is_tls=True)

@@ -1,0 +1,111 @@
+"""The auditor's books of the fleet: what the facts say of each node, and which nodes an entry touched.
+
+It knows nodes, what they have, lack and are barred by; it knows nothing of the jobs on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from muster.model import fact
+from muster.model.claim import Claim
+from muster.model.job import NodePhase
+from muster.model.node import NO_LACK, Flavor
+from muster.units import DAY_MS, Resources
+from muster.world.arena import DEVICE
+from muster.world.books import NodeBook
+from muster.world.device_books import DeviceBooks
+from muster.world.law import require
+from muster.world.quota_books import Plot, plot_of
+
+NodeFact: TypeAlias = fact.NodeJoined | fact.NodeLacks | fact.NodePhased | fact.NodeBarred | fact.NodeUnbarred
+
+
+class FleetBooks:
+    """Nodes by slot. `touched` are the slots of this entry, in the order in which it named them."""
+
+    def __init__(self, flavors: dict[str, Flavor]) -> None:
+        self.nodes: list[NodeBook] = []
+        self.touched: dict[int, None] = {}
+        self._stale: dict[int, None] = {}
+        self._flavors = flavors
+        self._devices = DeviceBooks()
+
+    def book(self, item: NodeFact, at: int) -> None:
+        """Take one fact down."""
+        day = at // DAY_MS
+        match item:
+            case fact.NodeJoined():
+                self._join(item, day)
+            case fact.NodeLacks():
+                node = self.nodes[item.slot]
+                if item.lack.devices | node.lack.devices != node.lack.devices:
+                    node.losses.append((day, 2))
+                node.lack = item.lack
+            case fact.NodePhased():
+                node = self.nodes[item.slot]
+                if item.phase > node.phase:
+                    node.losses.append((day, item.phase - node.phase))
+                node.phase = item.phase
+            case fact.NodeBarred():
+                self.nodes[item.slot].bars[(item.bar.kind, item.bar.owner)] = item.bar
+            case fact.NodeUnbarred():
+                node = self.nodes[item.slot]
+                stood = node.bars.pop((item.kind, item.owner), None) is not None
+                require(stood, "only a bar that stands is lifted", f"{node.name}: {item.kind} of {item.owner}")
+        self.touch(item.slot)
+
+    def _join(self, item: fact.NodeJoined, day: int) -> None:
+        """A new node, or an old one that is back; silence is worth 1 loss, a fence or a lost device 2."""
+        if item.slot == len(self.nodes):
+            self.nodes.append(NodeBook(item.name, item.capacity, item.traits, item.devices))
+            return
+        node = self.nodes[item.slot]
+        idle = node.held.is_nothing()
+        require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
+        if item.capacity.gpus < node.capacity.gpus - node.lack.devices.bit_count():
+            node.losses.append((day, 2))
+        node.capacity, node.traits, node.devices = item.capacity, item.traits, item.devices
+        node.phase, node.lack = NodePhase.UP, NO_LACK
+
+    def touch(self, slot: int) -> None:
+        """What is said of a slot may be another now."""
+        self.touched[slot] = None
+        self._stale[slot] = None
+
+    def touch_plots(self) -> None:
+        """What every node counts for may be another now."""
+        self._stale.update(dict.fromkeys(range(len(self.nodes))))
+
+    def settle(self) -> Iterable[int]:
+        """An entry is whole: the slots that it touched."""
+        self._devices.settle(self.nodes, self.touched)
+        return self.touched
+
+    def take_stale(self) -> Iterator[tuple[int, Plot]]:
+        """What each slot counts for that was touched since this was last asked."""
+        stale, self._stale = self._stale, {}
+        return ((slot, self._plot(self.nodes[slot])) for slot in stale)
+
+    def flavor_at(self, slot: int) -> Flavor:
+        """The flavor of a node; one that was never set has its name alone."""
+        name = self.nodes[slot].flavor()
+        return self._flavors.get(name, Flavor(name))
+
+    def plots_of(self, claim: Claim) -> list[tuple[Plot, int]]:
+        """What the places of a claim count for."""
+        return self.plots_at([(lease.slot, lease.tasks) for lease in claim.leases])
+
+    def plots_at(self, places: Sequence[tuple[int, int]]) -> list[tuple[Plot, int]]:
+        """What places count for: a plot for each, and how many tasks are there."""
+        return [(self._plot(self.nodes[slot]), tasks) for slot, tasks in places]
+
+    def _plot(self, node: NodeBook) -> Plot:
+        """What is held beyond what a node still has counts against it."""
+        has = node.capacity.minus(node.lack.amount)
+        cpu, memory, *_ = node.held.left_of(has)
+        milli = DEVICE * has.gpus - sum(node.held.devices.values())
+        free = Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=milli)
+        is_healthy = node.phase == NodePhase.UP and not node.bars
+        return plot_of(node.traits, node.capacity, has, self._flavors, free if is_healthy else None)
