@@ -141,7 +141,7 @@ def test_why_names_quota_room_and_the_line(live: LiveHome) -> None:
         (["--gpus", str(AMOUNT_MAX)], "error[M110]: never fits"),
         (["--gang", "2", "--gpus", str(AMOUNT_MAX)], "error[M102]: ask.gpus is"),
         (["--cpus", "0"], "error[M105]: the job asks for nothing"),
-        (["--gang", "33", "--cpus", "1"], "error[M110]: never fits: 33 tasks must run at once"),
+        (["--gang", "33", "--cpus", "1"], "error[M110]: never fits: 33 tasks of 1 CPU must run at once"),
         (["--array", "2", "--gang", "2"], "error[M101]: gang: an array's tasks are gangs of one"),
         (["--name", "x" * 100_000], "error[M103]: name"),
         (["--tenant", "no spaces"], "error[M103]: tenant"),

@@ -32,7 +32,7 @@ from muster.simulator.report import Report
 from muster.simulator.simulation import Progress, run_simulation
 from muster.simulator.witness import Picture, Witness
 from muster.stores.sqlite import SqliteJournal
-from muster.units import AmountError, parse_past, show_duration, show_instant
+from muster.units import DAY_MS, AmountError, is_clock_time, parse_past, show_duration, show_instant
 from muster.wire.bundle import Bundle, chain_of, decode_bundle, encode_bundle
 from muster.wire.codec import decode_entry, decode_inputs
 from muster.wire.words import put_in_words
@@ -201,12 +201,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
 def _retell(arguments: argparse.Namespace) -> int:
     """A span of time, batch by batch."""
-    now = int(time.time() * 1000)
-    try:
-        since = parse_past(arguments.since or "10m", now)
-        until = now if arguments.until is None else parse_past(arguments.until, now)
-    except AmountError as error:
-        raise RejectedError(Reason(Code.BAD_AMOUNT, "--from", detail=str(error))) from error
+    since, until = read_span(arguments.since or "10m", arguments.until, int(time.time() * 1000))
     told = differing = 0
     with contextlib.closing(_open_journal(arguments.home)) as journal:
         for batch in retell(journal, since, until):
@@ -216,6 +211,21 @@ def _retell(arguments: argparse.Namespace) -> int:
     span = f"{show_instant(since)} to {show_instant(until)}"
     sys.stdout.write(f"{told} batches, {span}: {'all decided alike' if not differing else f'{differing} DIFFER'}\n")
     return DIFFERS if differing else OK
+
+
+def read_span(since: str, until: str | None, now: int) -> tuple[int, int]:
+    """The two ends of a span; a clock time at its end is the first after its beginning, and may be still to come."""
+    try:
+        begin = parse_past(since, now)
+        end = now if until is None else parse_past(until, now)
+    except AmountError as error:
+        raise RejectedError(Reason(Code.BAD_SPEC, "--from and --to", detail=str(error))) from error
+    if end < begin and is_clock_time(until or ""):
+        end += DAY_MS
+    if end < begin:
+        detail = f"the span ends at {show_instant(end)}, before it begins, at {show_instant(begin)}"
+        raise RejectedError(Reason(Code.BAD_SPEC, "--from and --to", detail=detail))
+    return begin, min(end, now)
 
 
 def _read(path: Path) -> bytes:

@@ -26,9 +26,12 @@ class ServerFailedError(Exception):
 
 
 def show_failure(code: str, what: str, fix: str, where: str = "") -> None:
-    """`error[M110]: never fits: …`, `  --> job.yaml:7` if it is in a file, and `help: …`, on standard error."""
+    """`error[M110]: never fits: …`, `  --> job.yaml:7` if it is in a file, `help: …`, and where the code has its page,
+    on standard error."""
     click.echo(f"error[{code}]: {what}" if code else f"error: {what}", err=True)
     if where:
         click.echo(f"  --> {where}", err=True)
     if fix:
         click.echo(f"help: {fix}", err=True)
+    if code:
+        click.echo(f"more: muster explain {code}", err=True)

@@ -28,7 +28,7 @@ from muster.scheduler.repair import is_partial
 from muster.scheduler.screen import count_shut
 from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
-from muster.units import INSTANT_MAX, Resources
+from muster.units import INSTANT_MAX, Resources, show_resources
 from muster.world.fleet import Fleet
 from muster.world.promises import find_deficit
 from muster.world.quota import Bound
@@ -134,7 +134,9 @@ def _find_never(world: World, spec: Spec) -> Reason | None:
             alone = widest_capacity(world.fleet, group.ask, group.tasks, _without_groups(spec.needs))
             if alone < group.tasks:
                 return Reason(Code.NEVER_FITS, "tasks", group.tasks, alone, detail=f"group {group.name}")
-        return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, detail=_ruling_out(world.fleet, spec))
+        detail = _ruling_out(world.fleet, spec)
+        too_much = _find_too_much(world.fleet, spec) if not room and not detail else None
+        return too_much or Reason(Code.NEVER_FITS, tasks_of(spec.ask), spec.gang, room, detail)
     bound = _find_lasting_bound(world, spec)
     return None if bound is None else quota_reason(bound.code, bound)
 
@@ -166,6 +168,22 @@ def _ruling_out(fleet: Fleet, spec: Spec) -> str:
         if without != spec.needs and widest_capacity(fleet, spec.ask, spec.gang, without) >= spec.gang:
             return f"ruled out by {field} = {_shown(getattr(spec.needs, field))}"
     return ""
+
+
+def _find_too_much(fleet: Fleet, spec: Spec) -> Reason | None:
+    """What one task asks for of which no node has as much, beside the most that one has."""
+    if spec.needs.groups:
+        return None
+    for field in ("gpus", "cpu_milli", "memory_bytes"):
+        asked, most = getattr(spec.ask, field), max((getattr(kind, field) for kind in fleet.kinds()), default=0)
+        if asked > most > 0:
+            return Reason(Code.NEVER_FITS, f"{field} per task", asked, most)
+    return None
+
+
+def tasks_of(ask: Resources) -> str:
+    """The subject of reasons that count tasks: it says of what size they are."""
+    return f"tasks of {show_resources(ask)}"
 
 
 def _show_company(needs: Needs) -> str:
@@ -210,7 +228,7 @@ def _dominant_reason(world: World, job: Job) -> Reason:
             return reason
     if spec.needs.groups:
         return _group_reason(fleet, spec, pools or EVERYWHERE, details)
-    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=room, detail="; ".join(details))
+    return Reason(Code.NO_ROOM, tasks_of(spec.ask), needed=spec.gang, available=room, detail="; ".join(details))
 
 
 def find_overlay_reason(fleet: Fleet, spec: Spec, pools: Pools, code: Code) -> Reason | None:

@@ -54,7 +54,7 @@ def parse_instant(text: str, now_ms: int, zone: datetime.tzinfo = datetime.UTC) 
         try:
             at = datetime.datetime.fromisoformat(text)
         except ValueError:
-            words = "is not a date such as 2026-11-15 14:05, 2026-11-15T14:05+02:00, or a time from now such as 2h"
+            words = "is not a date such as 2026-11-15 14:05, 2026-11-15T14:05+02:00, or a length of time such as 2h"
             raise AmountError(f"time {text!r} {words}") from None
         since = (at if at.tzinfo else at.replace(tzinfo=zone)) - _EPOCH
         at_ms = since // datetime.timedelta(milliseconds=1)
@@ -67,11 +67,16 @@ def parse_past(text: str, now_ms: int) -> int:
     """The same for what has been: a length of time is one ago, and `03:10` is the last time it was that late (UTC)."""
     if _DURATION.fullmatch(text):
         return max(0, now_ms - parse_duration(text))
-    if _CLOCK.fullmatch(text):
+    if is_clock_time(text):
         today = show_instant(now_ms)[:10]
         at_ms = parse_instant(f"{today} {text}", now_ms)
         return at_ms if at_ms <= now_ms else at_ms - DAY_MS
     return parse_instant(text, now_ms)
+
+
+def is_clock_time(text: str) -> bool:
+    """Whether it names a time of day, `03:10`, and so no day."""
+    return _CLOCK.fullmatch(text) is not None
 
 
 def show_instant(at_ms: int) -> str:

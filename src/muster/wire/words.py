@@ -62,7 +62,7 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.TOO_LARGE: Words("{subject} has {needed}, the most is {available}", "make it smaller, or put it in a file"),
     Code.ASKS_NOTHING: Words("the job asks for nothing", "ask for at least one of gpus, cpus or memory"),
     Code.NEVER_FITS: Words(
-        "never fits: {count} must run at once, the whole fleet could hold {available}{more}",
+        "never fits: {count}{each} must run at once, the whole fleet could hold {available}{more}",
         "ask for fewer tasks or less per task, or add nodes",
     ),
     Code.NEVER_WITHIN_QUOTA: Words(
@@ -418,12 +418,18 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
 """Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it, or instants."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}
 
+_TASKS_OF: Final = "tasks of "
+_PER_TASK: Final = " per task"
+
 _SHOW: Final[dict[str, Callable[[Any], str]]] = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}
 
 
 def put_in_words(reason: Reason) -> Words:
     """The sentence and the fix for a reason."""
+    if reason.code == Code.NEVER_FITS and reason.subject.endswith(_PER_TASK):
+        return _put_size_in_words(reason)
     kind = reason.subject.partition(" ")[0]
+    each = f" of {reason.subject.removeprefix(_TASKS_OF)}" if reason.subject.startswith(_TASKS_OF) else ""
     show = partial(_SHOWN_AS[reason.code], kind) if reason.code in _SHOWN_AS else str
     fields = {
         "subject": reason.subject,
@@ -431,13 +437,29 @@ def put_in_words(reason: Reason) -> Words:
         "available": reason.available,
         "detail": reason.detail,
         "more": f" ({reason.detail})" if reason.detail else "",
-        "count": "1 task" if reason.needed == 1 else f"{reason.needed} tasks",
-        "tasks": "1 task must start" if reason.needed == 1 else f"{reason.needed} tasks must start together",
+        "count": _count(reason.needed),
+        "each": each,
+        "tasks": f"{_count(reason.needed)}{each} must start{'' if reason.needed == 1 else ' together'}",
         "amount": show(reason.needed),
         "limit": show(reason.available),
     }
     what, fix = _TABLE[reason.code]
     return Words(what.format(**fields), fix.format(**fields))
+
+
+def _count(tasks: int) -> str:
+    return "1 task" if tasks == 1 else f"{tasks} tasks"
+
+
+def _put_size_in_words(reason: Reason) -> Words:
+    """One task is larger than every node: by how much, and what would do instead."""
+    field = reason.subject.removesuffix(_PER_TASK)
+    flag, show = _FLAGS[field], _SHOW.get(field, str)
+    what = f"never fits: {show(reason.needed)} {flag.what} asked, the largest node has {show(reason.available)}"
+    if field != "gpus":
+        return Words(what, f"ask for {spell_flag(field, reason.available)} or less")
+    tasks = -(-reason.needed // reason.available)
+    return Words(what, f"ask for a gang of smaller tasks: --gang {tasks} --gpus {-(-reason.needed // tasks)}")
 
 
 def spell_flag(field: str, value: int | str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from muster.app.lab import read_span
 from muster.app.retelling import retell
 from muster.control.batches import Item, make_batch
 from muster.kernel.kernel import Kernel
@@ -12,7 +13,7 @@ from muster.model.event import Event, Exited, NodeSeen, Started, Submit
 from muster.model.reason import Code
 from muster.model.spec import Spec
 from muster.stores.memory import MemoryStore
-from muster.units import Resources
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.world.world import World
 
 GPUS = Resources(gpus=4, cpu_milli=1000)
@@ -64,3 +65,26 @@ def test_a_recorder_that_was_cut_is_said_to_be(store: MemoryStore) -> None:
     with pytest.raises(RejectedError) as caught:
         list(retell(store, 2000, 9000))
     assert caught.value.reason.code is Code.NO_RECORD
+
+
+NOON = 20_000 * DAY_MS + 12 * HOUR_MS
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "span_ms"),
+    [
+        ("02:50", "03:10", (-9 * HOUR_MS - 10 * MINUTE_MS, -8 * HOUR_MS - 50 * MINUTE_MS)),
+        ("11:50", "12:20", (-10 * MINUTE_MS, 0)),  # still to come: as far as it is told
+        ("23:50", "00:10", (-12 * HOUR_MS - 10 * MINUTE_MS, -11 * HOUR_MS - 50 * MINUTE_MS)),
+        ("1h", None, (-HOUR_MS, 0)),
+    ],
+)
+def test_the_end_of_a_span_comes_after_its_beginning(since: str, until: str | None, span_ms: tuple[int, int]) -> None:
+    assert read_span(since, until, NOON) == (NOON + span_ms[0], NOON + span_ms[1])
+
+
+@pytest.mark.parametrize(("since", "until"), [("10m", "20m"), ("5 minutes ago", None), ("1h", "later")])
+def test_a_span_that_is_none_is_refused(since: str, until: str | None) -> None:
+    with pytest.raises(RejectedError) as caught:
+        read_span(since, until, NOON)
+    assert caught.value.reason.code == Code.BAD_SPEC

@@ -69,7 +69,12 @@ def test_nothing_is_handed_in_if_anything_is_wrong_and_the_error_has_its_place(
     (tmp_path / "bad.yaml").write_text("command: x\ngpu: 8\n")
     assert run_command(["submit", "good.yaml", "bad.yaml"]) == 2
     told = capsys.readouterr().err
-    assert told == "error[M171]: a job has no field 'gpu'\n  --> bad.yaml:2\nhelp: did you mean gpus?\n"
+    assert told.splitlines() == [
+        "error[M171]: a job has no field 'gpu'",
+        "  --> bad.yaml:2",
+        "help: did you mean gpus?",
+        "more: muster explain M171",
+    ]
     assert not sent
 
 

@@ -260,7 +260,7 @@ def test_why_says_who_is_ahead() -> None:
         last = tale.submit(gang=2, ask=Resources(gpus=8))
     why = view_why(tale.world, tale.world.jobs[last])
     assert (why.code, why.position, [other.job for other in why.ahead]) == ("M201", 2, [2])
-    assert why.words == "waiting for room: 2 tasks must start together, 0 would fit now"
+    assert why.words == "waiting for room: 2 tasks of 8 GPUs must start together, 0 would fit now"
     assert view_why(tale.world, tale.world.jobs[1]).words == "job 1 is not waiting"
     first, second = tale.submit(tenant="lab", ask=Resources(gpus=1)), tale.submit(tenant="lab", ask=Resources(gpus=1))
     assert first + 1 == second

@@ -19,3 +19,23 @@ from muster.wire.words import put_in_words
 )
 def test_one_task_is_a_task(code: Code, needed: int, said: str) -> None:
     assert put_in_words(Reason(code, "night", needed=needed)).what == said
+
+
+@pytest.mark.parametrize(
+    ("subject", "needed", "available", "said", "fix"),
+    [
+        ("gpus", 12, 8, "12 GPUs per task asked, the largest node has 8", "--gang 2 --gpus 6"),
+        ("cpu_milli", 96_000, 64_000, "96 CPUs per task asked, the largest node has 64", "ask for --cpus 64 or less"),
+        ("memory_bytes", 2**41, 2**40, "2Ti memory per task asked, the largest node has 1Ti", "ask for --memory 1Ti"),
+    ],
+)
+def test_a_task_larger_than_every_node_is_told_by_how_much(
+    subject: str, needed: int, available: int, said: str, fix: str
+) -> None:
+    words = put_in_words(Reason(Code.NEVER_FITS, f"{subject} per task", needed, available))
+    assert (words.what, fix in words.fix) == (f"never fits: {said}", True)
+
+
+def test_those_who_wait_for_room_are_told_of_what_size_they_are() -> None:
+    words = put_in_words(Reason(Code.NO_ROOM, "tasks of 8 GPUs, 1 CPU", 4, 2))
+    assert words.what == "waiting for room: 4 tasks of 8 GPUs, 1 CPU must start together, 2 would fit now"
