@@ -162,6 +162,7 @@ FOUND_BY = {
     "flapping_job_never_backs_off": {"a job that takes again and again backs off"},
     "served_as_new": {"who is served is as old as its claim"},
     "promise_without_order": {"the leaf goes by its table"},
+    "sooner_unnoticed": {"nobody stands before the soonest of a shape"},
     "the_weaker_takes": {"whoever takes is the stronger one"},
 }
 

@@ -13,10 +13,11 @@ decided here; but who certainly does not is not asked.
 from __future__ import annotations
 
 from collections.abc import Collection
-from heapq import heapify, heappop, heapreplace
-from typing import Final
+from heapq import heappop, heappush, heapreplace
+from operator import itemgetter
+from typing import Final, TypeAlias
 
-from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, job_of
+from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, Shape, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
 
@@ -32,21 +33,37 @@ _NO_BAND: Final[BandKey] = (OVER, -1, "")
 """Behind every band in which somebody may start, and before all others: no rank is below 0."""
 
 
+Stand: TypeAlias = tuple[LeafKey, Shape, dict[str, Line]]
+"""The lines of a shape in one band, by tenant; none of their jobs stands before this place among its tenant's."""
+_SOONEST: Final = itemgetter(0)
+
+
+class Leaf:
+    """The lines of one tenant in our band: those that were looked at as a heap by their first job, and in how many
+    stands that was. What is far behind is not looked at: most of it is not reached in a cycle."""
+
+    __slots__ = ("lines", "seen")
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[LeafKey, Line]] = []
+        self.seen = 0
+
+
 class Round:
     """The choices of one cycle: band after band, and in each a tour of those who wait with a shape that is awake.
-    `_lines` are those of each tenant that was met, in our band, and `_stands` all that stood in it, shape by shape; who
-    was accepted by `_since` is due in it. `_places`
+    `_leaves` are those tenants that were met, and `_stands` all that stood in our band, the soonest first; who was
+    accepted by `_since` is due in it. `_places`
     are where lines are met that are not met at their head; those that are None are not met at all."""
 
-    __slots__ = ("_band", "_lines", "_now", "_places", "_since", "_stands", "_tour", "_world", "drops_hopeless")
+    __slots__ = ("_band", "_leaves", "_now", "_places", "_since", "_stands", "_tour", "_world", "drops_hopeless")
 
     def __init__(self, world: World, now: int) -> None:
         self._world = world
         self._now = now
         self._band = (-1, 0, "")
         self._since = 0
-        self._lines: dict[str, list[tuple[LeafKey, Line]]] = {}
-        self._stands: list[dict[str, Line]] = []
+        self._leaves: dict[str, Leaf] = {}
+        self._stands: list[Stand] = []
         self._places: dict[Line, LeafKey | None] = {}
         self._tour: Tour | None = None
         self.drops_hopeless = True
@@ -94,23 +111,28 @@ class Round:
             return None
         self._band = first
         self._since = self._now - world.tiers[first[2]].longest_wait_ms
-        self._lines = {}
-        self._stands = []
-        for shape in world.queue.awake:
-            if (here := shape.bands.get(first)) is not None:
-                self._stands.append(here.lines)
+        self._leaves = {}
+        self._stands = self._find_stands()
         world.walk.settle(self._now)
         self._tour = Tour(world.walk, met if len(met) <= PARTS_MAX else [frozenset().union(*met)])
         return self._tour
 
+    def _find_stands(self) -> list[Stand]:
+        """All who stand in our band with a shape that is awake. Whoever is due stands before all others of its
+        priority, so while somebody is, nobody is known to be far behind."""
+        queue, found = self._world.queue, list[Stand]()
+        is_anybody_due = queue.due_at <= self._now
+        for shape in queue.awake:
+            if (here := shape.bands.get(self._band)) is not None:
+                found.append((0 if is_anybody_due else shape.soonest, shape, here.lines))
+        found.sort(key=_SOONEST)
+        return found
+
     def _find_line(self, tenant: str) -> tuple[Line, int] | None:
         """Of a tenant's lines in our band, the one whose job is first, and that job. A line that was served stands
         where its next job does, which is never before; one that sleeps or stands elsewhere now is not met again."""
-        lines = self._lines.get(tenant)
-        if lines is None:
-            lines = self._lines[tenant] = self._gather(tenant)
         awake, band = self._world.queue.awake, self._band
-        while lines:
+        while lines := self._look_on(tenant):
             first, line = lines[0]
             if line.shape not in awake or line.band != band or not line.heap:
                 heappop(lines)
@@ -120,17 +142,20 @@ class Round:
                 return line, job_of(first)
         return None
 
-    def _gather(self, tenant: str) -> list[tuple[LeafKey, Line]]:
-        """A tenant's lines in our band that might be worth a try, as a heap by their first job."""
-        found: list[tuple[LeafKey, Line]] = []
-        for stands in self._stands:
-            line = stands.get(tenant)
-            if line is not None and line.heap:
+    def _look_on(self, tenant: str) -> list[tuple[LeafKey, Line]]:
+        """A tenant's lines, of so many stands that none in those behind them comes before the first."""
+        leaf = self._leaves.get(tenant)
+        if leaf is None:
+            leaf = self._leaves[tenant] = Leaf()
+        lines, stands = leaf.lines, self._stands
+        while leaf.seen < len(stands) and (not lines or stands[leaf.seen][0] < lines[0][0]):
+            _, shape, here = stands[leaf.seen]
+            leaf.seen += 1
+            if shape in self._world.queue.awake and (line := here.get(tenant)) is not None and line.heap:
                 at = self._find_place(line) if self._places else line.first(self._since)
                 if at is not None:
-                    found.append((at, line))
-        heapify(found)
-        return found
+                    heappush(lines, (at, line))
+        return lines
 
     def _find_place(self, line: Line) -> LeafKey | None:
         return self._places[line] if line in self._places else line.first(self._since)

@@ -337,6 +337,9 @@ def _check_lines(world: World, shape: Shape) -> None:
     for (tenant, tier), line in shape.lines.items():
         ids, first = line.ids(), job_of(line.first(world.now))
         require(first == ids[0], "a line offers its first", f"{tenant}: {first} of {ids[:5]}")
+        require(
+            shape.soonest <= line.first(-1), "nobody stands before the soonest of a shape", f"{tenant}: {shape.key}"
+        )
         bands.setdefault((line.band[0], world.tiers[tier].rank, tier), {})[tenant] = line
         stuck = line.band[0] > max((world.standing_on(site, line) for site in sites), default=INSIDE)
         require(not stuck, "a line stands no worse than its quota says", f"{tenant}: {shape.key}")

@@ -45,6 +45,9 @@ _SIZE_BITS: Final = 96
 _DUE_BITS: Final = 48
 _RANK_BITS: Final = _DUE_BITS + _SIZE_BITS
 _NO_DUE: Final = (1 << _DUE_BITS) - 1
+_BEHIND_ALL: Final[LeafKey] = 2 * PRIORITY_MAX + 1 << _RANK_BITS + _ID_BITS
+_BEFORE_ALL: Final = -1
+"""An instant at which nobody was accepted yet, so nobody is due."""
 FREED_MAX: Final = 4
 """How many slots a shape remembers that something came free on: with more, a search is cheaper than a look at each."""
 _SLACK: Final = 64
@@ -100,6 +103,7 @@ class Line:
         if due_at is not None:
             self._due_at[job.id] = due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | due_at) << _ID_BITS | job.id)
+        self._note_head()
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
@@ -212,6 +216,13 @@ class Line:
         self._due_at = {job: at for job, at in due_at.items() if at is not None}
         places = [(PRIORITY_MAX - jobs[job].spec.priority) << _DUE_BITS | at for job, at in self._due_at.items()]
         self.dated = sorted(place << _ID_BITS | job for place, job in zip(places, self._due_at, strict=True))
+        self._note_head()
+
+    def _note_head(self) -> None:
+        """Somebody else may be the head: the shape knows how soon that one stands."""
+        first = self.first(_BEFORE_ALL)
+        if first < self.shape.soonest:
+            self.shape.soonest = first
 
     def _place(self, job: Job) -> int:
         """Where a job stands in the heap."""
@@ -273,7 +284,8 @@ class Shape:
     `did_not_fit` is true from a try that failed until it is woken. What failed once can only fit if a task of it goes
     to a slot where something came free since: those are `freed`, or None if it may fit anywhere. A gang that failed
     may be `short` of room for so many tasks at least, and sleeps until that much came free. No task of it asks for less
-    than `least`. A gang of several groups is one of all that they ask for together.
+    than `least`. A gang of several groups is one of all that they ask for together. While nobody is due, none of its
+    jobs stands before `soonest` among its tenant's.
     """
 
     __slots__ = (
@@ -289,6 +301,7 @@ class Shape:
         "needs",
         "short",
         "size",
+        "soonest",
         "undated",
     )
 
@@ -298,6 +311,7 @@ class Shape:
         self.least = least_of(self.needs.groups) if self.needs.groups else self.ask
         self.size = amount_of(self.ask, self.gang)
         self.undated = _NO_DUE << _SIZE_BITS | self.size
+        self.soonest: LeafKey = _BEHIND_ALL
         self.did_not_fit = False
         self.freed: list[int] | None = None
         self.short = 0
@@ -322,7 +336,7 @@ class Shape:
     def fork(self) -> Shape:
         """An independent copy."""
         twin = Shape(self.key)
-        twin.did_not_fit, twin.short = self.did_not_fit, self.short
+        twin.did_not_fit, twin.short, twin.soonest = self.did_not_fit, self.short, self.soonest
         twin.freed = None if self.freed is None else self.freed.copy()
         twin.lines = {name: line.fork(twin) for name, line in self.lines.items()}
         for key, band in self.bands.items():

@@ -86,6 +86,16 @@ def test_in_a_leaf_the_smaller_one_goes_first_and_then_the_lower_id() -> None:
     assert rig.phase(four) == "Queued"
 
 
+def test_in_a_leaf_one_of_a_priority_or_with_a_due_time_goes_before_smaller_ones_whenever_it_came() -> None:
+    rig, since = blocked()
+    one, three = rig.submit(1, tenant="a"), rig.submit(3, tenant="a")
+    dated = rig.submit(2, tenant="a", due_at=DAY_MS)
+    favoured = rig.submit(3, tenant="a", priority=1)
+    rig.exit(1)
+    assert started(rig, since) == [favoured, dated, one]
+    assert rig.phase(three) == "Queued"
+
+
 def test_whoever_is_due_goes_before_smaller_ones_but_not_before_a_priority_or_a_tier() -> None:
     rig, since = blocked()
     old = rig.submit(8, tenant="a")

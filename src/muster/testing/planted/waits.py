@@ -92,6 +92,19 @@ def promise_without_order() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def sooner_unnoticed() -> Iterator[None]:
+    """A shape knows of the first one that it ever had, and of nobody who comes before that one."""
+    honest = Line._note_head
+
+    def note_head(line: Line) -> None:
+        if line.shape.soonest == queue._BEHIND_ALL:
+            honest(line)
+
+    with mock.patch.object(Line, "_note_head", note_head):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     dependency_ignored,
     dependency_forgotten,
@@ -99,4 +112,5 @@ PLANTS: Final[tuple[Plant, ...]] = (
     due_time_ignored,
     size_before_due_time,
     promise_without_order,
+    sooner_unnoticed,
 )
