@@ -1,7 +1,7 @@
 """Laws of rest: while nobody comes, ends or fails, every plan raises the potential, so that places come to rest.
 
-Crowds of owners, borrowers, tiers, priorities and emergencies, of gangs and arrays, with exits at different times; and
-nobody backs off in them, so that nothing comes to rest only because it tries more and more rarely.
+Crowds of owners, borrowers, tiers, priorities and emergencies, of gangs, elastic or not, and arrays, with exits at
+different times; and nobody backs off in them, so that nothing comes to rest only because it tries more and more rarely.
 """
 
 from __future__ import annotations
@@ -63,12 +63,15 @@ def crowd(seed: int, inspect_every: int) -> Scene:
 
 
 def submit(scene: Scene, dice: random.Random, name: str) -> None:
-    is_array = dice.random() < 0.35
+    kind = dice.choices(("gang", "array", "elastic"), (4, 3, 3))[0]
+    gang = 1 if kind == "array" else dice.choice((1, 1, 2))
     scene.job(
         name,
-        gpus=dice.choice((1, 2)) if is_array else dice.choice((1, 2, 4, 8)),
-        array=dice.randrange(1, 9) if is_array else 0,
-        gang=1 if is_array else dice.choice((1, 1, 2)),
+        gpus=dice.choice((1, 2, 4, 8) if kind == "gang" else (1, 2)),
+        array=dice.randrange(1, 9) if kind == "array" else 0,
+        gang=gang,
+        gang_most=gang + dice.randrange(1, 8) if kind == "elastic" else 0,
+        in_place=kind == "elastic" and dice.random() < 0.5,
         tenant=dice.choice(("org", "a", "b", "guest")),
         tier="alarm" if dice.random() < 0.06 else dice.choice(TIERS),
         priority=dice.choice((0, 0, 0, 5)),

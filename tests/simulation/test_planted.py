@@ -63,6 +63,7 @@ FOUND_BY = {
     "idle_while_held": {"device time is what there was, times how long", "every moment is in one bucket"},
     "shrink_keeps_quota": {"the ledger is the sum of the leases"},
     "shrunk_below_least": {"no run shrinks below its least"},
+    "younger_by_width": {"who keeps its places is as old as before"},
     "least_not_kept": {"a broken gang keeps what is left"},
     "width_counted_from_the_start": {
         "only what succeeded or was checkpointed is of use",

@@ -354,7 +354,8 @@ class JobReleased(Record, frozen=True, tag="job_released.1"):
 
 class Claimed(Record, frozen=True, tag="claimed.1"):
     """A waiting job is to have these places once they are free, and nobody else: `tasks[i]` of its tasks on `slots[i]`
-    with those devices. The claim is given up at the instant `until`. So many `victims` were stopped for it."""
+    with those devices. The claim is given up at the instant `until`. So many `victims` were stopped for it. `ticket` is
+    the one that it had these places by, if it only keeps them."""
 
     job: int
     slots: list[int]
@@ -363,6 +364,7 @@ class Claimed(Record, frozen=True, tag="claimed.1"):
     until: int
     cause: str = ""
     victims: int = 0
+    ticket: int = 0
 
 
 class ClaimDropped(Record, frozen=True, tag="claim_dropped.1"):

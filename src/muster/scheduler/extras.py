@@ -62,10 +62,10 @@ class Extras:
             needed: dict[int, Seat] = {}
         else:
             needed, found = self._needed(find, mine, leases)
-        shrinks = [self._settle(number, seat) for number, seat in needed.items()]
-        self._back = [seat for number, seat in mine.items() if number not in needed]
         for number in needed:
             del self._left[number]
+        shrinks = [self._settle(mine[number], seat) for number, seat in needed.items()]
+        self._back = list(self._left.values())
         return shrinks, found or leases
 
     def resume(self) -> None:
@@ -99,7 +99,7 @@ class Extras:
         """As few of the last ranks of a run that bears it as are needed: found by halving. The stage has them gone."""
         if not (seat.spec.in_place and isinstance(self._world.jobs[seat.job].phase, Running)):
             return seat, find()
-        least, most = 0, sum(lease.tasks for lease in seat.leases) - 1  # so many may stay
+        least, most = 0, _count(seat) - 1  # so many may stay
         best = seat
         while least < most:
             stay = (least + most + 1) // 2
@@ -114,13 +114,18 @@ class Extras:
                 self._stage.take(best)
         return best, find()
 
-    def _settle(self, number: int, seat: Seat) -> Shrink:
-        """It is settled that a run shrinks: nobody takes more of it in this look."""
+    def _settle(self, whole: Seat, gone: Seat) -> Shrink:
+        """It is settled that a run shrinks: nobody stops it in this look. What it keeps of the extra part may go."""
+        number, spec = whole.job, whole.spec
         self._stage.fix(number)
-        job = self._world.jobs[number]
-        if not (seat.spec.in_place and isinstance(job.phase, Running)):
+        if not (spec.in_place and isinstance(self._world.jobs[number].phase, Running)):
             return Shrink(number, 0)
-        return Shrink(number, width_of(job) - sum(lease.tasks for lease in seat.leases))
+        stay = _count(whole) - _count(gone)
+        if stay:
+            self._stage.give_back(gone)
+            self._stage.take(gone._replace(first=spec.gang + stay))
+            self._left[number] = whole._replace(leases=tuple(split_leases(whole.leases, stay, spec.ask)[0]))
+        return Shrink(number, spec.gang + stay)
 
     def _price(self, number: int, slots: Container[int]) -> tuple[bool, bool, int, int]:
         """Who is elsewhere comes back first, then whose run would be begun anew, then whose is worth most."""
@@ -132,19 +137,19 @@ class Extras:
 
 def has_extras(world: World) -> bool:
     """Whether anybody has more than its least, and is not giving it back already."""
-    return any(_may_shrink(world, world.jobs[number]) for number in world.widths.wide)
+    return any(_seat_of(world, number) for number in world.widths.wide)
 
 
 def _seat_of(world: World, number: int) -> Seat | None:
-    """What a run has beyond its least part, if it may be taken."""
+    """What a run has beyond its least part, and is not giving back already."""
     job: Job = world.jobs[number]
-    spec = job.spec
-    if not _may_shrink(world, job):
+    spec, resize = job.spec, world.widths.resizes.get(number)
+    stays = width_of(job) if resize is None or not resize.to else resize.to
+    if not isinstance(job.phase, (Starting, Running)) or stays <= spec.gang:
         return None
-    return Seat(number, spec.gang, spec, tuple(split_leases(leases_of(job), spec.gang, spec.ask)[1]))
+    held = split_leases(leases_of(job), stays, spec.ask)[0]
+    return Seat(number, spec.gang, spec, tuple(split_leases(held, spec.gang, spec.ask)[1]))
 
 
-def _may_shrink(world: World, job: Job) -> bool:
-    """Whether a run that has more than its least part is not giving it back already."""
-    resize = world.widths.resizes.get(job.id)
-    return isinstance(job.phase, (Starting, Running)) and (resize is None or not resize.to)
+def _count(seat: Seat) -> int:
+    return sum(lease.tasks for lease in seat.leases)

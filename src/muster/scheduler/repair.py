@@ -19,7 +19,7 @@ from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.job import Job, Resize
 from muster.model.partition import devices_in
-from muster.model.phase import Lease, Running, TaskPhase, Why
+from muster.model.phase import ACTIVE, RESIZED, Lease, Running, TaskPhase, Why
 from muster.scheduler.fit import find_gang
 from muster.scheduler.growing import find_more, may_vary
 from muster.scheduler.within import NOWHERE, pools_for
@@ -40,12 +40,15 @@ INSTEAD: Final = "instead of what it lost"
 
 def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | None:
     """What a gang keeps whose run is over since something of it was lost, or since it is to have another width: of the
-    least that it needs, what is left. Asked as long as it holds its leases."""
+    least that it needs, what is left. Who keeps all of it for another width is as old as before. Asked as long as it
+    holds its leases."""
     left = [lease for lease in least_part(job) if is_left(world.fleet, lease)]
     if not left or job.held or job.spec.needs.groups or (job.spec.gang == 1 and why == Why.LOST):
         return None
     columns = ([x.slot for x in left], [x.tasks for x in left], [x.devices for x in left])
-    return fact.Claimed(job.id, *columns, now + REPAIR_MS, LEFT)
+    keeps_all = why in RESIZED and sum(columns[1]) == job.spec.gang
+    ticket = job.phase.run.ticket if keeps_all and isinstance(job.phase, ACTIVE) else 0
+    return fact.Claimed(job.id, *columns, now + REPAIR_MS, LEFT, ticket=ticket)
 
 
 def is_left(fleet: Fleet, lease: Lease) -> bool:

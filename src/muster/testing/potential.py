@@ -1,7 +1,8 @@
 """The potential of a world: how many run, or have a claim, of every strength; the strongest first.
 
 While nobody comes, ends or fails and no quota changes, it only ever grows, in the order of a dictionary: see
-docs/concepts/preemption.md. Told by itself, from who holds what and who borrows; no plan is asked how it came about.
+docs/concepts/preemption.md. Elastic gangs count with their least. Told by itself, from who holds what and who borrows;
+no plan is asked how it came about.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TypeAlias
 from muster.model.job import Job
 from muster.model.phase import ACTIVE
 from muster.policy.taking import Strength, strength
+from muster.scheduler.extras import Extras
 from muster.scheduler.herds import find_staying
 from muster.scheduler.rights import party_of
 from muster.scheduler.stage import Stage
@@ -27,6 +29,7 @@ def potential_of(world: World, now: int) -> Potential:
     """The potential as of the moment when all who were told to stop are gone."""
     found: Potential = Counter()
     with Stage(world, now) as stage:
+        Extras(world, stage, now)  # what elastic gangs have beyond their least is gone while it stands
         runs = world.know_runs()
         loans = Loans(world.quotas, world.ledger, runs, world.sites.all, *stage.spread())
         rows = runs.rows()

@@ -308,7 +308,7 @@ def _job_released(world: World, item: fact.JobReleased, at: int) -> None:  # noq
 
 def _claimed(world: World, item: fact.Claimed, at: int) -> None:
     leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
-    put_claim(world, item.job, Claim(leases, item.until, next_ticket(world)))
+    put_claim(world, item.job, Claim(leases, item.until, item.ticket or next_ticket(world)))
     if item.victims:
         job = world.jobs[item.job]
         world.jobs[item.job] = replace(job, took=(*job.took, at)[-EVICTIONS_MAX:])

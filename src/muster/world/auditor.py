@@ -241,7 +241,8 @@ class Auditor:
         require(not book.held, _HELD, f"job {item.job} claims places")
         self._claims.check(item, self._at, self._jobs)
         leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
-        claim = Claim(leases, item.until, self._tickets.claim(item.job))
+        keeps = self._claims.is_owed(item.job) and book.why in RESIZED and sum(item.tasks) == book.spec.gang
+        claim = Claim(leases, item.until, self._tickets.claim(item.job, item.ticket, keeps=keeps))
         self._claims.claim(item.job, book.spec, claim, self._fleet.plots_of(claim))
         for slot in item.slots:
             self._fleet.touch(slot)

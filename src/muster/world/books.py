@@ -109,7 +109,8 @@ class JobBook:
     def ask_shrink(self, item: fact.ShrinkAsked) -> None:
         """The last ranks of its run are to leave."""
         runs = self.phase == TaskPhase.RUNNING and self.spec.in_place
-        require(runs and item.width < len(self._members()), "only a run that bears it shrinks", f"job {item.job}")
+        width = self.shrinks_to or len(self._members())
+        require(runs and item.width < width, "only a run that bears it shrinks", f"job {item.job}")
         self._check_least(item.job, item.width)
         self.shrinks_to = item.width
 

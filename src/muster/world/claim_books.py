@@ -72,6 +72,10 @@ class ClaimBooks:
         if has_places:
             self._owed[job] = None
 
+    def is_owed(self, job: int) -> bool:
+        """Whether a gang is to keep what is left of its places, and has not got it yet."""
+        return job in self._owed
+
     def is_whole(self, job: int) -> bool:
         """Whether the claim of a job is for all of a gang, or for tasks of an array: not for what is left of one."""
         return bool(self._specs[job].array) or self.claims[job].width == self._specs[job].gang

@@ -26,11 +26,13 @@ class TicketBooks:
         self._claims: dict[int, int] = {}
         self._served: dict[int, int] = {}
 
-    def claim(self, job: int) -> int:
-        """A job is given a claim: which ticket that is."""
-        self.given += 1
-        self._claims[job] = self.given
-        return self.given
+    def claim(self, job: int, ticket: int, *, keeps: bool) -> int:
+        """A job is given a claim, or keeps the places of its last run: which ticket that is."""
+        wanted = self._gangs.get(job, 0) if keeps else 0
+        require(ticket == wanted, "who keeps its places is as old as before", f"job {job}: {ticket}, not {wanted}")
+        self.given += not ticket
+        self._claims[job] = ticket or self.given
+        return self._claims[job]
 
     def serve(self, job: int, width: int) -> None:
         """A job gets what it claimed, for so many tasks."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 from unittest import mock
 
+from msgspec.structs import replace
+
 from muster.kernel import attempts
 from muster.model import fact
 from muster.model.job import Job
@@ -43,6 +45,19 @@ def shrunk_below_least() -> Iterator[None]:
         return honest(shrink._replace(width=max(1, shrink.width - 1)) if shrink.width else shrink, cause)
 
     with mock.patch.object(Shrink, "fact", to_fact):
+        yield
+
+
+@contextlib.contextmanager
+def younger_by_width() -> Iterator[None]:
+    """A run that is begun anew with another width is the newest of all."""
+    honest = repair.plan_repair
+
+    def plan(world: World, job: Job, why: Why, now: int) -> fact.Claimed | None:
+        claim = honest(world, job, why, now)
+        return None if claim is None else replace(claim, ticket=0)
+
+    with mock.patch.object(attempts, "plan_repair", plan):
         yield
 
 
@@ -88,6 +103,7 @@ def lost_place_still_counts() -> Iterator[None]:
 PLANTS: Final[tuple[Plant, ...]] = (
     shrink_keeps_quota,
     shrunk_below_least,
+    younger_by_width,
     least_not_kept,
     width_counted_from_the_start,
     mends_for_ever,
