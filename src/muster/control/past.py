@@ -64,16 +64,25 @@ def load_past(journal: Journal, at_ms: int) -> World:
 
 
 def _nearest(journal: Journal, at_ms: int) -> World:
-    """The newest snapshot, if it is not later than the instant; else nothing at all."""
-    found = journal.find_snapshot()
-    if found is not None:
-        world = restore(found[1])
-        if world.now <= at_ms:
-            return world
+    """The newest snapshot that is not later than the instant; else nothing at all."""
+    for seq in reversed(journal.list_snapshots()):
+        found = None if _is_later(journal, seq, at_ms) else journal.find_snapshot(seq)
+        if found is not None:
+            world = restore(found[1])
+            if world.now <= at_ms:
+                return world
     trimmed = journal.trimmed_seq()
     if trimmed:
         raise RejectedError(Reason(Code.NO_PAST, "journal", needed=1, available=trimmed + 1))
     return World()
+
+
+def _is_later(journal: Journal, seq: int, at_ms: int) -> bool:
+    """Whether an entry, if it is still there, is later than the instant: its snapshot need not be read to see that."""
+    for data in journal.read_entries(seq - 1, 1):
+        entry = decode_entry(data)
+        return entry.seq == seq and entry.at > at_ms
+    return False
 
 
 def _reaches(journal: Journal, seq: int, at_ms: int) -> bool:

@@ -13,8 +13,10 @@ The contract, checked for every store by `muster.testing.store_conformance`:
 - `trim_inputs` keeps what the newest snapshot needs for a replay; without a snapshot, only the newest `keep`.
 - A commit's chapter goes into history in the same transaction: amounts are added up, by job and by the hour, under the
   name of who submitted the job. `purge` forgets jobs that ended before an instant, with their stories, keys and
-  amounts, and then the entries up to their last that are before all that is left to tell, as far as the newest snapshot
-  covers them; use by the hour stays.
+  amounts, and then the entries up to their last, as far as the newest snapshot covers them; but an entry that a job
+  which is remembered is told of stays for its story, and for nothing else. Use by the hour stays.
+- Jobs are numbered in the order in which they were accepted.
+- Of older snapshots some are kept, closer to each other the younger they are, for whoever reads the past.
 - `keep` is one durable transaction too. Each record that is written gets the next version, without gaps; what was kept
   under the same kind and name goes. Audit lines are numbered from 1 and linked by `link_of`, whoever brings them.
 """
@@ -107,12 +109,17 @@ class Journal(Protocol):
         """Entries up to this number are gone; 0 if all are there."""
         ...
 
-    def find_snapshot(self) -> tuple[int, bytes] | None:
-        """The newest snapshot with the number of the entry it includes, if there is one."""
+    def find_snapshot(self, upto: int | None = None) -> tuple[int, bytes] | None:
+        """The newest snapshot, or the newest of those not after entry `upto`, with the number of the entry it includes,
+        if there is one."""
+        ...
+
+    def list_snapshots(self) -> list[int]:
+        """The entries of which there are snapshots, in order."""
         ...
 
     def read_entries(self, after: int, limit: int = 1000) -> list[bytes]:
-        """Up to `limit` entries with numbers above `after`, in order."""
+        """Up to `limit` entries with numbers above `after`, in order; from the first that was never trimmed."""
         ...
 
     def read_inputs(self, after: int) -> Iterator[bytes]:
@@ -174,7 +181,7 @@ class Store(Journal, Protocol):
         ...
 
     def save_snapshot(self, seq: int, data: bytes) -> None:
-        """Keep a snapshot of the world after entry `seq`; older snapshots may go."""
+        """Keep a snapshot of the world after entry `seq`; some of the older ones go."""
         ...
 
     def trim_inputs(self, keep: int, most_bytes: int | None = None) -> None:

@@ -14,7 +14,7 @@ from muster.model.errors import StoreError
 from muster.model.history import AMOUNTS, Chapter, Finished, Remembered, Used
 from muster.model.reason import Code, Reason
 from muster.ports.store import Change, Commit, Link, Version, Wanted, link_of
-from muster.stores.rules import check_follows, check_snapshot, plan_bytes, plan_cut, plan_trim
+from muster.stores.rules import check_follows, check_snapshot, plan_bytes, plan_cut, plan_snapshots, plan_trim
 
 K = TypeVar("K")
 _NOTHING: Final = (0,) * len(AMOUNTS)
@@ -24,9 +24,10 @@ class MemoryStore:
     """A Store whose durable medium is a few lists."""
 
     def __init__(self) -> None:
-        self._entries: list[bytes] = []
+        self._entries: dict[int, bytes] = {}
+        self._last = 0
         self._inputs: dict[int, bytes] = {}
-        self._snapshot: tuple[int, bytes] | None = None
+        self._snapshots: dict[int, bytes] = {}
         self._story: defaultdict[int, list[int]] = defaultdict(list)
         self._keys: dict[tuple[str, str], int] = {}
         self._records: dict[tuple[str, str], Version] = {}
@@ -39,23 +40,27 @@ class MemoryStore:
         self._uses: dict[tuple[str, str, str, int], tuple[int, ...]] = {}
 
     def last_seq(self) -> int:
-        return self._trimmed + len(self._entries)
+        return self._last
 
     def trimmed_seq(self) -> int:
         return self._trimmed
 
-    def find_snapshot(self) -> tuple[int, bytes] | None:
-        return self._snapshot
+    def find_snapshot(self, upto: int | None = None) -> tuple[int, bytes] | None:
+        found = [seq for seq in self._snapshots if upto is None or seq <= upto]
+        return (max(found), self._snapshots[max(found)]) if found else None
+
+    def list_snapshots(self) -> list[int]:
+        return sorted(self._snapshots)
 
     def read_entries(self, after: int, limit: int = 1000) -> list[bytes]:
-        start = max(after - self._trimmed, 0)
-        return self._entries[start : start + limit]
+        first = max(after, self._trimmed) + 1
+        return [self._entries[seq] for seq in range(first, min(first + limit, self._last + 1))]
 
     def read_inputs(self, after: int) -> Iterator[bytes]:
         return iter([data for seq, data in self._inputs.items() if seq > after])
 
     def read_story(self, job: int) -> list[bytes]:
-        return [self._entries[seq - 1 - self._trimmed] for seq in self._story.get(job, ())]
+        return [self._entries[seq] for seq in self._story.get(job, ())]
 
     def find_job(self, tenant: str, key: str) -> int | None:
         return self._keys.get((tenant, key))
@@ -99,7 +104,8 @@ class MemoryStore:
             for job in dict.fromkeys(commit.jobs):
                 self._story[job].append(commit.seq)
             self._inputs[commit.seq] = commit.inputs
-            self._entries.append(commit.entry)
+            self._entries[commit.seq] = commit.entry
+            self._last = commit.seq
             self._note(commit.audit)
             self._add_chapter(commit.chapter)
 
@@ -112,11 +118,11 @@ class MemoryStore:
 
     def save_snapshot(self, seq: int, data: bytes) -> None:
         check_snapshot(self.last_seq(), seq)
-        if self._snapshot is None or seq >= self._snapshot[0]:
-            self._snapshot = (seq, data)
+        self._snapshots[seq] = data
+        self._thin_snapshots()
 
     def trim_inputs(self, keep: int, most_bytes: int | None = None) -> None:
-        snapshot_seq = None if self._snapshot is None else self._snapshot[0]
+        snapshot_seq = max(self._snapshots, default=None)
         if most_bytes is not None:
             sizes = ((seq, len(self._inputs[seq])) for seq in reversed(self._inputs))
             keep = min(keep, self.last_seq() - plan_bytes(sizes, most_bytes))
@@ -131,12 +137,12 @@ class MemoryStore:
             self._keys.pop((finished.tenant, finished.key), None)
             for kept in (self._story, self._owners, self._amounts):
                 kept.pop(job, None)
-        oldest = min(self._story, default=None)
-        told = None if oldest is None else self._story[oldest][0]
-        cut = plan_cut(self._trimmed, forgotten, told, None if self._snapshot is None else self._snapshot[0])
+        cut = plan_cut(self._trimmed, forgotten, max(self._snapshots, default=None), self._last)
         if cut > self._trimmed:
-            del self._entries[: cut - self._trimmed]
+            told = {seq for story in self._story.values() for seq in story}
+            self._entries = {seq: data for seq, data in self._entries.items() if seq > cut or seq in told}
             self._trimmed = cut
+            self._thin_snapshots()
         return len(old)
 
     def find_unfilled(self) -> int:
@@ -145,6 +151,10 @@ class MemoryStore:
     def fill(self, chapters: Iterable[Chapter]) -> None:
         for chapter in chapters:
             self._add_chapter(chapter)
+
+    def _thin_snapshots(self) -> None:
+        for seq in plan_snapshots([(seq, len(self._snapshots[seq])) for seq in sorted(self._snapshots)], self._trimmed):
+            del self._snapshots[seq]
 
     def _add_chapter(self, chapter: Chapter) -> None:
         self._owners |= dict(chapter.owners)

@@ -13,6 +13,9 @@ from muster.model.reason import Code, Reason
 from muster.ports.store import Commit
 
 CUT_MAX: Final = 100_000
+SNAPSHOTS_MAX: Final = 12
+SNAPSHOTS_BYTES_MAX: Final = 256 * 1024 * 1024
+"""How many snapshots are kept, and how large all of them may be: the newest, and older ones for reading the past."""
 
 
 def check_follows(last_seq: int, commits: Sequence[Commit]) -> None:
@@ -46,8 +49,30 @@ def plan_bytes(sizes: Iterable[tuple[int, int]], most_bytes: int) -> int:
     return 0
 
 
-def plan_cut(trimmed: int, forgotten: int, oldest_told: int | None, snapshot_seq: int | None) -> int:
-    """The newest entry that may go now, and all before it: it is no younger than the last of those who are forgotten,
-    nobody who is remembered begins there, a snapshot has it, and it is not too many at once."""
-    bounds = [forgotten, snapshot_seq or 0, trimmed + CUT_MAX]
-    return min(bounds if oldest_told is None else [*bounds, oldest_told - 1])
+def plan_cut(trimmed: int, forgotten: int, snapshot_seq: int | None, last_seq: int) -> int:
+    """The newest entry that may go now, and all before it that nobody is told of: it is no younger than the last of
+    those who are forgotten, a snapshot has it, and it is not too many at once. The very last stays: the next follows
+    it."""
+    return min(forgotten, snapshot_seq or 0, trimmed + CUT_MAX, last_seq - 1)
+
+
+def plan_snapshots(kept: Sequence[tuple[int, int]], trimmed: int) -> list[int]:
+    """Which snapshots go, of those that there are with their sizes, oldest first.
+
+    Those go from which no fold leads on, for entries after them are gone. Then, while there are too many or they are
+    too large together, the one whose going leaves the least gap for its age: so they are close to each other near the
+    end, and ever farther apart before. The newest stays.
+    """
+    gone = [seq for seq, _ in kept[:-1] if seq < trimmed]
+    left = [each for each in kept if each[0] not in gone]
+    while len(left) > 1 and (len(left) > SNAPSHOTS_MAX or sum(size for _, size in left) > SNAPSHOTS_BYTES_MAX):
+        gone.append(left.pop(_find_least_missed([seq for seq, _ in left]))[0])
+    return gone
+
+
+def _find_least_missed(seqs: Sequence[int]) -> int:
+    """The index of the snapshot, older than the newest, without which the past is least farther away."""
+    ages = [seqs[-1] - seq for seq in seqs]
+    if len(seqs) == 2:
+        return 0  # nothing lies between two
+    return min(range(1, len(seqs) - 1), key=lambda i: ((ages[i - 1] - ages[i + 1]) * 1000 // ages[i - 1], i))

@@ -308,6 +308,43 @@ def check_nothing_goes_while_nothing_is_old(place: Place) -> None:
     store.close()
 
 
+def check_a_job_that_lives_long_keeps_its_story_alone(place: Place) -> None:
+    """Job 1 lives on while jobs 3 to 8 come, end and are forgotten: what only they were told of goes all the same."""
+    store = place.open_writer()
+    of_one = [Commit(seq, b"%d" % seq, b"", jobs=(1,)) for seq in (1, 2)]
+    store.append([*of_one, *(commit_with_history(seq) for seq in range(3, 9)), Commit(9, b"9", b"", jobs=(1,))])
+    store.save_snapshot(6, b"six")
+    store.save_snapshot(9, b"nine")
+    assert store.purge(before=9000, most=100) == 6
+    assert store.trimmed_seq() == 8, "entries stayed that nobody is told of"
+    assert store.read_story(1) == [b"1", b"2", b"9"]
+    assert store.read_entries(0) == [b"9"], "what is kept for a story is read as if it were the journal"
+    assert store.list_snapshots() == [9], "a snapshot stayed from which no fold leads on"
+    ended = Finished(1, "t1", 5, 10_000, "", b"")
+    store.append([Commit(10, b"10", b"", jobs=(1,), chapter=Chapter(finished=(ended,)))])
+    store.save_snapshot(10, b"ten")
+    assert store.purge(before=20_000, most=100) == 1
+    assert (store.trimmed_seq(), store.read_story(1)) == (9, [])
+    assert store.read_entries(0) == [b"10"], "the last entry went, and the next would follow nothing"
+    store.append([Commit(11, b"11", b"")])
+    assert store.read_entries(0) == [b"10", b"11"]
+    store.close()
+
+
+def check_some_older_snapshots_are_kept(place: Place) -> None:
+    store = place.open_writer()
+    store.append(commits_of(range(1, 101)))
+    for seq in range(1, 101):
+        store.save_snapshot(seq, b"%d" % seq)
+    kept = store.list_snapshots()
+    assert (6 < len(kept) < 50, kept[0], kept[-1]) == (True, 1, 100)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(kept)]
+    assert max(gaps[-3:]) < max(gaps[:3]), "the past of yesterday is no nearer than that of a year ago"
+    assert store.find_snapshot(kept[3] + 1 if gaps[3] > 1 else kept[3]) == (kept[3], b"%d" % kept[3])
+    assert store.find_snapshot(0) is None
+    store.close()
+
+
 def check_a_reader_follows_the_writer(place: Place) -> None:
     store = place.open_writer()
     reader = place.open_reader()
@@ -446,6 +483,8 @@ CHECKS: Final[tuple[Callable[[Place], None], ...]] = (
     check_amounts_add_up,
     check_what_is_old_is_forgotten_behind_a_snapshot,
     check_nothing_goes_while_nothing_is_old,
+    check_a_job_that_lives_long_keeps_its_story_alone,
+    check_some_older_snapshots_are_kept,
     check_a_reader_follows_the_writer,
 )
 DURABLE_CHECKS: Final[tuple[Callable[[DurablePlace], None], ...]] = (

@@ -13,11 +13,13 @@ from muster.control.trial import try_out
 from muster.kernel.kernel import Kernel
 from muster.model.errors import RejectedError
 from muster.model.event import Event, Exited, NodeSeen, SetFlavor, SetTenant, SetTier, Started, Submit
+from muster.model.history import Chapter, Finished
 from muster.model.node import Flavor, Traits
 from muster.model.reason import Code
 from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant
 from muster.model.tier import Tier
+from muster.ports.store import Commit
 from muster.stores.memory import MemoryStore
 from muster.units import Resources
 from muster.world.snapshot import digest, snapshot
@@ -47,6 +49,12 @@ def submit(gpus: int, tenant: str = "default") -> Submit:
     return Submit(Spec(("train",), tenant=tenant, ask=Resources(gpus=gpus)))
 
 
+def save_snapshots(history: History, *instants: int) -> None:
+    for at in instants:
+        world = load_past(history.store, at)
+        history.store.save_snapshot(world.seq, snapshot(world))
+
+
 @pytest.fixture
 def history() -> History:
     told = History()
@@ -55,14 +63,27 @@ def history() -> History:
     return told
 
 
-@pytest.mark.parametrize("snapshot_after", [None, 30_000])
-def test_every_instant_of_the_past_is_as_it_was(history: History, snapshot_after: int | None) -> None:
-    if snapshot_after is not None:
-        world = load_past(history.store, snapshot_after)
-        history.store.save_snapshot(world.seq, snapshot(world))
+@pytest.mark.parametrize("snapshots_after", [(), (30_000,), (20_000, 30_000, 50_000)])
+def test_every_instant_of_the_past_is_as_it_was(history: History, snapshots_after: tuple[int, ...]) -> None:
+    save_snapshots(history, *snapshots_after)
     for at, expected in history.digests.items():
         assert digest(load_past(history.store, at)) == expected
         assert digest(load_past(history.store, at + 9_999)) == expected
+
+
+def test_the_past_behind_a_cut_is_read_from_an_older_snapshot(history: History) -> None:
+    save_snapshots(history, 20_000, 50_000)
+    ended = Finished(9, "default", 5, 1000, "", b"")
+    history.store.append([Commit(7, b"", b"", chapter=Chapter(finished=(ended,)))])
+    history.store.append([Commit(8, b"", b"")])
+    history.store._story[9] = [2]  # a job of long ago, told of last in the second entry
+    assert history.store.purge(before=2000, most=10) == 1
+    assert history.store.trimmed_seq() == 2
+    for at in (20_000, 30_000, 40_000, 50_000):
+        assert digest(load_past(history.store, at)) == history.digests[at]
+    with pytest.raises(RejectedError) as caught:
+        load_past(history.store, 19_999)
+    assert caught.value.reason.code == Code.NO_PAST
 
 
 def test_what_is_too_far_from_anything_kept_is_refused(history: History, monkeypatch: pytest.MonkeyPatch) -> None:

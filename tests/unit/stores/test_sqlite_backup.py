@@ -11,10 +11,10 @@ import pytest
 from muster.app.keeping import main
 from muster.model.errors import ConflictError, StoreError
 from muster.model.reason import Code
-from muster.ports.store import Change, Kept
+from muster.ports.store import Change, Commit, Kept
 from muster.stores.sqlite import SqliteJournal, SqliteStore
 from muster.stores.sqlite.backup import back_up, restore
-from muster.testing.store_conformance import check_holds, commits_of
+from muster.testing.store_conformance import check_holds, commit_with_history, commits_of
 
 
 def _write(path: Path, last: int) -> None:
@@ -91,3 +91,16 @@ def test_the_two_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert capsys.readouterr().out.count("up to entry 7") == 2
     with closing(SqliteJournal(tmp_path / "other" / "journal.db")) as restored:
         check_holds(restored, 7)
+
+
+def test_a_journal_that_was_cut_is_backed_up_and_restored_by_its_numbers(tmp_path: Path) -> None:
+    journal, copy = tmp_path / "journal.db", tmp_path / "copy.db"
+    with closing(SqliteStore(journal)) as store:
+        store.append([Commit(1, b"1", b"", jobs=(1,)), *(commit_with_history(seq) for seq in range(2, 31))])
+        store.save_snapshot(30, b"thirty")
+        store.purge(before=21_000, most=100)
+    assert back_up(journal, copy) == restore(copy, journal) == 30
+    with closing(SqliteJournal(journal)) as restored:
+        assert (restored.trimmed_seq(), len(restored.read_entries(0)), restored.read_story(1)) == (20, 10, [b"1"])
+    with closing(sqlite3.connect(journal)) as db:
+        assert db.execute("SELECT count(*) FROM entries").fetchone() == (11,), "what nobody is told of was kept"

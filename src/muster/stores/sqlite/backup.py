@@ -67,7 +67,7 @@ def restore(backup: Path, journal: Path) -> int:
 def _check(path: Path) -> int:
     """Read every entry of a file once; gives the number of the last."""
     with closing(SqliteJournal(path)) as journal:
-        after = 0
+        after = journal.trimmed_seq()
         while entries := journal.read_entries(after):
             after += len(entries)
         journal.find_snapshot()

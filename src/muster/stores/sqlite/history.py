@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from muster.model.history import AMOUNTS, Chapter, Finished, Remembered, Used
 from muster.ports.store import Wanted
-from muster.stores.rules import plan_cut
+from muster.stores.rules import plan_cut, plan_snapshots
 from muster.stores.sqlite.schema import checksum
 
 TRIMMED: Final = "trimmed"
 UNFILLED: Final = "unfilled"
 MARK: Final = "SELECT coalesce((SELECT value FROM marks WHERE name = ?), 0)"
+TRIMMED_SEQ: Final = f"SELECT coalesce((SELECT value FROM marks WHERE name = '{TRIMMED}'), 0)"  # noqa: S608 - our own name
 NOTHING: Final = (0,) * len(AMOUNTS)
 
 _COLUMNS: Final = ", ".join(AMOUNTS)
@@ -29,7 +31,7 @@ _ADD_AMOUNTS: Final = f"INSERT INTO amounts VALUES (?, {_HOLES}) ON CONFLICT DO 
 _ADD_USE: Final = f"INSERT INTO uses VALUES (?, ?, {_OWNER}, ?, {_HOLES}) ON CONFLICT DO UPDATE SET {_MORE}"  # noqa: S608 - our own column names
 _OLD: Final = "SELECT job, tenant, key FROM finished WHERE ended_at < ? ORDER BY ended_at, job LIMIT ?"
 _LAST_TOLD: Final = "SELECT max(seq) FROM story WHERE job = ?"
-_OLDEST_TOLD: Final = "SELECT min(seq) FROM story WHERE job = (SELECT min(job) FROM story)"
+_TOLD_BEFORE: Final = "SELECT seq FROM story WHERE job = ? AND seq <= ?"
 
 AMOUNTS_OF: Final = f"SELECT {_COLUMNS} FROM amounts WHERE job = ?"  # noqa: S608 - our own column names
 REMEMBERED: Final = (
@@ -85,20 +87,50 @@ def sum_up(row: tuple[Any, ...], *, hourly: bool) -> Used:
 
 def purge(db: sqlite3.Connection, before: int, most: int) -> int:
     """Forget jobs that ended before an instant, and the entries that nobody who is left is told of."""
+    [(trimmed,)] = db.execute(MARK, (TRIMMED,))
     old = db.execute(_OLD, (before, most)).fetchall()
     forgotten = max((db.execute(_LAST_TOLD, row[:1]).fetchone()[0] or 0 for row in old), default=0)
+    loose = {seq for row in old for (seq,) in db.execute(_TOLD_BEFORE, (row[0], trimmed))}
     keys = [(tenant.decode(), key.decode()) for _, tenant, key in old if key]
     db.executemany("DELETE FROM keys WHERE tenant = ? AND key = ?", keys)
     for table in ("finished", "story", "owners", "amounts"):
         db.executemany(f"DELETE FROM {table} WHERE job = ?", [(row[0],) for row in old])  # noqa: S608 - our own names
-    [(snapshot_seq,)] = db.execute("SELECT max(seq) FROM snapshots")
-    [(oldest_told,)] = db.execute(_OLDEST_TOLD)
-    [(trimmed,)] = db.execute(MARK, (TRIMMED,))
-    cut = plan_cut(trimmed, forgotten, oldest_told, snapshot_seq)
-    if cut > trimmed:
-        db.execute("DELETE FROM entries WHERE seq <= ?", (cut,))
-        db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (TRIMMED, cut))
+    [ends] = db.execute("SELECT (SELECT max(seq) FROM snapshots), (SELECT coalesce(max(seq), 0) FROM entries)")
+    _cut(db, trimmed, plan_cut(trimmed, forgotten, *ends), loose)
     return len(old)
+
+
+def _cut(db: sqlite3.Connection, trimmed: int, cut: int, loose: set[int]) -> None:
+    """Let go of the entries up to `cut`, and of those before the last cut on which only the forgotten had a hold."""
+    cut = max(cut, trimmed)
+    told = _told_upto(db, cut)
+    ends = [trimmed, *sorted(seq for seq in told if seq > trimmed), cut + 1]
+    db.executemany("DELETE FROM entries WHERE seq > ? AND seq < ?", pairwise(ends))
+    db.executemany("DELETE FROM entries WHERE seq = ?", [(seq,) for seq in sorted(loose - told)])
+    if cut > trimmed:
+        db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (TRIMMED, cut))
+        thin_snapshots(db)
+
+
+def _told_upto(db: sqlite3.Connection, cut: int) -> set[int]:
+    """Entries up to `cut` that somebody who is remembered is told of. Jobs are numbered as they were accepted, so the
+    first whose story begins later is followed by none who is meant."""
+    told: set[int] = set()
+    last = -1
+    for job, seq in db.execute("SELECT job, seq FROM story ORDER BY job, seq"):
+        if job != last and seq > cut:
+            break
+        last = job
+        if seq <= cut:
+            told.add(seq)
+    return told
+
+
+def thin_snapshots(db: sqlite3.Connection) -> None:
+    """Let go of those older snapshots that are too many."""
+    [(trimmed,)] = db.execute(MARK, (TRIMMED,))
+    kept = db.execute("SELECT seq, length(data) FROM snapshots ORDER BY seq").fetchall()
+    db.executemany("DELETE FROM snapshots WHERE seq = ?", [(seq,) for seq in plan_snapshots(kept, trimmed)])
 
 
 def _finished_row(each: Finished) -> tuple[int, str, int, int, str, bytes, int]:

@@ -19,7 +19,17 @@ from muster.model.history import Remembered, Used
 from muster.model.reason import Code, Reason
 from muster.ports.store import Kept, Link, Version, Wanted
 from muster.stores.sqlite import history
-from muster.stores.sqlite.schema import FAULTS, blame, check_ends, check_identity, checksum, connect, is_current
+from muster.stores.sqlite.schema import (
+    CUT_SINCE,
+    FAULTS,
+    blame,
+    check_ends,
+    check_identity,
+    checksum,
+    connect,
+    find_version,
+    is_current,
+)
 
 _PAGE: Final = 256
 
@@ -31,6 +41,9 @@ class SqliteJournal:
         self._path = path
         self._turn = threading.Lock()
         self._reading = _open_reading(path)
+        # What lies below the cut is told in stories only. A file of before there was history was never cut.
+        bound = "?" if find_version(self._reading) < CUT_SINCE else f"max(?, ({history.TRIMMED_SEQ}))"
+        self._entries_after = f"SELECT seq, data, crc FROM entries WHERE seq > {bound} ORDER BY seq LIMIT ?"  # noqa: S608 - our own words
 
     def last_seq(self) -> int:
         return int(self._read("SELECT coalesce(max(seq), 0) FROM entries")[0][0])
@@ -38,13 +51,17 @@ class SqliteJournal:
     def trimmed_seq(self) -> int:
         return int(self._read(history.MARK, history.TRIMMED)[0][0])
 
-    def find_snapshot(self) -> tuple[int, bytes] | None:
-        rows = self._read("SELECT seq, data, crc FROM snapshots ORDER BY seq DESC LIMIT 1")
+    def find_snapshot(self, upto: int | None = None) -> tuple[int, bytes] | None:
+        asked = "SELECT seq, data, crc FROM snapshots WHERE seq <= coalesce(?, seq) ORDER BY seq DESC LIMIT 1"
+        rows = self._read(asked, upto)
         return next(zip((row[0] for row in rows), self._intact("snapshot", rows), strict=True), None)
+
+    def list_snapshots(self) -> list[int]:
+        return [row[0] for row in self._read("SELECT seq FROM snapshots ORDER BY seq")]
 
     def read_entries(self, after: int, limit: int = 1000) -> list[bytes]:
         after = max(after, 0)
-        rows = self._read("SELECT seq, data, crc FROM entries WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+        rows = self._read(self._entries_after, after, limit)
         if rows and rows[0][0] > after + 1:  # asked for only now: an entry that is missing is rare, or was trimmed
             after = max(after, self.trimmed_seq())
         self._check_follow("entry", after, rows)
@@ -108,7 +125,7 @@ class SqliteJournal:
         with self._turn:
             self._reading.close()
 
-    def _read(self, statement: str, *values: int | str) -> list[tuple[Any, ...]]:
+    def _read(self, statement: str, *values: int | str | None) -> list[tuple[Any, ...]]:
         try:
             with self._turn:
                 return self._reading.execute(statement, values).fetchall()

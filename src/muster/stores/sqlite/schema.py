@@ -60,6 +60,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ),
 )
 VERSION: Final = len(MIGRATIONS)
+CUT_SINCE: Final = 3
+"""The tables-version since which a journal may be cut at its beginning."""
 
 # What is wrong with the place or the disk; whatever else an error of SQLite says is wrong with the file.
 _BLAME: Final = {
@@ -134,9 +136,14 @@ def check_ends(path: Path, db: sqlite3.Connection) -> None:
         raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail=detail))
 
 
+def find_version(db: sqlite3.Connection) -> int:
+    """The version of the tables."""
+    return _pragma(db, "user_version")
+
+
 def is_current(db: sqlite3.Connection) -> bool:
     """Whether the tables are those of this program; the writer lifts older ones when it opens the file."""
-    return _pragma(db, "user_version") == VERSION
+    return find_version(db) == VERSION
 
 
 def migrate(db: sqlite3.Connection, version: int = VERSION) -> None:

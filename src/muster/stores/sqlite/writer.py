@@ -74,7 +74,7 @@ class SqliteStore(SqliteJournal):
         with self._transaction() as db:
             check_snapshot(_last_seq(db), seq)
             db.execute("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)", _row(seq, data))
-            db.execute("DELETE FROM snapshots WHERE seq < (SELECT max(seq) FROM snapshots)")
+            history.thin_snapshots(db)
 
     def trim_inputs(self, keep: int, most_bytes: int | None = None) -> None:
         with self._transaction() as db:
