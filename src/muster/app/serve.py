@@ -25,6 +25,7 @@ from muster.app.notifying import FileMarks, find_stamp, read_routes
 from muster.app.patience import PatientProtocol, keep_looking
 from muster.app.process import WallClock, only_follower, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
+from muster.control.counsel import Counsel
 from muster.control.desk import Desk
 from muster.control.follower import Follower
 from muster.control.herald import Route
@@ -34,6 +35,7 @@ from muster.control.loading import load_world
 from muster.engines.local.capacity import discover_machine
 from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
+from muster.learning.packing import PackingAdviser
 from muster.model.errors import ConflictError, RejectedError, StoreError
 from muster.model.job import NodePhase
 from muster.model.node import address_of
@@ -196,6 +198,7 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
         settle_memory()
         keep_keys, oidc = _know_people(settings.provider, follower)
         desk = _desk(home, settings.routes, follower)
+        counsel = Counsel(follower, [PackingAdviser()])
         names = [host.lower(), *([] if tls is None else names_in(tls.cert))]
         app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), names, oidc, desk)
         server = _Server(configure(app, tls))
@@ -203,7 +206,7 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
         reachable = names[1] if host in WILDCARDS and len(names) > 1 else host
         home.write_address(Address(reachable, listening.getsockname()[1], cert))
         return await _serve_until(
-            stop, server, follower, listening, [each for each in (keep_keys, desk.run) if each is not None]
+            stop, server, follower, listening, [each for each in (keep_keys, desk.run, counsel.run) if each is not None]
         )
 
 

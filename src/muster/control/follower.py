@@ -12,7 +12,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from muster.access.audit import Chain, verify
 from muster.access.roster import Roster
@@ -25,6 +25,7 @@ from muster.model.access import OfAccess, Principal
 from muster.model.after import After
 from muster.model.errors import InvariantError, RejectedError
 from muster.model.event import Submit
+from muster.model.fact import Fact
 from muster.model.history import Remembered, Used
 from muster.model.phase import TERMINAL, TaskPhase
 from muster.model.reason import Code, Done, Reason, Refused
@@ -48,6 +49,8 @@ USES_PATIENCE_S: Final = 5.0
 
 S = TypeVar("S")
 T = TypeVar("T")
+Hear: TypeAlias = Callable[[World, Sequence[Fact]], None]
+"""Who hears of each entry, once the world holds it; it must neither wait nor raise."""
 
 
 class Follower:
@@ -58,6 +61,7 @@ class Follower:
         self._journal = journal
         self._clock = clock
         self.listing = Listing(world)
+        self.hearers: list[Hear] = []
         self.roster = Roster()
         self.roster.catch_up(journal)
         self._line = Line(socket_path, self._note)
@@ -264,6 +268,8 @@ class Follower:
     def _fold(self, entry: Entry) -> None:
         apply_entry(self.world, entry.seq, entry.at, entry.facts)
         self.listing.fold(entry.facts)
+        for hear in self.hearers:
+            hear(self.world, entry.facts)
         self._recent.append(entry)
         self._recent_uses.append((entry.seq, self._diary.take()[0]))
         self._lags_ms.append(max(0, self._clock.now_ms() - entry.at))

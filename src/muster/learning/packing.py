@@ -8,7 +8,8 @@ says anew (see `muster.scheduler.book` for the columns):
     price     how much more than elsewhere a flavor would be wanted then
     places    what a place for one of a class is worth: much if places are few, next to nothing if there are plenty
 
-Early, when every job changes the picture, it speaks often; later once in a thousand jobs.
+Early, when every job changes the picture, it speaks often; later once in a thousand jobs. It says nothing as long as
+the fleet is scored by a profile that does not ask for it.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ OFTEN_UNTIL: Final = 2000
 SELDOM: Final = 1000
 SOLVED_AGAIN: Final = 1.7
 """Cutting stock is solved anew once so many times as many jobs came."""
+REMEMBERED: Final = 100_000
+"""Once so many are counted, all of them count half: what people run changes, and what is known stays small."""
 LASTS_MS: Final = DAY_MS
 ONE: Final = 1_000_000
 PRICE_FREE: Final = 0.02
@@ -66,11 +69,11 @@ class Kind(NamedTuple):
 
 
 class PackingAdviser:
-    """Counts what comes, and speaks when enough is new."""
+    """Counts what comes, and speaks when enough is new. `counts` is the mix as it is known."""
 
     def __init__(self) -> None:
-        self._counts: Counter[Kind] = Counter()
-        self._seen = 0
+        self.counts: Counter[Kind] = Counter()
+        self._seen = self._counted = 0
         self._speaks_at = FIRST
         self._solved_for = 0
         self._values: list[float] = []
@@ -85,24 +88,32 @@ class PackingAdviser:
                 asks = [(group.ask, group.tasks) for group in spec.needs.groups] or [(spec.ask, spec.tasks)]
                 for ask, tasks in asks:
                     if ask.gpus or ask.gpu_milli:
-                        self._counts[_kind(ask, spec.needs.flavors)] += tasks
+                        self._count(_kind(ask, spec.needs.flavors), tasks)
 
     def advise(self, world: World, now: int) -> list[Advise]:
         """What is known by now, if it is time to say so."""
-        if not self._counts or (self._seen < self._speaks_at and now < self._renews_at):
+        is_wanted = world.profiles[world.profile_used].profile.is_advised
+        if not is_wanted or not self.counts or (self._seen < self._speaks_at and now < self._renews_at):
             return []
         self._speaks_at = self._seen + (max(FIRST, self._seen // 2) if self._seen < OFTEN_UNTIL else SELDOM)
         self._renews_at = now + LASTS_MS // 2
         if self._seen >= SOLVED_AGAIN * self._solved_for:
             self._solved_for = self._seen
             sizes = Counter[int]()
-            for kind, count in self._counts.items():
+            for kind, count in self.counts.items():
                 sizes[kind.gpu_milli] += count if kind.gpu_milli else 0
             self._values = values_of(+sizes)
         known = world.advice.get(PACKING)
         version = 1 if known is None else known.version + 1
-        columns = _columns(world, self._counts, self._values)
+        columns = _columns(world, self.counts, self._values)
         return [Advise(PACKING, Advice(version, now + LASTS_MS, columns), cause="adviser on packing")]
+
+    def _count(self, kind: Kind, tasks: int) -> None:
+        self.counts[kind] += tasks
+        self._counted += tasks
+        while self._counted > REMEMBERED:
+            self.counts = Counter({each: count // 2 for each, count in self.counts.items() if count > 1})
+            self._counted = self.counts.total()
 
 
 def _kind(ask: Resources, flavors: tuple[str, ...]) -> Kind:

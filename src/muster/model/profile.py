@@ -47,6 +47,11 @@ class Profile(Record, frozen=True):
         """Whether a term is weighed that sees nodes one by one."""
         return any(getattr(self, term) for term in EXACT_TERMS)
 
+    @property
+    def is_advised(self) -> bool:
+        """Whether a term is weighed that goes by advice on packing."""
+        return any(getattr(self, term) for term in ADVISED_TERMS)
+
 
 class Edition(Record, frozen=True):
     """A profile as it is stored: the first version is 1, and every change counts one up."""
@@ -62,5 +67,7 @@ TERMS: Final = Profile.__struct_fields__
 """The names of the terms, in their order."""
 EXACT_TERMS: Final = TERMS[TERMS.index("chance") :]
 """Those that see nodes one by one."""
+ADVISED_TERMS: Final = TERMS[TERMS.index("fragments") :]
+"""Those that go by advice on packing."""
 WORTH_TERMS: Final = TERMS[TERMS.index("pattern") :]
 """Those that say what a node is worth."""

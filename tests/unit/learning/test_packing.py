@@ -6,20 +6,24 @@ from collections import Counter
 
 from muster.learning.cutting import values_of
 from muster.learning.loads import split
-from muster.learning.packing import FIRST, Kind, PackingAdviser, pick_typical
+from muster.learning.packing import FIRST, REMEMBERED, Kind, PackingAdviser, pick_typical
 from muster.model import event
 from muster.model.advice import PACKING
+from muster.model.fact import Accepted
 from muster.model.node import Traits
+from muster.model.profile import DEFAULT_NAME, Profile
 from muster.model.spec import Needs
 from muster.scheduler.book import is_sound
 from muster.testing.rig import Rig, spec
 from muster.units import DAY_MS, Resources
+from muster.world.world import World
 
 
 def fleet_of(*flavors: str) -> Rig:
     rig = Rig()
     for number, flavor in enumerate(flavors):
         rig.feed(event.NodeSeen(f"n{number}", Resources(8, 64_000, 2**38), traits=Traits(flavor)))
+    rig.feed(event.SetProfile("packed", Profile(pattern=60)), event.UseProfile("packed"))
     return rig
 
 
@@ -64,6 +68,15 @@ def test_it_speaks_when_enough_came_and_its_word_is_taken() -> None:
     assert on_a
     assert adviser.advise(rig.world, rig.now) == [], "nothing is new"
     assert adviser.advise(rig.world, rig.now + DAY_MS), "before its word is over it says it again"
+    rig.feed(event.UseProfile(DEFAULT_NAME))
+    assert adviser.advise(rig.world, rig.now + 2 * DAY_MS) == [], "nobody is told what nobody asks for"
+
+
+def test_what_came_long_ago_counts_less_and_what_is_known_stays_small() -> None:
+    adviser = PackingAdviser()
+    for milli, tasks in ((310, REMEMBERED), (470, 1), (650, REMEMBERED // 2)):
+        adviser.observe(World(), [Accepted(1, spec(ask=Resources(gpu_milli=milli), array=tasks))])
+    assert {kind.gpu_milli: count for kind, count in adviser.counts.items()} == {310: 50_000, 650: 50_000}
 
 
 def test_jobs_that_are_to_come_change_nothing() -> None:
