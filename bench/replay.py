@@ -2,10 +2,13 @@
 
 A million jobs of 200 tenants, in teams with guarantees, three tiers and gangs of up to 64 nodes; half of them have a
 limit. They come about as fast as the fleet can serve them, so that a queue waits, borrowed room is taken back and large
-gangs need room to be kept for them. Then arrays of many small tasks on the same fleet. Timed are `Kernel.handle`
-and the journal's encoding; all laws are checked at some moments, outside the time. `growth_percent` is how much larger
-the process is when three quarters are over than when one is. The reference is where the jobs went, and how fast it
-was while anybody waited. `--jobs N` replays fewer: below some 20,000 the fleet is never full.
+gangs need room to be kept for them. Then two million tasks of arrays on a fleet of the same kind, for the same tenants:
+`bench.sweeps` says what they are and how their ends are reported, and of how many tasks one report is, is a reference.
+Timed are `Kernel.handle` and the journal's encoding; all laws are checked at some moments, outside the time.
+`growth_percent` is how much larger the process is when three quarters are over than when one is. The reference is where
+the jobs went, how fast it was while anybody waited, and how fast tasks of arrays are if each ends by itself. `--jobs N`
+replays fewer: below some 20,000 the fleet is never full, and below some 150,000 the hours that are remembered, and with
+them the process, are still growing when they would not any more.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import Final
 
 from bench.fleets import NODE, make_traits
 from bench.report import Metric, Result
+from bench.sweeps import Reports, make_sweeps
 from muster.app.process import settle_memory
 from muster.kernel.kernel import Kernel, Outcome
 from muster.model import fact
@@ -37,6 +41,7 @@ from muster.world.world import World
 NODES: Final = 12_500
 JOBS: Final = 1_000_000
 ARRAY_TASKS: Final = 2_000_000
+SCATTERED_TASKS: Final = 100_000
 TEAMS: Final = 10
 MEMBERS: Final = 20
 WINDOW_MS: Final = 2 * SECOND_MS
@@ -54,8 +59,9 @@ def run(seed: int, jobs: int = JOBS) -> Result:
     """Both mixes, each on a fleet of its own."""
     singles = _Replay(random.Random(seed), jobs)
     singles.run(jobs)
-    arrays = _Replay(random.Random(seed), 0)
-    arrays.run_arrays(ARRAY_TASKS)
+    _replay_arrays(seed, SCATTERED_TASKS // 10)  # so that all is compiled
+    arrays = _replay_arrays(seed, ARRAY_TASKS)
+    scattered = _replay_arrays(seed, SCATTERED_TASKS, is_scattered=True)
     metrics = {
         "events_per_s": Metric(singles.events / singles.seconds, "events/s", 40_000, at_least=True),
         "array_tasks_per_s": Metric(ARRAY_TASKS / arrays.seconds, "tasks/s", 500_000, at_least=True),
@@ -70,9 +76,18 @@ def run(seed: int, jobs: int = JOBS) -> Result:
         "requeued": counts["requeued"],
         "ended": counts["ended"],
         "us_per_event": 1e6 * singles.seconds / singles.events,
+        "array_tasks_per_report": arrays.tasks_per_report,
+        "scattered_tasks_per_s": SCATTERED_TASKS / scattered.seconds,
+        "scattered_tasks_per_report": scattered.tasks_per_report,
         "resident_mb": _resident_bytes() / 2**20,
     }
     return Result("replay", metrics, reference)
+
+
+def _replay_arrays(seed: int, tasks: int, is_scattered: bool = False) -> _Replay:
+    replay = _Replay(random.Random(seed), 0)
+    replay.run_arrays(tasks, is_scattered)
+    return replay
 
 
 class _Replay:
@@ -86,6 +101,8 @@ class _Replay:
         self.waiting_most = 0
         self.full_events, self.full_seconds = 0, 0.0
         self.counts: Counter[str] = Counter()
+        self.tasks_per_report = 0.0
+        self._reports: Reports | None = None
         self._dice = dice
         self._jobs = jobs
         self._kernel = Kernel(World())
@@ -103,16 +120,13 @@ class _Replay:
         self._admit()
         self._drive()
 
-    def run_arrays(self, tasks: int) -> None:
-        """Arrays of 1,000 to 100,000 tasks, one after the other while the fleet has room."""
-        made = 0
-        while made < tasks:
-            size = min(tasks - made, self._dice.choice((1_000, 10_000, 100_000)))
-            tenant = f"tenant-{self._dice.randrange(TEAMS * MEMBERS)}"
-            spec = Spec(("sweep",), tenant=tenant, array=size, ask=Resources(1, 8_000, 1 << 36))
-            self._note(made // 100, Submit(spec, cause="bench"))
-            made += size
+    def run_arrays(self, tasks: int, is_scattered: bool = False) -> None:
+        """Submit sweeps of so many tasks together, and go on until all of them are over."""
+        reports = self._reports = Reports(self._dice, is_scattered)
+        self._arrivals = make_sweeps(random.Random(self._dice.random()), tasks, NODES * NODE.gpus, TEAMS * MEMBERS)
+        self._admit()
         self._drive()
+        self.tasks_per_report = tasks / reports.ends
 
     def _admit(self) -> None:
         """The next one who comes."""
@@ -171,6 +185,10 @@ class _Replay:
                 )
 
     def _start(self, item: Start) -> None:
+        if self._reports is not None:
+            for at, event in self._reports.of_start(item, self.now):
+                self._note(at, event)
+            return
         tasks = sum(item.counts)
         run_ms = min(int(self._dice.expovariate(1 / MEAN_RUN_MS)), 8 * MEAN_RUN_MS)
         self._note(self.now + SECOND_MS, Started(item.job, item.epoch, item.first, tasks, cause="bench"))

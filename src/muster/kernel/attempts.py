@@ -259,9 +259,5 @@ def _live_spans(
     """The runs inside a report's range whose phase is wanted and whose epoch is the report's."""
     found: list[tuple[int, int]] = []
     for first, count in spans_of(tasks.phase, wanted, item.first, item.first + item.count):
-        while count:
-            width = tasks.same_epoch(first, count)
-            if tasks.epoch[first] == item.epoch:
-                found.append((first, width))
-            first, count = first + width, count - width
+        found += [run for run in tasks.same_epochs(first, count) if tasks.epoch[run[0]] == item.epoch]
     return found

@@ -134,8 +134,8 @@ def _say_again(turn: Turn, slot: int, seat: Seat) -> None:
         _fence_over(turn, job)
         turn.start_gangs([job.id])
     else:
-        devices = turn.world.arrays[job.id].held_devices(seat.first, seat.count)
-        turn.start_tasks(job, seat.first, [slot], [seat.count], [devices])
+        (lease,) = turn.world.arrays[job.id].leases(seat.first, seat.count)
+        turn.start_tasks(job, seat.first, [slot], [seat.count], [lease.devices])
 
 
 def _fence_over(turn: Turn, job: Job) -> None:

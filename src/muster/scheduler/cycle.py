@@ -75,7 +75,7 @@ def _start_all(
     shares: Shares | None = None,
 ) -> None:
     queue, fleet = world.queue, world.fleet
-    starts = 0
+    starts, parts = 0, dict[int, int]()
     while queue.awake and starts < STARTS_MAX:
         found = turns.find_next()
         if found is None:
@@ -97,7 +97,7 @@ def _start_all(
             queue.restand(line, line.band[0] + 1) if shadows is None else shadows.refuse_quota(line, job, pools)
         else:
             if world.jobs[job].spec.array:
-                _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot))
+                _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot), parts)
             else:
                 draft.place(world.jobs[job], leases, ticket_of(world, world.jobs[job]))
             turns.serve(line.tenant)
@@ -108,13 +108,16 @@ def _start_all(
                 shares.pass_on(turns, line)
 
 
-def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site) -> None:
+def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, parts: dict[int, int]) -> None:
     """One run of an array's waiting tasks, on one site and as the line's band says; it stays in its line until it has
-    none left. Beside other tenants it takes its turns in parts of what is free, so that none is served too early."""
+    none left. Beside other tenants it takes its turns in parts of what is free, so that none is served too early: of
+    what was free at its first turn, or the last of many turns would be for a task each."""
     spec, pools = job.spec, pools_on(world, job.spec, site)
     most = quota_room(world, job, site, borrows=line.band[0] != INSIDE)
     if world.walk.has_others(spec.tenant):
-        most = min(most, max(1, count_room(world.fleet, spec.ask, spec.needs, pools, most * TURNS) // TURNS))
+        if job.id not in parts:
+            parts[job.id] = max(1, count_room(world.fleet, spec.ask, spec.needs, pools, most * TURNS) // TURNS)
+        most = min(most, parts[job.id])
     tasks = world.arrays[job.id]
     first, count = tasks.get_queued(min(most, tasks.counts[TaskPhase.QUEUED] - spoken_for(world, job.id)))
     draft.place_tasks(job, first, find_tasks(world.fleet, spec.ask, count, spec.needs, pools))

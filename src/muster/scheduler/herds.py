@@ -42,8 +42,7 @@ def leaving_tasks(world: World, job: Job, now: int) -> Iterator[tuple[int, int, 
     tasks, told = world.arrays[job.id], told_by(job.spec, now)
     for span in spans_of(tasks.phase, (TaskPhase.STOPPING,), 0, len(tasks)):
         for begin, width in _told_after(tasks, *span, told):
-            for slot, first, count in tasks.seats(begin, width, shared=job.spec.ask.gpu_milli > 0):
-                yield first, count, Lease(slot, count, tasks.held_devices(first, count))
+            yield from tasks.seats(begin, width, shared=job.spec.ask.gpu_milli > 0)
 
 
 def told_by(spec: Spec, now: int) -> int:

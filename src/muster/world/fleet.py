@@ -433,11 +433,6 @@ class Fleet:
         if self.crowd is not None:
             self.crowd.seat(slot, ask, tasks)
 
-    def occupy_all(self, job: int, ask: Resources, leases: Sequence[Lease]) -> None:
-        """Give tasks that ask for the same all their places."""
-        for lease in leases:
-            self.occupy(lease.slot, job, ask, lease.tasks, lease.devices)
-
     def vacate(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Take them back. The inverse of `occupy`."""
         here = self.holders.get(slot) or {}

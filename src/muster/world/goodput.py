@@ -10,7 +10,6 @@ ended.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -151,13 +150,15 @@ class Goodput:
             stock.levels[part] -= amount
             stock.offsets[part] += amount * at
 
-    def give_back(self, fleet: Fleet, slot: int, ask: Resources, tasks: int, at: int) -> None:
-        """Tasks end on a node that lacks nothing."""
-        idle = KEPT if slot in self.kept else IDLE
-        part = GONE if fleet.phase[slot] != _UP else BARRED if slot in fleet.bars else idle
-        amount, stock = (DEVICE * ask.gpus + ask.gpu_milli) * tasks, self.by_slot[slot]
-        stock.levels[part] += amount
-        stock.offsets[part] -= amount * at
+    def give_back(self, fleet: Fleet, leases: Sequence[Lease], ask: Resources, at: int) -> None:
+        """Leases end on nodes that lack nothing."""
+        each, kept, by_slot, phase, bars = devices_of(ask), self.kept, self.by_slot, fleet.phase, fleet.bars
+        for lease in leases if each else ():
+            slot, amount = lease.slot, each * lease.tasks
+            part = GONE if phase[slot] != _UP else BARRED if slot in bars else KEPT if slot in kept else IDLE
+            stock = by_slot[slot]
+            stock.levels[part] += amount
+            stock.offsets[part] -= amount * at
 
     def restore(self, fleet: Fleet, times: Mapping[str, Sequence[int]], at: int) -> None:
         """So much was spent up to now in each part but the last, blocked and fragmented, and in the last part if
@@ -267,15 +268,18 @@ class Goodput:
         """What tasks of an array are at: flavor, kind, thousandths of devices, and since when."""
         each = devices_of(job.spec.ask)
         for phase in HOLDING:
-            for begin, width in spans_of(tasks.phase, (phase,), first, first + count):
-                for slot, seat, seats in tasks.seats(begin, width):
-                    flavor = self.by_slot[slot].flavor
-                    while seats:
-                        alike = tasks.same_epoch(seat, seats)
-                        kind = RESTARTING if phase == TaskPhase.STARTING and tasks.epoch[seat] > 1 else _KIND_OF[phase]
-                        for begin, number in Counter(tasks.since[seat : seat + alike]).items():
-                            yield flavor, kind, each * number, begin
-                        seat, seats = seat + alike, seats - alike
+            for span in spans_of(tasks.phase, (phase,), first, first + count):
+                for begin, width, since in tasks.stretches(*span):
+                    for task, alike in tasks.same_epochs(begin, width):
+                        is_again = phase == TaskPhase.STARTING and tasks.epoch[task] > 1
+                        for flavor, number in self._by_flavor_of(tasks, task, alike):
+                            yield flavor, RESTARTING if is_again else _KIND_OF[phase], each * number, since
+
+    def _by_flavor_of(self, tasks: Tasks, first: int, count: int) -> Iterable[tuple[str, int]]:
+        """How many tasks of a range are on each flavor; where there is one, nobody looks."""
+        if len(self.stocks) == 1:
+            return [(flavor, count) for flavor in self.stocks]
+        return self._by_flavor(tasks.leases(first, count))
 
     def _book_leases(self, job: Job, spans: Sequence[Span]) -> None:
         """Book spans of a gang on each of its nodes."""

@@ -99,8 +99,6 @@ def _array_seats(world: World, job: Job, slot: int) -> Iterator[Seat]:
     tasks = world.arrays[job.id]
     for phase in HOLDING:
         for span in spans_of(tasks.phase, (phase,), 0, len(tasks)):
-            for where, first, count in tasks.seats(*span, shared=job.spec.ask.gpu_milli > 0):
-                while where == slot and count:
-                    width = tasks.same_epoch(first, count)
-                    yield Seat(job.id, tasks.epoch[first], first, width, phase)
-                    first, count = first + width, count - width
+            for first, count, lease in tasks.seats(*span, shared=job.spec.ask.gpu_milli > 0):
+                for begin, width in tasks.same_epochs(first, count) if lease.slot == slot else ():
+                    yield Seat(job.id, tasks.epoch[begin], begin, width, phase)

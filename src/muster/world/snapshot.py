@@ -22,7 +22,7 @@ from muster.model.goodput import Mark
 from muster.model.job import Bar, Job, Meter, NodePhase, Resize
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.overlay import Overlay
-from muster.model.phase import ACTIVE, Lease, Queued, Stopping, TaskPhase
+from muster.model.phase import ACTIVE, Queued, Stopping, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.reason import Code, Reason
 from muster.model.spec import is_varied
@@ -36,6 +36,7 @@ from muster.world.claiming import put_claim
 from muster.world.goodput import Carry
 from muster.world.losses import Days
 from muster.world.overlays import put_overlay
+from muster.world.seating import occupy_all
 from muster.world.spending import recount_spending
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks, spans_of
@@ -355,7 +356,7 @@ def _restore_job(world: World, job: Job) -> None:
         world.enqueue(job)
     elif isinstance(job.phase, ACTIVE):
         for ask, leases in job.spec.parts(job.phase.run.leases):
-            world.fleet.occupy_all(job.id, ask, leases)
+            occupy_all(world.fleet, job.id, ask, leases)
         if job.spec.gang_most:
             world.widths.keep(job)
         run, end = job.phase.run, job.phase.run.find_end(job.spec.limit_ms)
@@ -379,10 +380,9 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
         tasks.since = array("q", [world.now if phase in HOLDING else 0 for phase in tasks.phase])
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
-        seats = list(tasks.seats(first, count, shared=job.spec.ask.gpu_milli > 0))
-        for slot, begin, width in seats:
-            world.fleet.occupy(slot, job.id, job.spec.ask, width, tasks.held_devices(begin, width))
-        world.charge(job.spec, [Lease(slot, width) for slot, _, width in seats], world.now)
+        leases = tasks.leases(first, count, shared=job.spec.ask.gpu_milli > 0)
+        occupy_all(world.fleet, job.id, job.spec.ask, leases)
+        world.charge(job.spec, leases, world.now)
     if tasks.counts[TaskPhase.QUEUED]:
         world.enqueue(job)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import functools
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from muster.model.errors import InvariantError
-from muster.model.phase import TaskPhase
+from muster.model.phase import Lease, TaskPhase
+from muster.world.compiled import Words, column_of, compiled, words_of
+from muster.world.seating import LEASE, rows_of
 
 NOWHERE: Final = -1
 HOLDING: Final = (TaskPhase.STARTING, TaskPhase.RUNNING, TaskPhase.STOPPING)
@@ -90,14 +92,23 @@ class Tasks:
             return count
         return next(index for index, value in enumerate(window) if value != epoch)
 
+    def same_epochs(self, first: int, count: int) -> Iterator[tuple[int, int]]:
+        """The runs (first, count) in a range of tasks that share an epoch."""
+        while count:
+            width = self.same_epoch(first, count)
+            yield first, width
+            first, count = first + width, count - width
+
     def set_phase(self, first: int, count: int, phase: TaskPhase) -> None:
         """Move a range to one phase and keep the counts in step."""
-        counts = self.counts
-        old = self.phase[first : first + count]
-        for known in TaskPhase:
-            found = old.count(known)
-            if found:
-                counts[known] -= found
+        counts, old = self.counts, self.phase[first : first + count]
+        left = count
+        while left:  # mostly they are all alike
+            found = old.count(known := old[0])
+            counts[known] -= found
+            left -= found
+            if left:
+                old = old.replace(bytes([known]), b"")
         counts[phase] += count
         self.phase[first : first + count] = bytes([phase]) * count
         if phase == TaskPhase.QUEUED:
@@ -108,45 +119,38 @@ class Tasks:
         self.since[first : first + count] = array("q", [at]) * count
         self.ticket[first : first + count] = array("q", [ticket]) * count
 
-    def place(self, first: int, count: int, slot: int) -> None:
-        """Note where a range sits and raise its epoch; its devices are set by `share_devices`."""
-        self.slot[first : first + count] = array("i", [slot]) * count
-        self.epoch[first : first + count] = array("i", [self.epoch[first] + 1]) * count
+    def seat(self, first: int, leases: Sequence[Lease], gpus: int) -> None:
+        """Note where tasks sit, from `first` on, and raise their epochs. The devices of a node are dealt to the tasks
+        there, lowest bits first; with no whole one each, all share one."""
+        columns = (column_of(self.slot), words_of(self.devices), column_of(self.epoch))
+        _deal(words_of(rows_of(leases)), first, gpus, *columns)
 
-    def share_devices(self, first: int, count: int, gpus: int, devices: int) -> None:
-        """Deal the devices of one node to the tasks there, lowest bits first; with no whole one each, all share one."""
-        if not gpus:
-            self.devices[first : first + count] = array("q", [devices]) * count
-            return
-        for task in range(first, first + count):
-            mine = 0
-            for _ in range(gpus):
-                low = devices & -devices
-                mine |= low
-                devices ^= low
-            self.devices[task] = mine
+    def leases(self, first: int, count: int, shared: bool = False) -> list[Lease]:
+        """What a range holds: a lease per run of tasks that sit on one node; where devices are shared, on one
+        device."""
+        rows = array("q", bytes(8 * LEASE * count))
+        found = _gather(column_of(self.slot), words_of(self.devices), first, count, shared, words_of(rows))
+        flat = rows[: LEASE * found].tolist()
+        return list(map(Lease, flat[::LEASE], flat[1::LEASE], flat[2::LEASE]))
 
-    def seats(self, first: int, count: int, shared: bool = False) -> Iterator[tuple[int, int, int]]:
-        """The runs (slot, first, count) of tasks that sit on one node; where devices are shared, on one device."""
+    def seats(self, first: int, count: int, shared: bool = False) -> Iterator[tuple[int, int, Lease]]:
+        """The same, with the range that each lease is of: (first, count, lease)."""
+        for lease in self.leases(first, count, shared):
+            yield first, lease.tasks, lease
+            first += lease.tasks
+
+    def stretches(self, first: int, count: int) -> Iterator[tuple[int, int, int]]:
+        """The runs (first, count, since) of tasks that came into their phase at one instant."""
         end = first + count
         while first < end:
-            slot = self.slot[first]
-            stop = first + 1
-            while stop < end and self.slot[stop] == slot and not (shared and self.devices[stop] != self.devices[first]):
-                stop += 1
-            yield slot, first, stop - first
-            first = stop
+            since, window = self.since[first], self.since[first:end]
+            same = len(window) if window == array("q", [since]) * len(window) else _count_equal(words_of(window))
+            yield first, same, since
+            first += same
 
     def set_since(self, first: int, count: int, at: int) -> None:
         """Note when a range came into its phase."""
         self.since[first : first + count] = array("q", [at]) * count
-
-    def held_devices(self, first: int, count: int) -> int:
-        """The devices of a range, as one word."""
-        held = 0
-        for mine in self.devices[first : first + count]:
-            held |= mine
-        return held
 
     def clear(self, first: int, count: int, has_devices: bool) -> None:
         """Note that a range sits nowhere."""
@@ -162,3 +166,45 @@ class Tasks:
             setattr(twin, column, getattr(self, column)[:])
         twin.search_from = self.search_from
         return twin
+
+
+@compiled
+def _deal(rows: Words, first: int, gpus: int, slots: Words, devices: Words, epochs: Words) -> None:
+    """Write where tasks sit, from `first` on, by leases."""
+    task = first
+    for at in range(0, len(rows), LEASE):
+        left = rows[at + 2]
+        for _ in range(rows[at + 1]):
+            mine = 0 if gpus else left
+            for _ in range(gpus):
+                low = left & -left
+                mine |= low
+                left ^= low
+            slots[task], devices[task] = rows[at], mine
+            epochs[task] += 1
+            task += 1
+
+
+@compiled
+def _gather(slots: Words, devices: Words, first: int, count: int, shared: bool, rows: Words) -> int:
+    """Write the leases of a range; how many there are."""
+    found, known = 0, 0
+    for task in range(first, first + count):
+        at = LEASE * found
+        if found and slots[task] == rows[at - LEASE] and not (shared and devices[task] != known):
+            rows[at - 2] += 1
+            rows[at - 1] |= devices[task]
+        else:
+            rows[at], rows[at + 1], rows[at + 2] = slots[task], 1, devices[task]
+            found += 1
+        known = devices[task]
+    return found
+
+
+@compiled
+def _count_equal(words: Words) -> int:
+    """How many words are as the first one, up to the first that is not."""
+    for place in range(len(words)):
+        if words[place] != words[0]:
+            return place
+    return len(words)

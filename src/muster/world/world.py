@@ -38,6 +38,7 @@ from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
 from muster.world.runs import Runs, find_runs
+from muster.world.seating import FEW, occupy_all, vacate_all
 from muster.world.sites import Site, Sites
 from muster.world.spending import rebudget, spend
 from muster.world.tasks import Tasks
@@ -124,7 +125,7 @@ class World:
         """Give a waiting gang its leases. The inverse of `release`."""
         spec, leases, fleet = job.spec, run.leases, self.fleet
         for ask, part in spec.parts(leases):
-            fleet.occupy_all(job.id, ask, part)
+            occupy_all(fleet, job.id, ask, part)
             if ask.gpus or ask.gpu_milli:
                 self.goodput.take(ask, part, at)
         end = None if spec.limit_ms is None else run.find_end(spec.limit_ms)
@@ -163,16 +164,11 @@ class World:
         self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int], at: int, ticket: int
     ) -> None:
         """Give waiting tasks of an array, from `first` on, their places. The inverse of `release_tasks`."""
-        tasks, ask = self.arrays[job.id], job.spec.ask
-        begin = first
-        for slot, count, mask in zip(slots, counts, devices, strict=True):
-            self.fleet.occupy(slot, job.id, ask, count, mask)
-            tasks.place(first, count, slot)
-            if mask:
-                tasks.share_devices(first, count, ask.gpus, mask)
-            first += count
-        leases = list(map(Lease, slots, counts))
-        tasks.give(begin, first - begin, at, ticket)
+        tasks, ask, count = self.arrays[job.id], job.spec.ask, sum(counts)
+        leases = list(map(Lease, slots, counts, devices))
+        occupy_all(self.fleet, job.id, ask, leases)
+        tasks.seat(first, leases, ask.gpus)
+        tasks.give(first, count, at, ticket)
         if ask.gpus or ask.gpu_milli:
             self.goodput.take(ask, leases, at)
         self.charge(job.spec, leases, at)
@@ -180,7 +176,7 @@ class World:
             spend(self, job, leases, 1)
         if self.fleet.company.by_name:
             self.fleet.company.seat(job.spec, leases, 1)
-        tasks.set_phase(begin, first - begin, TaskPhase.STARTING)
+        tasks.set_phase(first, count, TaskPhase.STARTING)
         if self.runs is not None:
             self.runs.add_array(job)
         if tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
@@ -190,12 +186,9 @@ class World:
         """Take the places of a range back; its tasks are over, or wait again."""
         tasks, ask = self.arrays[job.id], job.spec.ask
         has_devices = bool(ask.gpus or ask.gpu_milli)
-        seats = list(tasks.seats(first, count, shared=ask.gpu_milli > 0))
+        leases = tasks.leases(first, count, shared=ask.gpu_milli > 0)
         if has_devices:
             self.goodput.close_tasks(job, tasks, first, count, at, is_useful=after == TaskPhase.SUCCEEDED)
-        leases = [
-            Lease(slot, width, tasks.held_devices(seat, width) if has_devices else 0) for slot, seat, width in seats
-        ]
         self.vacate(job, leases, at)
         tasks.clear(first, count, has_devices)
         if self.budgets.accounts:
@@ -528,8 +521,14 @@ class World:
     def vacate(self, job: Job, leases: Sequence[Lease], at: int) -> None:
         """Tasks leave their nodes: whoever could use what they had is worth a try, unless no new work may go there."""
         for ask, part in job.spec.parts(leases):
-            for lease in part:
-                self._vacate_one(job.id, ask, lease, at)
+            if len(part) > FEW and not self.fleet.lacks:
+                vacate_all(self.fleet, job.id, ask, part)
+                self.goodput.give_back(self.fleet, part, ask, at)
+                for lease in part:
+                    self._note_room(ask, lease)
+            else:
+                for lease in part:
+                    self._vacate_one(job.id, ask, lease, at)
 
     def _vacate_one(self, job: int, ask: Resources, lease: Lease, at: int) -> None:
         slot, tasks, fleet, goodput = lease.slot, lease.tasks, self.fleet, self.goodput
@@ -540,13 +539,17 @@ class World:
         else:
             fleet.vacate(slot, job, ask, tasks, lease.devices)
             if lease.devices:
-                goodput.give_back(fleet, slot, ask, tasks, at)
-        vector = fleet.find_free(slot)
+                goodput.give_back(fleet, (lease,), ask, at)
+        self._note_room(ask, lease)
+
+    def _note_room(self, ask: Resources, lease: Lease) -> None:
+        """A lease was given back."""
+        vector = self.fleet.find_free(lease.slot)
         if vector is not None:
-            self.wake_for_room(slot, vector)
+            self.wake_for_room(lease.slot, vector)
         else:
-            self.sites.give_back(slot, ask, tasks)
-            if fleet.overlays.has_refused:
+            self.sites.give_back(lease.slot, ask, lease.tasks)
+            if self.fleet.overlays.has_refused:
                 wake_for_budget(self)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from muster.model.job import Job
-from muster.model.phase import Queued, Run, Running, Succeeded, TaskPhase
+from muster.model.phase import Lease, Queued, Run, Running, Succeeded, TaskPhase
 from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS
@@ -164,16 +164,19 @@ def test_spans_of_tasks() -> None:
 
 def test_tasks_move_in_ranges_and_are_counted() -> None:
     tasks = Tasks(10)
-    tasks.place(2, 3, slot=4)
-    tasks.share_devices(2, 3, 2, 0b111111)
+    tasks.seat(2, [Lease(4, 3, 0b111111)], gpus=2)
     tasks.set_phase(2, 3, TaskPhase.STARTING)
     assert list(tasks.devices[2:5]) == [0b11, 0b1100, 0b110000]
     assert list(tasks.epoch[1:6]) == [0, 1, 1, 1, 0]
     assert tasks.counts[:2] == [7, 3]
     assert tasks.live == 10
-    assert list(tasks.seats(1, 5)) == [(NOWHERE, 1, 1), (4, 2, 3), (NOWHERE, 5, 1)]
+    assert list(tasks.seats(1, 5)) == [
+        (1, 1, Lease(NOWHERE, 1)),
+        (2, 3, Lease(4, 3, 0b111111)),
+        (5, 1, Lease(NOWHERE, 1)),
+    ]
     tasks.clear(2, 3, has_devices=True)
-    assert tasks.held_devices(0, 10) == 0
+    assert tasks.leases(0, 10) == [Lease(NOWHERE, 10)]
     assert list(tasks.slot) == [NOWHERE] * 10
 
 

@@ -1,0 +1,106 @@
+"""Many places at once: equal tasks take their leases, or give them back, in one go.
+
+What comes of it is what `Fleet.occupy` and `Fleet.vacate` bring about lease by lease; here the nodes are gone through
+in compiled code, so that a range of an array costs little more than one lease. It knows no tasks, only leases.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import chain
+from typing import Final
+
+from muster.model.errors import InvariantError
+from muster.model.phase import Lease
+from muster.units import Resources
+from muster.world.arena import DEVICE
+from muster.world.compiled import Entry, Words, compiled, words_of
+from muster.world.cuts import devices_in
+from muster.world.fleet import Fleet
+from muster.world.index import take
+
+LEASE: Final = 3
+"""Words of a lease: slot, tasks, devices."""
+FEW: Final = 3
+"""So many are as quick one by one."""
+
+
+def rows_of(leases: Sequence[Lease]) -> array[int]:
+    """Leases as words."""
+    return array("q", chain.from_iterable([(lease.slot, lease.tasks, lease.devices) for lease in leases]))
+
+
+def occupy_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) -> None:
+    """Give tasks of a job that ask for the same all their places. The inverse of `vacate_all`."""
+    if len(leases) <= FEW or fleet.crowd is not None:
+        for lease in leases:
+            fleet.occupy(lease.slot, job, ask, lease.tasks, lease.devices)
+        return
+    _move(fleet, job, ask, leases, 1)
+    holders = fleet.holders
+    for lease in leases:
+        here = holders.get(lease.slot)
+        holders[lease.slot] = {job: lease.tasks} if here is None else {**here, job: here.get(job, 0) + lease.tasks}
+
+
+def vacate_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) -> None:
+    """Take them back. The inverse of `occupy_all`."""
+    if len(leases) <= FEW or fleet.crowd is not None or fleet.lacks or fleet.claimed:
+        for lease in leases:
+            fleet.vacate(lease.slot, job, ask, lease.tasks, lease.devices)
+        return
+    holders = fleet.holders
+    for lease in leases:
+        here = holders.get(lease.slot) or {}
+        left = here.get(job, 0) - lease.tasks
+        if left > 0:
+            holders[lease.slot] = {**here, job: left}
+        elif left < 0:
+            raise InvariantError("only what is held is given back", f"job {job} on {fleet.names[lease.slot]}: {ask}")
+        elif len(here) > 1:
+            others = holders[lease.slot] = here.copy()
+            del others[job]
+        else:
+            del holders[lease.slot]
+    _move(fleet, job, ask, leases, -1)
+
+
+def _move(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease], sign: int) -> None:
+    if fleet.overlays.by_slot:
+        for lease in leases:
+            fleet.overlays.seat(lease.slot, fleet.flavor(lease.slot), ask, sign * lease.tasks)
+    amounts = (ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps)
+    done = _TAKE_ALL.call(fleet.words, words_of(rows_of(leases)), sign, *amounts)
+    if done < len(leases):
+        law = "allocations fit their node" if sign > 0 else "only what is held is given back"
+        raise InvariantError(law, f"job {job} on {fleet.names[leases[done].slot]}: {ask} x {leases[done].tasks}")
+
+
+@compiled
+def _take_all(
+    words: Words,
+    rows: Words,
+    sign: int,
+    gpus: int,
+    milli: int,
+    cpu: int,
+    memory: int,
+    disk: int,
+    network: int,
+) -> int:
+    """Take what leases have, or give it back; how many could be."""
+    for at in range(0, len(rows), LEASE):
+        tasks, wanted, devices = sign * rows[at + 1], 1 if milli else gpus * rows[at + 1], devices_in(rows[at + 2])
+        while devices:
+            devices &= devices - 1
+            wanted -= 1
+        share = milli * tasks if milli else sign * DEVICE
+        if wanted or not take(
+            words, rows[at], rows[at + 2], share, cpu * tasks, memory * tasks, disk * tasks, network * tasks
+        ):
+            return at // LEASE
+    return len(rows) // LEASE
+
+
+_TAKE_ALL: Final = Entry(_take_all)
