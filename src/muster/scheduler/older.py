@@ -2,7 +2,7 @@
 
 A claim was judged beside those who were there before it, and counts as held from then on: whoever starts later is
 judged beside it. So when it is served it is judged again beside the same ones, and not beside those who came later and
-may borrow what it was promised.
+may borrow what it was promised; nor beside what elastic gangs have beyond their least, however old they are.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from muster.model.job import Job
 from muster.model.phase import ACTIVE, Lease
 from muster.world.claiming import charge_claim
 from muster.world.runs import GONE, JOB, ROW, STATE, TICKET
+from muster.world.widths import leases_of, split_leases
 from muster.world.world import World
 
 
 @contextlib.contextmanager
 def only_older(world: World, ticket: int) -> Iterator[None]:
-    """As if nobody held or claimed anything by a later ticket."""
+    """As if nobody held or claimed anything by a later ticket, or more than its least."""
     later = list(_find_later(world, ticket))
     claims = [number for number, claim in world.claims.items() if claim.ticket > ticket]
     _charge(world, later, claims, -1)
@@ -39,7 +40,7 @@ def _charge(world: World, later: list[tuple[Job, list[Lease]]], claims: list[int
 
 
 def _find_later(world: World, ticket: int) -> Iterator[tuple[Job, list[Lease]]]:
-    """Whoever holds places by a later ticket."""
+    """Whoever holds places by a later ticket, and what others have beyond their least."""
     runs = world.know_runs()
     rows, at = runs.rows(), (runs.used - 1) * ROW
     found: dict[int, None] = {}
@@ -51,6 +52,10 @@ def _find_later(world: World, ticket: int) -> Iterator[tuple[Job, list[Lease]]]:
         job = world.jobs[number]
         if isinstance(job.phase, ACTIVE):
             yield job, list(job.phase.run.leases)
+    for number in world.widths.wide:
+        if number not in found:
+            job = world.jobs[number]
+            yield job, split_leases(leases_of(job), job.spec.gang, job.spec.ask)[1]
     for number in runs.arrays:
         tasks = world.arrays[number]
         leases = [Lease(tasks.slot[task], 1) for task, mine in enumerate(tasks.ticket) if mine > ticket]

@@ -173,6 +173,15 @@ class JobBook:
                 count -= tasks
         return found
 
+    def places_behind(self, count: int) -> list[tuple[int, int]]:
+        """The places of all but its first so many ranks, as (slot, tasks)."""
+        found = list[tuple[int, int]]()
+        for slot, tasks, _ in self.leases:
+            if tasks > count:
+                found.append((slot, tasks - count))
+            count = max(0, count - tasks)
+        return found
+
     def _members(self) -> list[int]:
         return [rank for rank, state in enumerate(self.ranks) if state != 3]
 

@@ -53,11 +53,11 @@ class TicketBooks:
             self._gangs[job] = claim or self.given
 
     def places_after(self, job: int, book: JobBook, ticket: int) -> list[tuple[int, int]]:
-        """What a job holds by a later ticket, as (slot, tasks)."""
+        """What a job holds by a later ticket, or beyond its least, as (slot, tasks)."""
         if book.spec.array:
             held = zip(book.slots, self._tasks.get(job, ()), strict=False)
             return [(slot, 1) for slot, mine in held if slot >= 0 and mine > ticket]
-        return [(slot, tasks) for slot, tasks, _ in book.leases] if self._gangs.get(job, 0) > ticket else []
+        return book.places_behind(0 if self._gangs.get(job, 0) > ticket else book.spec.gang)
 
     def find_after(self, jobs: Mapping[int, JobBook], ticket: int) -> list[tuple[Spec, list[tuple[int, int]]]]:
         """What everybody holds by a later ticket."""
