@@ -71,6 +71,7 @@ FOUND_BY = {
     },
     "mends_for_ever": {"a run that lost places is whole again in time"},
     "lost_place_still_counts": {"the ledger is the sum of the leases"},
+    "never_wider_again": {"who has less than it may is kept"},
     "due_time_ignored": {"the leaf goes by its table"},
     "size_before_due_time": {"the leaf goes by its table"},
     "any_end_is_a_success": {"a job waits until its conditions are met"},

@@ -45,7 +45,9 @@ class Reach(NamedTuple):
 
 def in_order(world: World, now: int, fresh: Container[int]) -> list[int]:
     """The elastic gangs that may get more places now, as the walk would meet their tenants."""
-    jobs = [job for n in world.widths.elastic if may_grow(world, job := world.jobs[n], now, n in fresh)]
+    latest = now - IN_PLACE_MS  # of those who have places since later, only who just got them may have more
+    narrow = [number for number, since in world.widths.narrow.items() if since <= latest or number in fresh]
+    jobs = [job for number in narrow if may_grow(world, job := world.jobs[number], now, number in fresh)]
     if not jobs:
         return []
     tenants = world.walk.in_order(dict.fromkeys(sorted({job.spec.tenant for job in jobs})), now)
@@ -71,7 +73,7 @@ def plan_growth(world: World, now: int, fresh: Container[int]) -> Iterator[fact.
 
 def find_chance(world: World, now: int) -> int:
     """The first instant after now at which time alone lets somebody grow; INSTANT_MAX if there is none."""
-    jobs = (world.jobs[number] for number in world.widths.elastic)
+    jobs = (world.jobs[number] for number in world.widths.narrow)
     instants = (_grows_at(world, job) for job in jobs if isinstance(job.phase, Running) and _can_grow(world, job))
     return min((at for at in instants if at > now), default=INSTANT_MAX)
 

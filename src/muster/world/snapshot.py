@@ -358,7 +358,7 @@ def _restore_job(world: World, job: Job) -> None:
         for ask, leases in job.spec.parts(job.phase.run.leases):
             occupy_all(world.fleet, job.id, ask, leases)
         if job.spec.gang_most:
-            world.widths.keep(job)
+            world.widths.keep(job, job.phase.run)
         run, end = job.phase.run, job.phase.run.find_end(job.spec.limit_ms)
         world.charge(job.spec, run.leases, world.now, end)
         if end is not None:

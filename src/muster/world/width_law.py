@@ -26,12 +26,20 @@ def check_widths(world: World) -> None:
     require(holding == world.widths.elastic.keys(), "who is elastic is kept", f"{sorted(holding)[:5]}")
     wide = {number for number in holding if width_of(world.jobs[number]) > world.jobs[number].spec.gang}
     require(wide == world.widths.wide.keys(), "who has more than it needs is kept", f"{sorted(wide)[:5]}")
+    _check_narrow(world)
     _check_mending(world)
     for number, resize in world.widths.resizes.items():
         known = world.jobs.get(number)
         require(known is not None, "a resize is that of a job", f"job {number}")
         is_shrinking = known is not None and isinstance(known.phase, (Running, Stopping))
         require(is_shrinking or not resize.to, "only what runs shrinks", f"job {number} to {resize.to}")
+
+
+def _check_narrow(world: World) -> None:
+    jobs = [world.jobs[number] for number in world.widths.elastic if number in world.jobs]
+    runs = [(job, job.phase.run) for job in jobs if isinstance(job.phase, ACTIVE)]
+    narrow = {job.id: run.since for job, run in runs if width_of(job) < job.spec.gang_most}
+    require(narrow == world.widths.narrow, "who has less than it may is kept", f"{sorted(narrow)[:5]}")
 
 
 def _check_mending(world: World) -> None:

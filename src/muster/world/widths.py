@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from muster.model.errors import InvariantError
 from muster.model.job import Job, Resize
 from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, TaskPhase
+from muster.model.spec import Spec
 from muster.units import Resources
 from muster.world.goodput import devices_of
 from muster.world.spending import spend
@@ -34,33 +35,40 @@ RANKS_MAX: Final = 1_000_000
 
 
 class Widths:
-    """`elastic` are the elastic gangs that hold places: `wide` those that have more than they need, and `mending` those
-    that run with less, since they lost the rest. `resizes` is when a job last got another width, or lost some."""
+    """`elastic` are the elastic gangs that hold places: `narrow` those that have less than they may, each with since
+    when its run has any; `wide` those that have more than they need, and `mending` those that run with less, since they
+    lost the rest. `resizes` is when a job last got another width, or lost some."""
 
-    __slots__ = ("elastic", "mending", "resizes", "wide")
+    __slots__ = ("elastic", "mending", "narrow", "resizes", "wide")
 
     def __init__(self) -> None:
         self.elastic: dict[int, None] = {}
+        self.narrow: dict[int, int] = {}
         self.wide: dict[int, None] = {}
         self.mending: dict[int, None] = {}
         self.resizes: dict[int, Resize] = {}
 
-    def keep(self, job: Job) -> None:
+    def add(self, job: int, spec: Spec, since: int) -> None:
+        """The run of an elastic gang holds what it needs."""
+        self.elastic[job] = None
+        if spec.gang < spec.gang_most:
+            self.narrow[job] = since
+
+    def keep(self, job: Job, run: Run) -> None:
         """A gang that holds places is elastic: it has another width, or other bounds."""
-        self.elastic[job.id] = None
-        self.wide.pop(job.id, None)
-        self.mending.pop(job.id, None)
-        width = width_of(job)
-        if width > job.spec.gang:
-            self.wide[job.id] = None
-        elif width < job.spec.gang and isinstance(job.phase, Running):
-            self.mending[job.id] = None
+        number, spec, width = job.id, job.spec, width_of(job)
+        self._forget(number)
+        self.elastic[number] = None
+        if width < spec.gang_most:
+            self.narrow[number] = run.since
+        if width > spec.gang:
+            self.wide[number] = None
+        elif width < spec.gang and isinstance(job.phase, Running):
+            self.mending[number] = None
 
     def leave(self, job: int) -> None:
         """A run is over: nothing of it is still to leave."""
-        self.elastic.pop(job, None)
-        self.wide.pop(job, None)
-        self.mending.pop(job, None)
+        self._forget(job)
         resize = self.resizes.get(job)
         if resize is not None and resize.to:
             self.resizes[job] = Resize(resize.at)
@@ -68,9 +76,15 @@ class Widths:
     def fork(self) -> Widths:
         """An independent copy."""
         twin = Widths()
-        twin.elastic, twin.wide = self.elastic.copy(), self.wide.copy()
+        twin.elastic, twin.narrow, twin.wide = self.elastic.copy(), self.narrow.copy(), self.wide.copy()
         twin.mending, twin.resizes = self.mending.copy(), self.resizes.copy()
         return twin
+
+    def _forget(self, job: int) -> None:
+        self.elastic.pop(job, None)
+        self.narrow.pop(job, None)
+        self.wide.pop(job, None)
+        self.mending.pop(job, None)
 
 
 def leases_of(job: Job) -> tuple[Lease, ...]:
@@ -217,7 +231,7 @@ def _reseat(world: World, before: Job, after: Job) -> None:
     if not isinstance(after.phase, ACTIVE):
         return
     spec, run = after.spec, after.phase.run
-    world.widths.keep(after)
+    world.widths.keep(after, run)
     if after.id not in world.ranks:
         phase = TaskPhase.RUNNING if isinstance(after.phase, Running) else TaskPhase.STARTING
         world.ranks[after.id] = bytearray([phase]) * width_of(after)
@@ -236,7 +250,7 @@ def _set_leases(world: World, job: Job, leases: tuple[Lease, ...]) -> None:
         run = Run(phase.run.epoch, leases, phase.run.since, phase.run.ticket)
         after = replace(job, phase=replace(phase, run=run))
         world.jobs[job.id] = after
-        world.widths.keep(after)
+        world.widths.keep(after, run)
         if world.runs is not None and isinstance(phase, Starting):
             world.runs.remove(job)
             world.runs.add_gang(after, run, world.sites.by_slot, run.since)

@@ -140,7 +140,7 @@ class World:
         if spec.gang > 1 or spec.gang_most:
             self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
         if spec.gang_most:
-            self.widths.elastic[job.id] = None
+            self.widths.add(job.id, spec, run.since)
         if self.runs is not None:
             self.runs.add_gang(job, run, self.sites.by_slot, run.since)
         if (sharing := self.tiers[spec.tier].sharing) is not None:

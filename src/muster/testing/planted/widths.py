@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from muster.kernel import attempts
 from muster.model import fact
 from muster.model.job import Job
-from muster.model.phase import Why
+from muster.model.phase import Run, Why
 from muster.scheduler import repair
 from muster.scheduler.extras import Shrink
 from muster.testing.planted.plant import Plant
@@ -20,6 +20,7 @@ from muster.units import DAY_MS
 from muster.world import apply
 from muster.world.goodput import Goodput
 from muster.world.ledger import Ledger
+from muster.world.widths import Widths
 from muster.world.world import World
 
 
@@ -100,6 +101,19 @@ def lost_place_still_counts() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def never_wider_again() -> Iterator[None]:
+    """Whoever got another width is not known to have less than it may."""
+    honest = Widths.keep
+
+    def keep(widths: Widths, job: Job, run: Run) -> None:
+        honest(widths, job, run)
+        widths.narrow.pop(job.id, None)
+
+    with mock.patch.object(Widths, "keep", keep):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     shrink_keeps_quota,
     shrunk_below_least,
@@ -108,4 +122,5 @@ PLANTS: Final[tuple[Plant, ...]] = (
     width_counted_from_the_start,
     mends_for_ever,
     lost_place_still_counts,
+    never_wider_again,
 )
