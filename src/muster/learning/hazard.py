@@ -6,7 +6,8 @@ from its coarsest class to its finest, each correcting the one before by as much
 neighbours, those of its row that were submitted right before and after it, for people submit sweeps. Before any data
 the tail is heavy: whoever has run long will run long.
 
-It sees submits, starts, stops, ends and time. A run time is known when it is over and not before.
+It sees submits, starts, stops, ends and time. A run time is known when it is over and not before. Of one that was cut
+short, by its limit say, it is known that it is longer.
 """
 
 from __future__ import annotations
@@ -165,17 +166,19 @@ class Hazards:
             self.settle(at)
             life.served, life.began = life.served + at - life.began, -1
 
-    def end(self, job: int, at: int) -> None:
-        """It is over; who never was up tells nothing."""
+    def end(self, job: int, at: int, *, is_cut: bool = False) -> None:
+        """It is over; who never was up tells nothing, and who was cut short tells only how far it got."""
         life = self._live.get(job)
         if life is None:
             return
         self.settle(at)
         if life.began >= 0 or life.served:
             for row in life.chain:
-                self._note_end(row, life.level)
+                if not is_cut:
+                    self._note_end(row, life.level)
                 self._ends[int(row)] = self._ends.get(int(row), 0) + 1
-            life.row.levels[life.place] = -life.level - 1
+            if not is_cut:
+                life.row.levels[life.place] = -life.level - 1
             self._stir(life)
         del self._live[job]
 

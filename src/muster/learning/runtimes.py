@@ -1,11 +1,16 @@
 """runtimes: how long a job will run, as a range that holds four times in five, from what jobs like it did.
 
-Quantiles come from hazards of classes from coarse to fine: all, the hour of the day, size, owner, owner and name, and
-those with size and limit. Of all ranges a job gets the one that holds most likely for what its length costs, and no
-less likely than not: so ranges are short where little is gained by more, and four in five hold over all jobs, not in
-each class. What length costs is seen when jobs end: with every miss it falls, and with every hit it rises a little
-(adaptive conformal levels). So it stays calibrated when the load drifts, and is wide when cold. A limit is the most
-that a job can run. It never sees an end before it happened.
+How likely a job ends when comes from hazards of classes from coarse to fine: all, the hour of the day, the limit, the
+owner, owner and name, and those with size and limit. Who was stopped by its limit would have run on, so what is left
+of the likelihood at a limit stands there: a range may be short around it, and is a little longer than it by as much as
+jobs were late.
+
+Of all ranges a job gets the one that holds most likely for what its length costs, and likelier than not. A range much
+shorter than what jobs typically run costs nearly nothing, and one much longer says so little that still more hardly
+matters: so ranges are short where a job can be foretold and long where it cannot, and four in five hold over all jobs,
+not in each class. What length costs is seen when jobs end: with every miss it falls, and with every hit it rises a
+little (adaptive conformal levels), so it stays calibrated when the load drifts. It never sees an end before it
+happened.
 """
 
 from __future__ import annotations
@@ -16,23 +21,37 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from muster.learning.hazard import BINS, EDGES_MS, Hazards
-from muster.units import HOUR_MS, Limit
+from muster.learning.hazard import BINS, EDGES_MS, Floats, Hazards
+from muster.units import HOUR_MS, SECOND_MS, Limit
 
 HOLDS: Final = 0.8
 """How often a range should hold."""
-PACE: Final = 0.05
-"""By how many powers of e one end changes what length costs."""
-LEAST: Final = 0.5
+PACE: Final = 0.003
+"""By how many powers of e one end changes what length costs, in the long run."""
+HASTE: Final = 0.6
+"""The first ends change it more: one over their number to this power."""
+LEAST: Final = 0.55
 """How likely a range holds at least, by what is known."""
-COLD_MS: Final = HOUR_MS
-"""Before anything ended, a range may be so much longer if it holds for sure instead of never."""
 REACH_MAX: Final = 40.0
-"""How many powers of e the cost may be away from that."""
+"""How many powers of e the cost may be away from what it was at first."""
+LONG: Final = 1.5
+"""A range of so many typical run times is half as bad as one that says nothing."""
+ENDLESS: Final = 0.001
+"""What each typical run time adds to that, so that a range ends where nearly nothing is left."""
+COLD_MS: Final = HOUR_MS
+"""What is typical before anything ended."""
+TYPICAL_PACE: Final = 0.001
+"""By how many powers of e one end changes what is typical; the first ones change it more."""
+CUT: Final = 0.99
+"""Who has run for so much of its limit is stopped by it."""
+LATE: Final = 0.95
+"""What part of those that were late are within what is allowed for it."""
+LATE_PACE_MS: Final = 30 * SECOND_MS
+"""How far one late end may change that."""
 UNLIKELY: Final = 1e300
 """What makes a range the last choice: it holds less likely than it should."""
-FIRST, LAST = np.triu_indices(BINS + 1, 1)
-"""Where all ranges begin and end, by the edges of bins."""
+FIRST, LAST = np.triu_indices(BINS + 2, 1)
+"""Where all ranges begin and end, by the edges of bins, and by what is left at the limit as the last bin."""
 EDGES: Final = np.array(EDGES_MS[: BINS + 1], dtype=np.float64)
 QUANTILES: Final = (0.1, 0.5, 0.9)
 HOURS: Final = 6
@@ -64,25 +83,27 @@ class RunTimes:
 
     def __init__(self) -> None:
         self.hazards = Hazards()
+        self._ended = 0
         self._cheap = 0.0
+        self._typical_ms = float(COLD_MS)
+        self._late_ms = 0.0
         self._said: dict[int, Range] = {}
-        self._owners: dict[int, str] = {}
+        self._traits: dict[int, Traits] = {}
 
     def accept(self, job: int, traits: Traits, at: int) -> None:
         """A job came."""
         self.hazards.accept(job, _classes(traits), at)
-        self._owners[job] = traits.user or traits.tenant or "all"
+        self._traits[job] = traits
 
-    def predict(self, job: int, limit_ms: Limit = None) -> Range:
+    def predict(self, job: int) -> Range:
         """How long a live job will have run when it ends."""
-        most = float("inf") if limit_ms is None else float(limit_ms)
-        edges, over = np.minimum(EDGES, most), self.hazards.over_by(job)
-        holds = over[LAST] - over[FIRST]
-        lengths = (edges[LAST] - edges[FIRST]) / (COLD_MS * exp(self._cheap))
-        worth = np.where(holds >= min(LEAST, holds.max()), holds - lengths, -UNLIKELY)
-        best = int(np.argmax(worth))
+        limit_ms = self._traits[job].limit_ms
+        most = EDGES[-1] if limit_ms is None else min(float(limit_ms), EDGES[-1])
+        over = self.hazards.over_by(job)
+        edges = np.append(np.minimum(EDGES, CUT * most), most + self._late_ms)
+        over = np.append(np.minimum(over, np.interp(CUT * most, EDGES, over)), 1.0)
         quantiles = tuple(min(each, most) for each in self.hazards.quantiles_ms(job, QUANTILES))
-        found = self._said[job] = Range(float(edges[FIRST[best]]), float(edges[LAST[best]]), quantiles)
+        found = self._said[job] = Range(*self._worthiest(edges, over), quantiles)
         return found
 
     def begin(self, job: int, at: int) -> None:
@@ -91,35 +112,62 @@ class RunTimes:
 
     def end(self, job: int, ran_ms: int, at: int) -> None:
         """It is over: what was said of it was right, or the levels move."""
-        said = self._said.pop(job, None)
+        said, limit_ms = self._said.pop(job, None), self._traits.pop(job).limit_ms
+        self._ended += 1
         if said is not None:
-            missed = not said.low <= ran_ms <= said.high
-            self._cheap = min(REACH_MAX, max(-REACH_MAX, self._cheap + PACE * (missed - (1.0 - HOLDS))))
-        self.hazards.end(job, at)
-        self._owners.pop(job, None)
+            self._judge(is_missed=not said.low <= ran_ms <= said.high)
+        step = max(TYPICAL_PACE, 1.0 / self._ended)
+        self._typical_ms = max(float(SECOND_MS), self._typical_ms * exp(step if ran_ms > self._typical_ms else -step))
+        if limit_ms is not None and ran_ms > limit_ms:
+            is_later = ran_ms - limit_ms > self._late_ms
+            self._late_ms = max(0.0, self._late_ms + LATE_PACE_MS * (is_later - (1.0 - LATE)))
+        self.hazards.end(job, at, is_cut=limit_ms is not None and ran_ms >= CUT * limit_ms)
+
+    def _judge(self, *, is_missed: bool) -> None:
+        """What length costs, after one more range did not hold, or did."""
+        step = max(PACE, self._ended**-HASTE) * (is_missed - (1.0 - HOLDS))
+        self._cheap = min(REACH_MAX, max(-REACH_MAX, self._cheap + step))
 
     def explain(self, job: int) -> str:
         """From what a live job's range comes, in words: the finest class of which any has ended."""
-        of_owner = f"of {self._owners[job]}"
-        words = ("of all", "of that time of the day", "of that size", of_owner, f"{of_owner} with the same name",
-                 f"{of_owner} with the same name, size and limit")  # fmt: skip
-        for count, word in reversed(list(zip(self.hazards.counts(job), words, strict=True))):
+        traits = self._traits[job]
+        owner = traits.user or traits.tenant or "all"
+        for count, kind in zip(reversed(self.hazards.counts(job)), reversed(_classes(traits)), strict=True):
             if count:
-                return f"from {count} job{'s' if count > 1 else ''} {word}"
+                return f"from {count} job{'s' if count > 1 else ''} of {_WORDS[str(kind[0])].format(owner=owner)}"
         return "from no job: none has ended yet"
 
+    def _worthiest(self, edges: Floats, over: Floats) -> tuple[float, float]:
+        """The range that is most likely for what its length costs, by how likely the job is over at each edge."""
+        holds = over[LAST] - over[FIRST]
+        times = (edges[LAST] - edges[FIRST]) / self._typical_ms
+        costs = times**2 / (times**2 + LONG**2) + ENDLESS * times
+        worth = np.where(holds >= min(LEAST, holds.max()), holds - costs * exp(-self._cheap), -UNLIKELY)
+        best = int(np.argmax(worth))
+        return float(edges[FIRST[best]]), float(edges[LAST[best]])
 
-def _classes(traits: Traits) -> tuple[Hashable, ...]:
-    """From the coarsest to the finest; `explain` has a word for each."""
-    owner, size = (traits.tenant, traits.user), traits.devices
-    return (
-        (),
-        ("hour", traits.hour // HOURS),
-        ("size", size),
-        ("owner", owner),
-        ("named", owner, traits.name),
-        ("like", owner, traits.name, size, traits.limit_ms),
-    )
+
+_WORDS: Final = {
+    "all": "all",
+    "hour": "that time of the day",
+    "limit": "that limit",
+    "owner": "{owner}",
+    "named": "{owner} with the same name",
+    "like": "{owner} with the same name, size and limit",
+}
+"""What the jobs of a class have in common."""
+
+
+def _classes(traits: Traits) -> list[tuple[Hashable, ...]]:
+    """From the coarsest to the finest. What is not told of a job makes no class: the same jobs would count twice."""
+    owner, name, limit = (traits.tenant, traits.user), traits.name, traits.limit_ms
+    found: list[tuple[Hashable, ...]] = [("all",), ("hour", traits.hour // HOURS)]
+    if limit is not None:
+        found.append(("limit", limit))
+    found.append(("owner", owner))
+    if name:
+        found.append(("named", owner, name))
+    return [*found, ("like", owner, name, traits.devices, limit)]
 
 
 def hour_of(instant_ms: int) -> int:

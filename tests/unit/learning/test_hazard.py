@@ -149,3 +149,17 @@ def test_quantiles_follow_what_like_jobs_did_and_how_far_it_got() -> None:
     hazards.begin(100, 0, 100 * HOUR_MS)
     hazards.settle(101 * HOUR_MS)
     assert hazards.quantiles_ms(100, (0.1,))[0] >= EDGES_MS[13], "it ran for an hour already"
+
+
+def test_who_was_cut_short_is_known_to_run_longer_and_no_more() -> None:
+    likely = {}
+    for is_cut in (False, True):
+        hazards = Hazards()
+        for number in range(30):
+            hazards.accept(number, ((), "like"), number * 2 * HOUR_MS)
+            hazards.begin(number, 0, number * 2 * HOUR_MS)
+            hazards.end(number, number * 2 * HOUR_MS + HOUR_MS, is_cut=is_cut)
+        hazards.accept(30, ((), "like"), 60 * HOUR_MS)
+        likely[is_cut] = hazards.quantiles_ms(30, (0.5,))[0]
+        assert hazards.counts(30) == [30, 30]
+    assert HOUR_MS / 2 < likely[False] < 2 * HOUR_MS < likely[True]

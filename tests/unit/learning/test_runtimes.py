@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from statistics import median
 
 from muster.learning.runtimes import HOLDS, Range, RunTimes, Traits
 from muster.units import HOUR_MS, MINUTE_MS
@@ -36,10 +37,51 @@ def test_what_is_said_is_the_same_whatever_comes_later() -> None:
 
 def test_a_limit_is_the_most() -> None:
     learned = RunTimes()
-    learned.accept(1, TRAITS, 0)
-    found = learned.predict(1, limit_ms=MINUTE_MS)
+    learned.accept(1, TRAITS._replace(limit_ms=MINUTE_MS), 0)
+    found = learned.predict(1)
     assert 0 <= found.low <= found.high <= MINUTE_MS
     assert max(found.quantiles) <= MINUTE_MS
+
+
+def test_whose_jobs_are_stopped_by_their_limits_gets_a_short_range_at_the_limit_whatever_it_is() -> None:
+    learned, now, late = RunTimes(), 0, MINUTE_MS
+    for number in range(300):
+        limit = HOUR_MS * (1 + number % 5)
+        learned.accept(number, TRAITS._replace(limit_ms=limit), now)
+        learned.predict(number)
+        learned.begin(number, now)
+        now += limit + late
+        learned.end(number, limit + late, now)
+    limit = 7 * HOUR_MS
+    learned.accept(300, TRAITS._replace(limit_ms=limit), now)
+    found = learned.predict(300)
+    assert 0.98 * limit < found.low < limit + late <= found.high < 1.02 * limit
+
+
+def test_who_cannot_be_foretold_gets_a_long_range_and_the_others_keep_short_ones() -> None:
+    dice, learned, now = random.Random(5), RunTimes(), 0
+    widths: dict[str, list[float]] = {"ada": [], "bob": []}
+    held = 0
+    for number in range(1200):
+        user = "ada" if number % 3 else "bob"
+        span = round(10 * MINUTE_MS * (1 if user == "ada" else 2 ** dice.uniform(-4, 6)))
+        learned.accept(number, TRAITS._replace(user=user), now)
+        said = learned.predict(number)
+        learned.begin(number, now)
+        now += span
+        learned.end(number, span, now)
+        if number >= 400:
+            widths[user].append(said.high - said.low)
+            held += said.low <= span <= said.high
+    assert max(widths["ada"]) < 10 * MINUTE_MS < median(widths["bob"])
+    assert held >= 0.75 * 800
+
+
+def test_what_a_range_covers_is_found_again_after_run_times_grew_twentyfold() -> None:
+    dice = random.Random(11)
+    spans = [round((5 if number < 1000 else 100) * MINUTE_MS * 2 ** dice.gauss(0, 1)) for number in range(3000)]
+    held = [each.low <= span <= each.high for each, span in foretell(spans)[1500:]]
+    assert HOLDS - 0.07 < sum(held) / len(held) < HOLDS + 0.07
 
 
 def test_it_says_from_what_it_knows() -> None:
@@ -54,6 +96,8 @@ def test_it_says_from_what_it_knows() -> None:
     assert learned.explain(10) == "from 4 jobs of ada"
     learned.accept(11, TRAITS._replace(user="bob", devices=3), 9 * HOUR_MS)
     assert learned.explain(11) == "from 4 jobs of that time of the day"
+    learned.accept(12, TRAITS._replace(name=""), 9 * HOUR_MS)
+    assert learned.explain(12) == "from 4 jobs of ada"
 
 
 def test_before_anything_ended_it_says_so() -> None:
