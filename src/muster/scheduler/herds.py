@@ -69,7 +69,7 @@ def spread_rows(world: World, now: int, claims: Iterable[tuple[int, ...]]) -> tu
     """What is held besides gangs as rows, the newest last: what tasks of an array have on one site by one ticket, with
     the number of their herd, and what is claimed. And the herds."""
     runs, flat, groups = world.know_runs(), array("q"), list[Group]()
-    by_slot = words_of(array("q", [site.number for site in world.sites.by_slot] if runs.arrays else [0]))
+    by_slot = words_of(world.sites.numbers())
     for number in sorted(runs.arrays):
         flat.extend(_rows_of(world, world.jobs[number], now, by_slot, len(groups)))
         groups += [(number, site) for site in range(len(world.sites.all))]

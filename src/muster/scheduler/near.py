@@ -20,7 +20,7 @@ from muster.scheduler.rights import Right, Rights
 from muster.scheduler.stage import Seat
 from muster.scheduler.victims import Candidate
 from muster.world.arena import AT_NODES, DOMAINS, NODE_ROW, NOWHERE
-from muster.world.compiled import words_of
+from muster.world.compiled import find_filled, words_of
 from muster.world.queue import Shape
 from muster.world.runs import FUNDS, JOB
 from muster.world.widths import leases_of, least_part
@@ -49,7 +49,7 @@ class Neighbourhood:
 
     def rounds(self) -> Iterator[list[int]]:
         """The nodes to look at: those that promise most, and then all; none at all if it would fit nowhere."""
-        slots = [slot for slot in range(self._nodes) if self._prices[2 * slot]]
+        slots = find_filled(self._prices, 2)
         near = sorted(self._find_near(slots))
         if not near:
             return

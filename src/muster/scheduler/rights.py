@@ -88,7 +88,7 @@ class Rights:
         self.used = self._runs.used
         self.funds: dict[tuple[int, int], int] = {}
         self._has_owners = world.quotas.has_owners()
-        self._sites = words_of(array("q", [site.number for site in world.sites.by_slot] if self._runs.arrays else [0]))
+        self._sites = words_of(world.sites.numbers())
         self._loans: Loans | None = None
         self._herds: list[Herd] = []
         self._made: dict[Key, Right] = {}

@@ -106,6 +106,11 @@ def find_differences(one: array[int], other: array[int]) -> list[int]:
     return np.flatnonzero(left != right).tolist()
 
 
+def find_filled(buffer: array[int], width: int) -> list[int]:
+    """Of rows of so many words, those whose first one is not 0."""
+    return np.flatnonzero(np.frombuffer(buffer, dtype=np.int64)[::width]).tolist()
+
+
 def words_of(buffer: array[int]) -> Words:
     """The same memory as compiled code wants it; uncompiled code reads an `array` faster, and without overflow."""
     return np.frombuffer(buffer, dtype=np.int64) if IS_COMPILED else cast("Words", buffer)

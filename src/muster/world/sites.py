@@ -7,6 +7,7 @@ knows nodes and amounts, not tenants.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 from muster.model.node import Flavor
@@ -43,7 +44,7 @@ class Sites:
     """`by_slot` is the site of each slot; `nodes` (how many there are), `healthy` and `closed` are by the site's
     number."""
 
-    __slots__ = ("_inhabited", "_known", "all", "by_slot", "closed", "healthy", "nodes")
+    __slots__ = ("_inhabited", "_known", "_numbers", "all", "by_slot", "closed", "healthy", "nodes")
 
     def __init__(self) -> None:
         self.all: list[Site] = []
@@ -53,6 +54,7 @@ class Sites:
         self.closed: list[list[int]] = []
         self._known: dict[tuple[str, int, str, str], Site] = {}
         self._inhabited: dict[bool, list[Site]] = {}
+        self._numbers = array("q")
 
     def settle(self, fleet: Fleet, slot: int, flavor: Flavor) -> None:
         """Say what a slot's site is, now that it is known; whoever changes it counts the node off and on again."""
@@ -65,6 +67,7 @@ class Sites:
             self.by_slot[slot] = site
         self.nodes[site.number] += 1
         self._inhabited.clear()
+        self._numbers = array("q")
 
     def count(self, fleet: Fleet, slot: int, sign: int) -> None:
         """Count a node on (1) or off (-1): healthy with all that it has, or closed with what is held there."""
@@ -88,6 +91,8 @@ class Sites:
         """How many tasks lie on each site, by its number."""
         if len(leases) == 1:
             return [(self.by_slot[leases[0].slot], leases[0].tasks)]
+        if len(self.all) == 1 and leases:
+            return [(self.all[0], sum([lease.tasks for lease in leases]))]
         tasks: dict[int, int] = {}
         for lease in leases:
             number = self.by_slot[lease.slot].number
@@ -107,6 +112,12 @@ class Sites:
             found = [site for site in there if not (has_devices and site.family in NOT_DEVICES)]
             self._inhabited[has_devices] = found
         return found
+
+    def numbers(self) -> array[int]:
+        """The number of each slot's site, for compiled code; counted once for a fleet as it is."""
+        if not self._numbers:
+            self._numbers = array("q", [site.number for site in self.by_slot] or [0])
+        return self._numbers
 
     def fork(self) -> Sites:
         """An independent copy."""

@@ -28,7 +28,12 @@ def spans_of(
     phases: bytes | bytearray, wanted: tuple[TaskPhase, ...], first: int, end: int
 ) -> Iterator[tuple[int, int]]:
     """The maximal runs (first, count) of tasks in [first, end) whose phase is one of `wanted`."""
-    for match in _pattern_of(wanted).finditer(phases[first:end]):
+    window = phases[first:end]
+    if window and window.count(window[0]) == len(window):  # mostly they are all alike
+        if window[0] in wanted:
+            yield first, len(window)
+        return
+    for match in _pattern_of(wanted).finditer(window):
         yield first + match.start(), match.end() - match.start()
 
 
