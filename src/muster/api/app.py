@@ -18,6 +18,7 @@ from muster.api.bars import Bars
 from muster.api.bookings import Bookings
 from muster.api.bulk import Bulk
 from muster.api.fleet import Fleet
+from muster.api.forecasts import Forecasts
 from muster.api.gate import Gate
 from muster.api.goodput import Goodput
 from muster.api.guard import Guard
@@ -86,12 +87,13 @@ def make_app(
 
 def make_routes(follower: Follower, logs: Logs, metrics: Metrics, desk: Desk) -> list[Route]:
     """Every route, in the order in which they are tried, and the one that describes them all."""
-    jobs = Jobs(follower, logs)
+    jobs, forecasts = Jobs(follower, logs), Forecasts(follower)
     routes = [
         *jobs.routes[:1],  # submits come most often, so they are tried first
         *Bulk(follower).routes,
         *Watch(follower, jobs).routes,
         *jobs.routes[1:],
+        *forecasts.routes,
         *metrics.routes,
         *Fleet(follower).routes,
         *Tenants(follower).routes,
@@ -109,6 +111,6 @@ def make_routes(follower: Follower, logs: Logs, metrics: Metrics, desk: Desk) ->
         *Tokens(follower).routes,
         *Audit(follower).routes,
         *PastRoutes(follower).routes,
-        *Trials(follower).routes,
+        *Trials(follower, forecasts).routes,
     ]
     return [*routes, *OpenApi(routes).routes]

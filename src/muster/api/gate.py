@@ -59,6 +59,7 @@ RIGHTS: Final[dict[str, Need]] = {
     "GET /v1/jobs": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/jobs/{job}": Need(Role.VIEWER, Where.JOB),
     "GET /v1/jobs/{job}/why": Need(Role.VIEWER, Where.JOB),
+    "GET /v1/jobs/{job}/forecast": Need(Role.VIEWER, Where.JOB),
     "GET /v1/jobs/{job}/story": Need(Role.VIEWER, Where.JOB),
     "GET /v1/jobs/{job}/logs": Need(Role.VIEWER, Where.JOB),
     "GET /v1/jobs/{job}/logs/follow": Need(Role.VIEWER, Where.JOB),

@@ -37,7 +37,7 @@ from muster.control.fleet import FILTERS
 from muster.control.listing import PHASES, STATES
 from muster.model.spec import Spec
 from muster.units import INSTANT_MAX
-from muster.wire import access_views, views
+from muster.wire import access_views, forecast_views, views
 
 TEXT: Final = {"type": "string"}
 BYTES: Final = "application/octet-stream"
@@ -87,6 +87,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/jobs": Shape(views.JobPage, query={**JOBS, **SINCE}),
     "GET /v1/jobs/{job}": Shape(views.JobView, query=WAIT),
     "GET /v1/jobs/{job}/why": Shape(views.WhyView),
+    "GET /v1/jobs/{job}/forecast": Shape(forecast_views.ForecastView),
     "GET /v1/jobs/{job}/story": Shape(views.Story, query=BY_NUMBER),
     "GET /v1/jobs/{job}/logs": Shape(media=BYTES, query={**LOG, **WAIT}),
     "GET /v1/jobs/{job}/logs/follow": Shape(media=EVENTS, query=LOG),
@@ -143,9 +144,9 @@ SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/past/{at}/jobs/{job}/why": Shape(views.WhyView),
     "GET /v1/past/{at}/nodes": Shape(list[views.NodeView]),
     "GET /v1/past/{at}/tenants": Shape(list[views.TenantView]),
-    "POST /v1/trials/jobs": Shape(views.TrialView, Spec),
-    "PUT /v1/trials/tenants/{name:path}": Shape(views.TrialView, TenantBody),
-    "PUT /v1/trials/tiers/{name:path}": Shape(views.TrialView, TierBody),
+    "POST /v1/trials/jobs": Shape(forecast_views.TrialView, Spec),
+    "PUT /v1/trials/tenants/{name:path}": Shape(forecast_views.TrialView, TenantBody),
+    "PUT /v1/trials/tiers/{name:path}": Shape(forecast_views.TrialView, TierBody),
 }
 
 PATH_SCHEMAS: Final = {"job": _number(1), "at": _number(most=INSTANT_MAX), "kind": _one_of(KINDS)}

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from muster.api.forecasts import Forecasts
 from muster.api.gate import Sees, cause_of, check_tenant, sees_of
 from muster.api.jobs import check_submit, read_spec
 from muster.api.params import read_world
@@ -17,15 +18,16 @@ from muster.control.follower import Follower
 from muster.control.trial import try_out
 from muster.model.access import Role
 from muster.model.event import SetTenant, SetTier, Submit
-from muster.wire.views import TrialJob, TrialView
+from muster.wire.forecast_views import TrialJob, TrialView
 from muster.world.world import World
 
 
 class Trials:
     """The routes below /v1/trials."""
 
-    def __init__(self, follower: Follower) -> None:
+    def __init__(self, follower: Follower, forecasts: Forecasts) -> None:
         self._follower = follower
+        self._forecasts = forecasts
         self.routes = [
             Route("/v1/trials/jobs", self.submit, methods=["POST"]),
             Route("/v1/trials/tenants/{name:path}", self.set_tenant, methods=["PUT"]),
@@ -36,22 +38,29 @@ class Trials:
         """A job that is not submitted."""
         spec = await read_spec(request)
         await check_submit(request, spec)
-        return await self._try(request, Submit(spec, "", cause_of(request)))
+        return JsonResponse(await self._try(request, Submit(spec, "", cause_of(request))))
 
     async def set_tenant(self, request: Request) -> Response:
         """A tenant that is not set."""
         tenant, name = await read_tenant(request), request.path_params["name"]
         check_above(request, self._follower, name)
         check_tenant(request, Role.ADMIN, tenant.parent)
-        return await self._try(request, SetTenant(name, tenant, cause_of(request)))
+        return await self._try_rule(request, SetTenant(name, tenant, cause_of(request)))
 
     async def set_tier(self, request: Request) -> Response:
         """A tier that is not set."""
-        return await self._try(
-            request, SetTier(request.path_params["name"], await read_tier(request), cause_of(request))
-        )
+        tier = await read_tier(request)
+        return await self._try_rule(request, SetTier(request.path_params["name"], tier, cause_of(request)))
 
-    async def _try(self, request: Request, event: Submit | SetTenant | SetTier) -> Response:
+    async def _try_rule(self, request: Request, event: SetTenant | SetTier) -> Response:
+        """Rules change what comes, so a day is run ahead with them."""
+        view = await self._try(request, event)
+        day, sees = await self._forecasts.compare(event), sees_of(request)
+        if day is not None:
+            day = msgspec.structs.replace(day, tenants=[row for row in day.tenants if sees(row.tenant)])
+        return JsonResponse(msgspec.structs.replace(view, day=day))
+
+    async def _try(self, request: Request, event: Submit | SetTenant | SetTier) -> TrialView:
         await read_world(request, self._follower)
         now, sees = self._follower.now_ms(), sees_of(request)
 
@@ -59,7 +68,7 @@ class Trials:
             return try_out(world, event, now)
 
         view = await self._follower.past.ask_freely(max(now, self._follower.world.now), play)
-        return JsonResponse(_hide_others(view, sees))
+        return _hide_others(view, sees)
 
 
 def _hide_others(view: TrialView, sees: Sees) -> TrialView:

@@ -20,6 +20,7 @@ from muster.cli.printing import (
 )
 from muster.model.reason import Code
 from muster.sdk.client import Client
+from muster.sdk.errors import AnsweredError
 from muster.units import show_instant, show_resources
 from muster.wire.views import JobView, Story, WhyView
 
@@ -38,10 +39,18 @@ def why(job: int, output: str, at: int | None) -> None:
             _print_other(client.show(job, at_ms=at))
         else:
             click.echo(f"job {view.job} {'was' if at else 'is'} {view.words} [{view.code}]")
-            print_waiting(view)
+            print_waiting(view, foretell(client, job) if view.position and at is None else "")
 
 
-def print_waiting(view: WhyView) -> None:
+def foretell(client: Client, job: int) -> str:
+    """When a job will likely start, in words; nothing if nobody can say, or if the server is older than the route."""
+    try:
+        return client.forecast(job).words
+    except AnsweredError:
+        return ""
+
+
+def print_waiting(view: WhyView, forecast: str = "") -> None:
     """Where a job stands, who is ahead, what would start it, and the one thing to do."""
     if view.position:
         click.echo(f"  place in the line: {view.position}")
@@ -53,6 +62,8 @@ def print_waiting(view: WhyView) -> None:
         click.echo(f"  ahead: {unseen} more")
     if view.position > 1:
         click.echo(f"  all ahead ask for {show_resources(view.ahead_total)}")
+    if forecast:
+        click.echo(f"  {forecast}")
     if view.offer:
         click.echo(f"  {view.offer}")
     if view.late:

@@ -13,6 +13,7 @@ from typing import Final
 
 import click
 
+from muster.cli.explain import foretell
 from muster.cli.printing import show_progress
 from muster.sdk.client import LONG_PATIENCE_S, Client
 from muster.wire.views import JobView
@@ -84,6 +85,8 @@ def _await_start(client: Client, job: int) -> JobView:
             words = client.why(job).words
             if words:
                 click.echo(f"job {job} is {words}", err=True)
+            if words and (forecast := foretell(client, job)):
+                click.echo(f"  {forecast}", err=True)
 
 
 def _open_tails(client: Client, view: JobView, epoch: int) -> list[Tail]:

@@ -1,4 +1,5 @@
-"""`--dry-run`: what a change would do at once, as the server's own scheduler found it. Laid out here, decided there."""
+"""`--dry-run`: what a change would do at once, and likely in a day, as the server's own scheduler found it. Laid out
+here, decided there."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ from typing import Final
 import click
 
 from muster.cli.printing import show_plain
-from muster.units import show_money
-from muster.wire.views import TrialJob, TrialView
+from muster.units import show_duration, show_money
+from muster.wire.forecast_views import DayView, TrialJob, TrialView
 
 DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
 
@@ -35,7 +36,31 @@ def print_change_trial(view: TrialView) -> None:
     _print_effects(view)
     if not (view.started or view.stopped or view.waiting):
         click.echo("no job would start, stop or wait for another reason at once")
-    click.echo("nothing was changed; what comes of it later depends on what comes", err=True)
+    if view.day is not None:
+        _print_day(view.day)
+    click.echo("nothing was changed", err=True)
+
+
+def _print_day(day: DayView) -> None:
+    """The next day without the change and with it, for those whose day it is."""
+    again = f", and the {day.comers} of the last day come again" if day.comers else ""
+    click.echo(f"simulated, the next 24 h (those who are here{again}):")
+    changed = [row for row in day.tenants if row.started[0] != row.started[1] or row.wait_ms[0] != row.wait_ms[1]]
+    for row in changed:
+        waits = " instead of ".join(show_duration(wait_ms) for wait_ms in reversed(row.wait_ms))
+        starts = f"{row.started[1]} of {row.jobs} jobs start"
+        instead = f" instead of {row.started[0]}" if row.started[0] != row.started[1] else ""
+        more = "less" if row.wait_ms[1] < row.wait_ms[0] else "more" if row.wait_ms[1] > row.wait_ms[0] else "as long"
+        click.echo(f"  {row.tenant} waits {more}: {waits} on the average; {starts}{instead}")
+    if not changed:
+        click.echo("  nobody waits longer or shorter")
+    stops, held = (" instead of ".join(map(str, reversed(pair))) for pair in (day.stops, _percents(day.held_milli)))
+    click.echo(f"  stopped for others: {stops}; GPU time held: {held}")
+
+
+def _percents(pair: tuple[int, int]) -> tuple[str, str]:
+    before, after = (f"{milli / 10:g} %" for milli in pair)
+    return before, after
 
 
 def _print_effects(view: TrialView) -> None:

@@ -19,7 +19,7 @@ from muster.model.job import Job
 from muster.model.reason import Done, Refused
 from muster.model.spec import Spec
 from muster.scheduler.reasons import explain
-from muster.wire.views import TrialJob, TrialView
+from muster.wire.forecast_views import TrialJob, TrialView
 from muster.wire.words import put_in_words
 from muster.world.snapshot import restore, snapshot
 from muster.world.world import World

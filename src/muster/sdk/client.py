@@ -41,6 +41,7 @@ from muster.wire.access_views import (
     UserPage,
     UserView,
 )
+from muster.wire.forecast_views import ForecastView, TrialView
 from muster.wire.views import (
     AdviceView,
     AvailView,
@@ -59,7 +60,6 @@ from muster.wire.views import (
     Submitted,
     TenantView,
     TierView,
-    TrialView,
     UsageView,
     WhyView,
 )
@@ -377,6 +377,10 @@ class Client:
     def why(self, job: int, *, at_ms: int | None = None) -> WhyView:
         """Why a job waits, or waited at an instant."""
         return self._get(WhyView, _when(at_ms, f"/jobs/{job}/why"))
+
+    def forecast(self, job: int) -> ForecastView:
+        """When a job that waits will likely start."""
+        return self._get(ForecastView, f"/v1/jobs/{job}/forecast")
 
     def avail(self, tenant: str = "default") -> AvailView:
         """What a tenant could start now."""

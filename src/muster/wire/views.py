@@ -471,31 +471,6 @@ class DeliveryView(View, frozen=True):
     words: str = ""
 
 
-class TrialJob(View, frozen=True):
-    """A job that a change would touch, and how."""
-
-    job: int
-    tenant: str
-    name: str = ""
-    what: str = ""
-
-
-class TrialView(View, frozen=True):
-    """What a change would do at once, as of an entry: who starts, who is told to stop, who waits for another reason;
-    and for a job, how it would stand, why it would wait, and what it would cost in an hour, in millionths."""
-
-    seq: int
-    job: JobView | None = None
-    why: WhyView | None = None
-    price_micros: int = 0
-    starts: list[TrialJob] = []
-    stops: list[TrialJob] = []
-    waits: list[TrialJob] = []
-    started: int = 0
-    stopped: int = 0
-    waiting: int = 0
-
-
 class Health(View, frozen=True):
     """Whether the server is fit to answer: `leader` is whether writes get through."""
 

@@ -113,6 +113,7 @@ TESTED_ROOMS: Final = (
     "access",
     "outward",
     "control",
+    "forecast",
     "api",
     "sdk",
     "cli",

@@ -18,7 +18,7 @@ LAYERS: Final = (
     ("kernel",),
     ("ports",),
     ("engines", "stores", "simulator", "learning", "access", "outward"),
-    ("control",),
+    ("control", "forecast"),
     ("sdk",),
     ("api", "cli"),
     ("app",),
@@ -31,6 +31,7 @@ NARROW: Final = {
     "sdk": frozenset({"units", "model", "wire"}),
     "cli": frozenset({"units", "model", "wire", "sdk"}),
     "control": frozenset(RANKS) - {"engines", "stores", "outward"},
+    "forecast": frozenset(RANKS) - {"engines", "stores", "outward", "access", "simulator"},
 }
 
 

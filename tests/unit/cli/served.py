@@ -11,6 +11,7 @@ import pytest
 
 from muster.cli.main import run_command
 from muster.sdk.transport import Reply, Request, Transport
+from muster.wire.forecast_views import ForecastView
 from muster.wire.views import JobPage
 
 Serve: TypeAlias = Callable[[Mapping[str, object]], list[Request]]
@@ -36,7 +37,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Serve:
             seen.append(request)
             whole = f"{request.method} {request.path}"
             key = next((key for key in (whole, whole.partition("?")[0], request.method) if key in known), whole)
-            value = known[key]
+            value = ForecastView(0, 5, 0) if whole.endswith("/forecast") and key not in known else known[key]
             if isinstance(value, list):
                 value = value.pop(0) if len(value) > 1 else value[0]
             return Reply(200, {"muster-seq": "5"}, value if isinstance(value, bytes) else msgspec.json.encode(value))

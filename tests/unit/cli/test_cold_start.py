@@ -64,7 +64,13 @@ OUR_MODULES = {
         "muster.sdk.exchange",
     ),
     *("muster.sdk.paths", "muster.sdk.transport", "muster.sdk.whereabouts", "muster.units", "muster.units.amounts"),
-    *("muster.units.times", "muster.wire", "muster.wire.access_views", "muster.wire.views"),
+    *(
+        "muster.units.times",
+        "muster.wire",
+        "muster.wire.access_views",
+        "muster.wire.forecast_views",
+        "muster.wire.views",
+    ),
 }
 
 

@@ -12,6 +12,7 @@ from muster.cli.main import run_command
 from muster.model.after import After, When
 from muster.model.spec import Spec
 from muster.units import HOUR_MS, Resources
+from muster.wire.forecast_views import ForecastView
 from muster.wire.views import (
     Ahead,
     AvailView,
@@ -125,6 +126,13 @@ def test_why_prints_what_the_server_offers(serve: Serve, capsys: pytest.CaptureF
     offer = "starts now if: --gang 2 (asked 4)"
     serve({"GET /v1/jobs/9/why": WhyView(9, "queued", "M201", "waiting for room", "wait", 4, 2, 1, offer=offer)})
     assert output_of(capsys, "why", "9").splitlines()[-2:] == [f"  {offer}", "help: wait"]
+
+
+def test_why_says_when_it_will_likely_start(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "likely start: 14:05Z to 14:40Z (in 12m to 47m), when job 2 of vision is over"
+    view = WhyView(9, "queued", "M201", "waiting for room", "wait", 4, 2, 1)
+    serve({"GET /v1/jobs/9/why": view, "GET /v1/jobs/9/forecast": ForecastView(9, 5, 0, 9, 1, 2, [2], words=words)})
+    assert output_of(capsys, "why", "9").splitlines()[-2:] == [f"  {words}", "help: wait"]
 
 
 def test_avail_shows_a_table_or_the_api_json(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

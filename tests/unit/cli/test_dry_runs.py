@@ -9,7 +9,8 @@ from served import Serve
 
 from muster.cli.main import run_command
 from muster.units import Resources
-from muster.wire.views import JobPage, JobView, LineView, Place, TenantView, TrialJob, TrialView, WhyView
+from muster.wire.forecast_views import DayRow, DayView, TrialJob, TrialView
+from muster.wire.views import JobPage, JobView, LineView, Place, TenantView, WhyView
 
 STARTS = JobView(7, "", "lab", "starting", 1, Resources(8), 1, 1, 1, places=[Place("n1", 1)])
 
@@ -59,6 +60,18 @@ def test_a_quota_says_what_is_and_what_would_be(serve: Serve, capsys: pytest.Cap
     ]
     assert told.err.startswith("nothing was changed")
     assert (seen[-1].method, seen[-1].path) == ("PUT", "/v1/trials/tenants/lab")
+
+
+def test_a_quota_says_who_would_wait_more_in_a_day(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [DayRow("lab", 4, (4, 3), (60_000, 3_600_000)), DayRow("vision", 2, (2, 2), (9000, 9000))]
+    view = TrialView(1, day=DayView(rows, (0, 2), (815, 640), 7))
+    serve({"GET /v1/tenants": (TenantView("lab"),), "PUT /v1/trials/tenants/lab": view})
+    assert run_command(["quota", "set", "lab", "gpus=4", "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "simulated, the next 24 h (those who are here, and the 7 of the last day come again):",
+        "  lab waits more: 1h instead of 1m on the average; 3 of 4 jobs start instead of 4",
+        "  stopped for others: 2 instead of 0; GPU time held: 64 % instead of 81.5 %",
+    ]
 
 
 def test_a_tier_that_would_move_nobody(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

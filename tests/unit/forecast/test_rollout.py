@@ -1,0 +1,122 @@
+"""A rollout is the kernel in virtual time: what runs ends as long as was guessed, what waits starts then."""
+
+from __future__ import annotations
+
+import pytest
+
+from muster.forecast.comparison import compare
+from muster.forecast.lengths import Lengths, Ran
+from muster.forecast.rollout import GRAIN_MS, Arrival, Rollout
+from muster.forecast.saying import say_start
+from muster.forecast.starts import foresee
+from muster.kernel.kernel import Kernel
+from muster.model.event import Event, NodeSeen, SetTenant, Started, Submit
+from muster.model.instruction import Start
+from muster.model.spec import Spec
+from muster.model.tenant import Line, Tenant
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.world.snapshot import digest
+from muster.world.world import World
+
+NODE = NodeSeen("node-1", Resources(gpus=8, cpu_milli=64_000))
+NOW = 10_000
+
+
+def job(tenant: str = "vision", gpus: int = 8, limit_ms: int | None = None, array: int = 0, name: str = "") -> Submit:
+    return Submit(
+        Spec(("a",), name=name, tenant=tenant, ask=Resources(gpus=gpus), limit_ms=limit_ms, array=array), cause="test"
+    )
+
+
+def live(*events: Event) -> World:
+    """A world with a node of eight GPUs after these events, one by one, and all that could start up at once."""
+    kernel = Kernel(World())
+    for each in (NODE, SetTenant("vision", Tenant()), SetTenant("lab", Tenant()), *events):
+        starts = [item for item in kernel.handle([each], NOW).instructions if isinstance(item, Start)]
+        kernel.handle([Started(item.job, item.epoch, item.first, sum(item.counts)) for item in starts], NOW)
+    return kernel.world
+
+
+def minutes(*spans: int) -> Lengths:
+    return Lengths(Ran("vision", "", span * MINUTE_MS) for span in spans)
+
+
+def test_who_waits_starts_when_who_is_ahead_is_over() -> None:
+    world = live(job(), job(), job("lab"))
+    ahead = Rollout(world, NOW, lambda *_: 10 * MINUTE_MS)
+    assert ahead.run(NOW + HOUR_MS, 100)
+    first, second = sorted(at - NOW for at in ahead.starts.values())
+    assert {2, 3} == set(ahead.starts)
+    assert 10 * MINUTE_MS <= first <= 10 * MINUTE_MS + GRAIN_MS
+    assert 20 * MINUTE_MS <= second <= 20 * MINUTE_MS + 2 * GRAIN_MS
+
+
+def test_tasks_of_an_array_go_on_from_range_to_range() -> None:
+    ahead = Rollout(live(job(gpus=1, array=20), job("lab")), NOW, lambda *_: MINUTE_MS)
+    assert ahead.run(NOW + HOUR_MS, 100)
+    assert 2 in ahead.starts
+    assert MINUTE_MS <= ahead.starts[2] - NOW <= 4 * MINUTE_MS
+
+
+def test_too_many_batches_are_given_up() -> None:
+    assert not Rollout(live(job(), job(), job()), NOW, lambda *_: MINUTE_MS).run(NOW + HOUR_MS, 2)
+
+
+def test_a_likely_start_is_a_span_and_leaves_the_world_as_it_was() -> None:
+    world = live(job(), job("lab"))
+    before = digest(world)
+    outlook = foresee(world, 2, NOW, minutes(10, 20, 30, 40, 50))
+    assert outlook is not None
+    assert outlook.earliest is not None
+    assert outlook.latest is not None
+    assert 10 * MINUTE_MS <= outlook.earliest - NOW < outlook.latest - NOW <= 50 * MINUTE_MS + GRAIN_MS
+    assert (outlook.after, digest(world)) == ((1,), before)
+    assert foresee(world, 2, NOW, minutes(10, 20, 30, 40, 50)) == outlook
+
+
+def test_of_whom_nothing_is_known_nothing_is_said() -> None:
+    outlook = foresee(live(job(), job("lab")), 2, NOW, Lengths([]))
+    assert outlook is not None
+    assert (outlook.earliest, outlook.latest) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("sees", "limit_ms", "said"),
+    [(True, HOUR_MS, "when job 1 of vision is over"), (False, HOUR_MS, "(in "), (True, None, "no likely start")],
+)
+def test_words_name_only_those_whom_the_reader_may_see(sees: bool, limit_ms: int | None, said: str) -> None:
+    view = say_start(live(job(limit_ms=limit_ms), job("lab")), 2, NOW, Lengths([]), lambda _: sees)
+    assert said in view.words
+    assert ("job 1" in view.words) == (sees and limit_ms is not None)
+
+
+def test_who_does_not_wait_has_no_forecast() -> None:
+    assert say_start(live(job()), 1, NOW, Lengths([]), lambda _: True).words == ""
+
+
+def test_lengths_are_those_of_the_like_and_never_beyond_a_limit() -> None:
+    lengths = Lengths([*(Ran("vision", "train", HOUR_MS) for _ in range(3)), Ran("lab", "", MINUTE_MS)])
+    train = job(name="train").spec
+    assert lengths.draw(1, train, 0, 0) == HOUR_MS
+    assert lengths.draw(1, train, HOUR_MS - 5, 0) == 5
+    assert HOUR_MS <= (lengths.draw(1, train, 2 * HOUR_MS, 0) or 0) <= 3 * HOUR_MS
+    assert lengths.draw(1, job(name="train", limit_ms=MINUTE_MS).spec, 0, 0) == MINUTE_MS
+    assert len(lengths.likes(job("nobody").spec)) == 4
+
+
+def test_a_day_with_less_quota_is_one_in_which_somebody_waits_more() -> None:
+    world = live(*(job("vision", 4) for _ in range(8)), *(job("lab", 4) for _ in range(2)))
+    before = digest(world)
+    less = SetTenant("vision", Tenant(lines=(Line("gpu", limit=4000),)))
+    comers = [Arrival(NOW + HOUR_MS, job("lab", 4).spec, MINUTE_MS)]
+    found = compare(world, less, NOW, minutes(60, 60, 60), comers)
+    assert found is not None
+    days = {day.tenant: day for day in found.days}
+    assert days["vision"].waited_ms[1] > days["vision"].waited_ms[0]
+    assert days["lab"].waited_ms[1] <= days["lab"].waited_ms[0]
+    assert (days["lab"].jobs, found.comers, digest(world)) == (3, 1, before)
+    assert 0 < found.held_milli[1] <= found.held_milli[0] <= 1000
+    same = compare(world, SetTenant("other", Tenant()), NOW, minutes(60, 60, 60), comers)
+    assert same is not None
+    assert all(day.waited_ms[0] == day.waited_ms[1] for day in same.days)
+    assert same.days[0].waited_ms[0] < DAY_MS
