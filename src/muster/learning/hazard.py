@@ -3,8 +3,8 @@
 Run times are cut into bins that grow by half octaves. Of each class of jobs it counts how many entered a bin and how
 many ended there: those that still run count as far as they got, so long ones are not forgotten. A job's own hazard goes
 from its coarsest class to its finest, each correcting the one before by as much as it has seen; then come its
-neighbours, those of its row that were submitted right before and after it, for people submit sweeps. Before any data
-the tail is heavy: whoever has run long will run long.
+neighbours, those of its rows that were submitted right before and after it, for people submit sweeps; and of rows too
+the finer one corrects the coarser. Before any data the tail is heavy: whoever has run long will run long.
 
 It sees submits, starts, stops, ends and time. A run time is known when it is over and not before. Of one that was cut
 short, by its limit say, it is known that it is longer.
@@ -47,19 +47,29 @@ HALF_LIFE: Final = 2.0
 APART_MS: Final = 30 * MINUTE_MS
 """So long between two submits halves what one says of the other; twice as long leaves a third, and so on."""
 NEAR_SHRINK: Final = 0.25
-"""How much of a neighbour weighs as much as all that is known of the classes."""
+"""How much of a neighbour in the finest row weighs as much as all that is known otherwise."""
+ROW_SHRINK: Final = 1.0
+"""The same for a coarser row."""
 
 
 @compiled
-def _hazards(found: Floats, ended: Floats, entered: Floats, chain: Ints, near: Floats) -> int:
-    """The hazard of each bin. `near` has two rows: the weight of neighbours that entered a bin, and of those that ended
-    in it."""
+def _hazards(found: Floats, ended: Floats, entered: Floats, chain: Ints) -> int:
+    """The hazard of each bin, by the classes."""
     for k in range(len(found)):
         hazard = PRIOR
         for at in range(len(chain)):
             row = chain[at]
             hazard = (ended[row, k] + SHRINK * hazard) / (entered[row, k] + SHRINK)
-        found[k] = (near[1, k] + NEAR_SHRINK * hazard) / (near[0, k] + NEAR_SHRINK)
+        found[k] = hazard
+    return 0
+
+
+@compiled
+def _correct(found: Floats, near: Floats, shrink: float) -> int:
+    """Correct hazards by neighbours. `near` has two rows: the weight of those that entered a bin, and of those that
+    ended in it."""
+    for k in range(len(found)):
+        found[k] = (near[1, k] + shrink * found[k]) / (near[0, k] + shrink)
     return 0
 
 
@@ -120,14 +130,19 @@ class _Row:
 
 
 class _Life:
-    """What is kept of a job that is not over."""
+    """What is kept of a job that is not over; of its rows, from the coarsest to the finest, with its place in each."""
 
-    __slots__ = ("began", "chain", "level", "place", "row", "served")
+    __slots__ = ("began", "chain", "level", "rows", "served")
 
-    def __init__(self, chain: Ints, row: _Row, place: int) -> None:
-        self.chain, self.row, self.place = chain, row, place
+    def __init__(self, chain: Ints, rows: list[tuple[_Row, int]]) -> None:
+        self.chain, self.rows = chain, rows
         self.level = self.served = 0
         self.began = -1
+
+    def note(self, level: int) -> None:
+        """Let its neighbours see how far it is."""
+        for row, place in self.rows:
+            row.levels[place] = level
 
 
 class Hazards:
@@ -145,11 +160,11 @@ class Hazards:
         self._near: Floats = np.zeros((2, BINS))
         self._found: Floats = np.zeros(BINS)
 
-    def accept(self, job: int, classes: Sequence[Hashable], at: int) -> None:
-        """A job came, of these classes: the coarsest first; the last one is its row."""
+    def accept(self, job: int, classes: Sequence[Hashable], at: int, rows: int = 1) -> None:
+        """A job came, of these classes: the coarsest first; so many of the last ones are its rows."""
         chain = np.array([self._class(key) for key in classes], dtype=np.int64)
-        row = self._rows.setdefault(classes[-1], _Row())
-        self._live[job] = _Life(chain, row, row.add(job, at))
+        found = [self._rows.setdefault(key, _Row()) for key in classes[-rows:]]
+        self._live[job] = _Life(chain, [(row, row.add(job, at)) for row in found])
         self.stirred[job] = None
 
     def begin(self, job: int, served_ms: int, at: int) -> None:
@@ -178,7 +193,7 @@ class Hazards:
                     self._note_end(row, life.level)
                 self._ends[int(row)] = self._ends.get(int(row), 0) + 1
             if not is_cut:
-                life.row.levels[life.place] = -life.level - 1
+                life.note(-life.level - 1)
             self._stir(life)
         del self._live[job]
 
@@ -192,9 +207,16 @@ class Hazards:
             for row in life.chain:
                 self._note(row, level, 1.0, 0.0)
             life.level += 1
-            life.row.levels[life.place] = life.level
+            life.note(life.level)
             self._stir(life)
             self._expect(job, life)
+
+    def served_ms(self, job: int, at: int) -> int:
+        """How long a job was up; 0 if it is over or unknown."""
+        life = self._live.get(job)
+        if life is None:
+            return 0
+        return life.served + (at - life.began if life.began >= 0 else 0)
 
     def live(self) -> Iterable[int]:
         """Who is not over."""
@@ -231,9 +253,11 @@ class Hazards:
         return [self._ends.get(int(row), 0) for row in self._live[job].chain]
 
     def _hazards_of(self, life: _Life) -> Floats:
-        first, end = life.row.around(life.place)
-        _weigh(self._near, life.row.levels, life.row.submits, first, life.place, end)
-        _hazards(self._found, self._ended, self._entered, life.chain, self._near)
+        _hazards(self._found, self._ended, self._entered, life.chain)
+        for row, place in life.rows:
+            first, end = row.around(place)
+            _weigh(self._near, row.levels, row.submits, first, place, end)
+            _correct(self._found, self._near, NEAR_SHRINK if row is life.rows[-1][0] else ROW_SHRINK)
         return self._found
 
     def _note_end(self, row: int, level: int) -> None:
@@ -255,9 +279,10 @@ class Hazards:
         heappush(self._crossings, (life.began + EDGES_MS[life.level + 1] - life.served, job, life.level))
 
     def _stir(self, life: _Life) -> None:
-        """The neighbours of a job, and itself, stand elsewhere now."""
-        first, end = life.row.around(life.place)
-        for job in life.row.jobs[first:end]:
+        """The nearest neighbours of a job, and itself, stand elsewhere now; those of coarser rows may wait for that."""
+        row, place = life.rows[-1]
+        first, end = row.around(place)
+        for job in row.jobs[first:end]:
             if job in self._live:
                 self.stirred[job] = None
 

@@ -23,8 +23,8 @@ REFRESH_MS: Final = 30 * MINUTE_MS
 """How often everybody's index is computed anew, since classes learn all the time."""
 CHANGE: Final = 0.03
 """What part of an index is not worth a word."""
-PATIENCE: Final = 3
-"""Nobody is owed anything who waits for less than so many times what jobs took so far, on average, until they ended."""
+PATIENCE: Final = 8
+"""Nobody is owed anything who waits for less than so many times what jobs that ended waited, on average."""
 PATIENCE_STEP: Final = 0.1
 """What part of the patience is not worth a word."""
 PAUSE_MS: Final = 10 * SECOND_MS
@@ -41,7 +41,7 @@ class TurnAdviser:
         self._devices: dict[int, int] = {}
         self._indexes: dict[int, int] = {}
         self._accepted: dict[int, int] = {}
-        self._ended = self._took_ms = self._patience_ms = 0
+        self._ended = self._waited_ms = self._patience_ms = 0
         self._version = 0
         self._spoke_at = -PAUSE_MS
         self._refreshed_at = 0
@@ -59,8 +59,8 @@ class TurnAdviser:
             elif isinstance(item, (fact.StopAsked, fact.Requeued)):
                 self.hazards.pause(item.job, world.now)
             elif isinstance(item, fact.Ended):
-                self.hazards.end(item.job, world.now)
                 self._end(item.job, world.now)
+                self.hazards.end(item.job, world.now)
 
     def advise(self, world: World, now: int) -> Sequence[Advise]:
         """Where everybody stands, if somebody waits and it is news."""
@@ -82,7 +82,8 @@ class TurnAdviser:
         if not takes_part(spec):
             return
         devices, owner = spec.ask.gpus * spec.gang, (spec.tenant, spec.name)
-        self.hazards.accept(number, ((), ("size", devices), ("owner", owner), ("both", owner, devices)), now)
+        classes = ((), ("size", devices), ("owner", owner), ("both", owner, devices))
+        self.hazards.accept(number, classes, now, rows=2)
         self._devices[number], self._accepted[number] = devices, now
         self._indexes[number] = 0
         self._has_new = True
@@ -92,8 +93,8 @@ class TurnAdviser:
             return
         del self._devices[number]
         self._ended += 1
-        self._took_ms += now - self._accepted.pop(number)
-        patience = PATIENCE * self._took_ms // self._ended
+        self._waited_ms += now - self._accepted.pop(number) - self.hazards.served_ms(number, now)
+        patience = PATIENCE * self._waited_ms // self._ended
         if abs(patience - self._patience_ms) > PATIENCE_STEP * self._patience_ms:
             self._patience_ms = patience
 

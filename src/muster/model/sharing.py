@@ -10,8 +10,8 @@
 A lower index goes first. Of whom no adviser spoke, attained service is all that is known. With a quantum, a better
 index takes places from a worse one that had them for at least so long; without one, nobody is stopped. What runs counts
 with `keep_milli` of its index, and less with each time that it was stopped for others. A job is *owed* when it waited
-for `owed_after_ms` and `owed_times` the service that it got: those go first, on `owed_milli` of the places. An adviser
-may say that all have to wait for longer than that here, before anybody is owed.
+for `owed_after_ms`, and for `owed_times` the service that it got: those go first, on `owed_milli` of the places, until
+they got `credit_ms` more than that. An adviser may say that all have to wait for longer here, before anybody is owed.
 """
 
 from __future__ import annotations

@@ -88,18 +88,24 @@ def _steps_of(sharing: Sharing) -> tuple[int, ...]:
 
 def owed_at(sharing: Sharing, patience_ms: int, accepted_at: int, served_ms: int) -> int:
     """From when on a job that waits is owed a turn, where all have to have some patience."""
-    if sharing.owed_after_ms is None:
-        return AMOUNT_MAX
-    return accepted_at + served_ms + max(patience_ms, sharing.owed_after_ms) + sharing.owed_times * served_ms
+    longest = _longest_wait(sharing, patience_ms, served_ms)
+    return AMOUNT_MAX if longest == AMOUNT_MAX else accepted_at + served_ms + longest
 
 
 def owed_until(sharing: Sharing, patience_ms: int, job: Job, since: int) -> int:
-    """Until when a job that runs since an instant is owed its turn: until it got some credit for what it waited."""
+    """Until when a job that runs since an instant is owed its turn: until it got more service than its wait is worth,
+    by some credit."""
     waited = since - job.accepted_at - job.served_ms
-    if sharing.owed_after_ms is None or waited <= max(patience_ms, sharing.owed_after_ms):
+    if waited < _longest_wait(sharing, patience_ms, job.served_ms):
         return 0
-    over = waited - max(patience_ms, sharing.owed_after_ms)
-    return since + sharing.credit_ms - job.served_ms + over // max(1, sharing.owed_times)
+    return since + sharing.credit_ms - job.served_ms + waited // max(1, sharing.owed_times)
+
+
+def _longest_wait(sharing: Sharing, patience_ms: int, served_ms: int) -> int:
+    """How long a job may wait in all that got so much service, until it is owed a turn."""
+    if sharing.owed_after_ms is None:
+        return AMOUNT_MAX
+    return max(patience_ms, sharing.owed_after_ms, sharing.owed_times * served_ms)
 
 
 def kept_index(sharing: Sharing, index: int, evictions: int) -> int:

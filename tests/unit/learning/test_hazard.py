@@ -64,15 +64,30 @@ def test_jobs_like_those_that_ended_soon_go_first() -> None:
     assert watched.adviser.hazards.counts(short)[-1] == 12
 
 
-def test_patience_grows_with_what_jobs_take_until_they_end() -> None:
+def test_patience_grows_with_how_long_jobs_wait_and_not_with_how_long_they_run() -> None:
     watched = Watched()
-    for _ in range(3):
-        watched.play("a", 10 * HOUR_MS)
+    first, second = watched.submit("a"), watched.submit("a")
     watched.submit("a")
+    for number in (first, second):
+        watched.feed(event.Started(number, 1))
+        watched.feed(event.Exited(number, 1, 0), after_ms=10 * HOUR_MS)
     watched.submit("a")
     (advise,) = watched.adviser.advise(watched.rig.world, watched.rig.now)
     (patience,) = advise.advice.columns["patience_ms"]
-    assert PATIENCE * 9 * HOUR_MS < patience < PATIENCE * 11 * HOUR_MS
+    assert PATIENCE * 4 * HOUR_MS < patience < PATIENCE * 6 * HOUR_MS, "one of them waited for ten hours, one for none"
+
+
+def test_neighbours_of_another_size_say_something_and_those_of_the_same_size_more() -> None:
+    def index_after(gpus: int, span_ms: int) -> int:
+        watched = Watched()
+        for _ in range(3):
+            watched.play("a", span_ms, gpus)
+        watched.submit("other")
+        number = watched.submit("a", 4)
+        return watched.indexes()[number]
+
+    alike, unlike = (index_after(gpus, MINUTE_MS) / index_after(gpus, 20 * HOUR_MS) for gpus in (4, 8))
+    assert alike < unlike < 1
 
 
 def test_half_the_devices_cost_half() -> None:

@@ -159,6 +159,19 @@ def test_who_waited_too_long_for_what_it_got_is_owed_a_turn() -> None:
     assert stops(rig.feed(after_ms=6 * HOUR_MS).facts) == {last: Why.PREEMPT}
 
 
+def test_nobody_waits_for_longer_than_so_many_times_what_it_got() -> None:
+    """However much it got before: nothing is added to that."""
+    rig = shared(index=ADVISED, owed_after_ms=2 * HOUR_MS, owed_times=3, owed_milli=0)
+    first = run(rig, rig.submit(8))
+    rig.feed(after_ms=HOUR_MS)
+    last = rig.submit(8)
+    assert stops(advise(rig, **{f"j{first}": 1 << 40, f"j{last}": 1})) == {first: Why.PREEMPT}
+    rig.exit(first, code=143)
+    run(rig, last)
+    assert not stops(rig.feed(after_ms=5 * HOUR_MS // 2).facts), "three hours for the one that it got"
+    assert stops(rig.feed(after_ms=HOUR_MS).facts) == {last: Why.PREEMPT}
+
+
 def test_where_all_wait_long_nobody_is_owed_early_and_the_world_remembers() -> None:
     rig = shared(index=ADVISED, owed_after_ms=HOUR_MS, owed_milli=0)
     first = run(rig, rig.submit(8))
