@@ -16,7 +16,7 @@ Nothing is released inside a cycle, so a shape that failed once need not be trie
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from muster.model.fact import Fact
 from muster.model.job import Job
@@ -37,6 +37,9 @@ STARTS_MAX: Final = 4096
 """How many placements one cycle makes at most; what is left over wakes the next cycle."""
 TURNS: Final = 16
 """In how many turns arrays of several tenants share what is free: the walk is exact to this part of it."""
+
+Parts: TypeAlias = dict[tuple[int, int, int], int]
+"""How many tasks an array starts in one turn, by its job, how it stands, and the site."""
 
 
 def run_cycle(
@@ -75,7 +78,8 @@ def _start_all(
     shares: Shares | None = None,
 ) -> None:
     queue, fleet = world.queue, world.fleet
-    starts, parts = 0, dict[int, int]()
+    starts = 0
+    parts: Parts = {}
     while queue.awake and starts < STARTS_MAX:
         found = turns.find_next()
         if found is None:
@@ -108,16 +112,17 @@ def _start_all(
                 shares.pass_on(turns, line)
 
 
-def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, parts: dict[int, int]) -> None:
+def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, parts: Parts) -> None:
     """One run of an array's waiting tasks, on one site and as the line's band says; it stays in its line until it has
     none left. Beside other tenants it takes its turns in parts of what is free, so that none is served too early: of
-    what was free at its first turn, or the last of many turns would be for a task each."""
-    spec, pools = job.spec, pools_on(world, job.spec, site)
-    most = quota_room(world, job, site, borrows=line.band[0] != INSIDE)
+    what was free at its first turn there, or the last of many turns would be for a task each."""
+    spec, pools, tasks = job.spec, pools_on(world, job.spec, site), world.arrays[job.id]
+    waiting = tasks.counts[TaskPhase.QUEUED] - spoken_for(world, job.id)
+    most = min(waiting, quota_room(world, job, site, borrows=line.band[0] != INSIDE))
     if world.walk.has_others(spec.tenant):
-        if job.id not in parts:
-            parts[job.id] = max(1, count_room(world.fleet, spec.ask, spec.needs, pools, most * TURNS) // TURNS)
-        most = min(most, parts[job.id])
-    tasks = world.arrays[job.id]
-    first, count = tasks.get_queued(min(most, tasks.counts[TaskPhase.QUEUED] - spoken_for(world, job.id)))
+        key = (job.id, line.band[0], site.number)
+        if key not in parts:
+            parts[key] = max(1, count_room(world.fleet, spec.ask, spec.needs, pools, most * TURNS) // TURNS)
+        most = min(most, parts[key])
+    first, count = tasks.get_queued(most)
     draft.place_tasks(job, first, find_tasks(world.fleet, spec.ask, count, spec.needs, pools))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from muster.model import event
+from muster.model import event, fact
 from muster.model.reason import Code, Reason
+from muster.model.tenant import GPU, Line, gpu_amount
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.reasons import explain, never_fits
 from muster.scheduler.within import quota_room
@@ -118,3 +119,23 @@ def test_what_never_fits_says_how_much_would() -> None:
     assert reason is not None
     assert (reason.code, reason.needed, reason.available) == (Code.NEVER_FITS, 3, 2)
     assert never_fits(rig.world, spec(8, gang=2)) is None
+
+
+def test_arrays_of_two_tenants_share_what_is_free_in_a_few_turns_of_one_size() -> None:
+    rig = Rig(nodes=40)
+    jobs = [spec(1, array=320, tenant=tenant) for tenant in ("a", "b")]
+    rig.feed(*map(event.Submit, jobs))
+    placed = [item for item in rig.outcomes[-1].facts if isinstance(item, fact.TasksPlaced)]
+    sizes = {job: [sum(item.counts) for item in placed if item.job == job] for job in (1, 2)}
+    assert {job: sum(found) for job, found in sizes.items()} == {1: 160, 2: 160}
+    assert all(len(set(found[:-1])) == 1 for found in sizes.values()), sizes
+
+
+def test_a_turn_that_borrows_is_not_as_small_as_the_last_one_inside_a_guarantee() -> None:
+    rig = Rig(nodes=40)
+    rig.tenant("a", Line(GPU, guaranteed=gpu_amount(1)))
+    rig.tenant("b", Line(GPU, guaranteed=gpu_amount(1)))
+    rig.feed(*(event.Submit(spec(1, array=320, tenant=tenant)) for tenant in ("a", "b")))
+    placed = [item for item in rig.outcomes[-1].facts if isinstance(item, fact.TasksPlaced)]
+    assert sum(sum(item.counts) for item in placed) == 320
+    assert len(placed) < 40, [sum(item.counts) for item in placed]
