@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from muster.model.advice import Advice
 from muster.world.arena import DEVICE
@@ -44,10 +44,10 @@ ASKS: Final = ("cpu_milli", "memory_bytes", "gpus", "gpu_milli")
 
 def book_of(fleet: Fleet) -> Words:
     """The book of the advice that a fleet goes by."""
-    found = fleet.recall(_BOOK)
+    found: Words | None = fleet.recall(_BOOK)
     if found is None:
         found = fleet.asked[_BOOK] = words_of(_write_book(fleet))
-    return cast("Words", found)
+    return found
 
 
 def _write_book(fleet: Fleet) -> array[int]:

@@ -11,7 +11,7 @@ this is memory: it saves time, and a search that remembers nothing finds the sam
 from __future__ import annotations
 
 from array import array
-from typing import Final, cast
+from typing import Final
 
 from muster.scheduler.book import SIZES, book_of
 from muster.scheduler.query import (
@@ -102,7 +102,7 @@ _NOBODY: Final = words_of(array("q"))
 
 def faces_of(fleet: Fleet, book: Words) -> Words:
     """What was seen of each node. Forks may share it: whoever searches looks at every node anew."""
-    found = fleet.recall(_FACES)
+    found: Words | None = fleet.recall(_FACES)
     if found is None:
         devices, slots, desk = int(fleet.words[DEVICES]), len(fleet), 2 * int(book[SIZES])
         at_desk = REPRESENTATIVES + REPRESENTATIVES_COUNT
@@ -110,7 +110,7 @@ def faces_of(fleet: Fleet, book: Words) -> Words:
         flat = array("q", bytes(8 * size))
         flat[AT_DESK], flat[AT_AFTER], flat[AT_FACES] = at_desk, at_desk + desk, at_desk + desk + devices
         found = fleet.asked[_FACES] = words_of(flat)
-    return cast("Words", found)
+    return found
 
 
 @compiled

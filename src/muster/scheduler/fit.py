@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from msgspec.structs import astuple
 
@@ -235,22 +235,21 @@ def widest_capacity(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYW
     """How many could if the whole fleet were empty and open, and told apart what the ask mentions; the pools are those
     of such a blank."""
     key = ("capacity", ask, gang, needs, pools)
-    found = fleet.recall(key)
+    found: int | None = fleet.recall(key)
     if found is None:
         found = fleet.asked[key] = widest_room(blank_of(fleet, needs), ask, gang, needs, pools)
-    return cast("int", found)
+    return found
 
 
 def blank_of(fleet: Fleet, needs: Needs) -> Fleet:
     """The fleet, empty and open, with pools told apart by all that the needs mention."""
     labels = keys_of(needs)
     key = (_BLANK, labels - fleet.mentioned)
-    found = fleet.recall(key)
+    found: Fleet | None = fleet.recall(key)
     if found is None:
-        blank = fleet.asked[key] = fleet.blank()
-        blank.mention(labels)
-        return blank
-    return cast("Fleet", found)
+        found = fleet.asked[key] = fleet.blank()
+        found.mention(labels)
+    return found
 
 
 def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
@@ -322,7 +321,7 @@ def _find_box(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pool
 def tori_of(fleet: Fleet) -> list[tuple[Words, Words]]:
     """The tori of a fleet, by name, each with a desk to search it. Nodes that do not agree on its size are in others
     of the same name."""
-    found = fleet.recall(_TORI)
+    found: list[tuple[Words, Words]] | None = fleet.recall(_TORI)
     if found is None:
         members: dict[tuple[str, ...], dict[int, Spot]] = {}
         for slot, traits in enumerate(fleet.traits):
@@ -330,7 +329,7 @@ def tori_of(fleet: Fleet) -> list[tuple[Words, Words]]:
                 names = (*traits.place.path(Level.CLUSTER), traits.spot.torus, str(traits.spot.size))
                 members.setdefault(names, {})[slot] = traits.spot
         found = fleet.asked[_TORI] = [_lay_torus(spots) for _, spots in sorted(members.items())]
-    return cast("list[tuple[Words, Words]]", found)
+    return found
 
 
 def _lay_torus(spots: dict[int, Spot]) -> tuple[Words, Words]:
@@ -345,10 +344,10 @@ def _lay_torus(spots: dict[int, Spot]) -> tuple[Words, Words]:
 def query_of(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools = None) -> Words:
     """The query of a class, made once per lay-out. Read the words of the fleet first: they are of the same lay-out."""
     key = (ask, gang, needs, pools, fleet.mix)
-    found = fleet.asked.get(key)
+    found: Words | None = fleet.asked.get(key)
     if found is None:
         found = fleet.asked[key] = _make_query(fleet, ask, gang, needs, pools)
-    return cast("Words", found)
+    return found
 
 
 def _make_query(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools) -> Words:
@@ -393,10 +392,10 @@ def _keep_to(rows: list[tuple[int, int, int]], pools: Pools) -> list[tuple[int, 
 
 def desk_of(fleet: Fleet) -> Words:
     """Where searches on this fleet write."""
-    found = fleet.asked.get(_DESK)
+    found: Words | None = fleet.asked.get(_DESK)
     if found is None:
         found = fleet.asked[_DESK] = words_of(array("q", bytes(8 * gangs.desk_size(fleet.words))))
-    return cast("Words", found)
+    return found
 
 
 def _lease(words: Words, slot: int, ask: Resources, device: int = NOWHERE) -> Lease:

@@ -5,7 +5,7 @@ Nothing is stored: a follower answers `why` from its own world, and the answer c
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -96,11 +96,11 @@ def find_shortfall(world: World, job: Job, now: int) -> Reason | None:
 def never_fits(world: World, spec: Spec) -> Reason | None:
     """Why no moment can ever come at which a gang, or a task of an array, starts: fleet or quota are too small."""
     key = (spec.tenant, spec.ask, spec.gang, spec.needs, spec.evictable)
-    found = world.quotas.recall(key)
+    found: tuple[Reason | None] | None = world.quotas.recall(key)
     if found is None:
         found = (_find_never(world, spec),)
         world.quotas.remember(key, found)
-    return cast("tuple[Reason | None]", found)[0]
+    return found[0]
 
 
 def find_shadows(world: World) -> list[Shadow]:

@@ -7,7 +7,7 @@ are left it lands, and whether it may start does not depend on which place is th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final
 
 from muster.model.job import Job
 from muster.model.spec import Needs, Spec
@@ -72,10 +72,10 @@ def places_of(world: World, fleet: Fleet, ask: Resources, needs: Needs) -> Place
     """The sites on which an ask could ever lie, by number, with their pools in this fleet: the world's own, or a blank
     of it. Remembered as long as the fleet is laid out as it is."""
     key = (_SITES, ask, needs)
-    found = fleet.recall(key)
+    found: Places | None = fleet.recall(key)
     if found is None:
         found = fleet.asked[key] = _find_places(world, fleet, ask, needs)
-    return cast("Places", found)
+    return found
 
 
 def _find_places(world: World, fleet: Fleet, ask: Resources, needs: Needs) -> Places:

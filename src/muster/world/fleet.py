@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from muster.model.advice import Advice
 from muster.model.booking import Keeping
@@ -138,7 +138,7 @@ class Fleet:
             self._lay_out()
         return self._words
 
-    def recall(self, key: object) -> object:
+    def recall(self, key: object) -> Any:
         """What `asked` remembers of the present lay-out."""
         if self._is_stale:
             self._lay_out()

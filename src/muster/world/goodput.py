@@ -153,7 +153,7 @@ class Goodput:
     def give_back(self, fleet: Fleet, leases: Sequence[Lease], ask: Resources, at: int) -> None:
         """Leases end on nodes that lack nothing."""
         each, kept, by_slot, phase, bars = devices_of(ask), self.kept, self.by_slot, fleet.phase, fleet.bars
-        for lease in leases if each else ():
+        for lease in leases:
             slot, amount = lease.slot, each * lease.tasks
             part = GONE if phase[slot] != _UP else BARRED if slot in bars else KEPT if slot in kept else IDLE
             stock = by_slot[slot]

@@ -5,15 +5,17 @@ Kinds of asks are few as a rule, but nobody promises it: when too many are remem
 
 from __future__ import annotations
 
+from typing import Any
 
-class Memory(dict[object, object]):
-    """A dict that starts over when it holds `most`."""
 
-    def __init__(self, most: int, known: dict[object, object] | None = None) -> None:
+class Memory(dict[object, Any]):
+    """A dict that starts over when it holds `most`. Whoever asks knows what kind of answer there is to its key."""
+
+    def __init__(self, most: int, known: dict[object, Any] | None = None) -> None:
         super().__init__(known or {})
         self._most = most
 
-    def __setitem__(self, key: object, value: object) -> None:
+    def __setitem__(self, key: object, value: Any) -> None:
         if len(self) >= self._most:
             self.clear()
         super().__setitem__(key, value)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from muster.model.reason import Code
 from muster.model.record import Record
@@ -285,7 +285,7 @@ class Quotas:
             self.funds()
         return self._has_owners
 
-    def recall(self, key: object) -> object:
+    def recall(self, key: object) -> Any:
         """An answer that was kept, and holds for tree and nodes as they are."""
         if not self._is_known:
             self.funds()

@@ -38,7 +38,7 @@ from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
 from muster.world.runs import Runs, find_runs
-from muster.world.seating import FEW, occupy_all, vacate_all
+from muster.world.seating import occupy_all, vacate_all
 from muster.world.sites import Site, Sites
 from muster.world.spending import rebudget, spend
 from muster.world.tasks import Tasks
@@ -520,27 +520,19 @@ class World:
 
     def vacate(self, job: Job, leases: Sequence[Lease], at: int) -> None:
         """Tasks leave their nodes: whoever could use what they had is worth a try, unless no new work may go there."""
+        fleet, goodput = self.fleet, self.goodput
         for ask, part in job.spec.parts(leases):
-            if len(part) > FEW and not self.fleet.lacks:
-                vacate_all(self.fleet, job.id, ask, part)
-                self.goodput.give_back(self.fleet, part, ask, at)
-                for lease in part:
-                    self._note_room(ask, lease)
-            else:
-                for lease in part:
-                    self._vacate_one(job.id, ask, lease, at)
-
-    def _vacate_one(self, job: int, ask: Resources, lease: Lease, at: int) -> None:
-        slot, tasks, fleet, goodput = lease.slot, lease.tasks, self.fleet, self.goodput
-        if slot in fleet.lacks:
-            goodput.count(fleet, slot, -1, at)
-            fleet.vacate(slot, job, ask, tasks, lease.devices)
-            goodput.count(fleet, slot, 1, at)
-        else:
-            fleet.vacate(slot, job, ask, tasks, lease.devices)
-            if lease.devices:
-                goodput.give_back(fleet, (lease,), ask, at)
-        self._note_room(ask, lease)
+            lacking = {lease.slot: None for lease in part if lease.slot in fleet.lacks} if fleet.lacks else {}
+            for slot in lacking:
+                goodput.count(fleet, slot, -1, at)
+            vacate_all(fleet, job.id, ask, part)
+            for slot in lacking:
+                goodput.count(fleet, slot, 1, at)
+            if ask.gpus or ask.gpu_milli:
+                whole = [lease for lease in part if lease.slot not in lacking] if lacking else part
+                goodput.give_back(fleet, whole, ask, at)
+            for lease in part:
+                self._note_room(ask, lease)
 
     def _note_room(self, ask: Resources, lease: Lease) -> None:
         """A lease was given back."""
