@@ -176,7 +176,7 @@ def _booking_dropped(world: World, item: fact.BookingDropped, at: int) -> None: 
 
 
 def _accepted(world: World, item: fact.Accepted, at: int) -> None:
-    spec = item.spec
+    spec = world.equals.share(item.spec)
     phase: Phase = Spread(at) if spec.array else Queued(at)
     job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key, spec.held, item.waits)
     if spec.array:

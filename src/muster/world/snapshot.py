@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from muster.model.advice import Advice
 from muster.model.booking import Booking
@@ -237,7 +238,8 @@ def _rebuild(content: Snapshot) -> World:
     _restore_uses(world, content.uses)
     _restore_nodes(world, content.nodes)
     arrays, ranks = dict(content.arrays), dict(content.ranks)
-    for job in content.jobs:
+    for each in content.jobs:
+        job = replace(each, spec=world.equals.share(each.spec))
         _restore_job(world, job)
         if job.spec.array:
             _restore_tasks(world, job, arrays[job.id])

@@ -29,6 +29,7 @@ from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
 from muster.world.claiming import charge_claim, slots_of, spoken_for
 from muster.world.company import NAMES_MAX, Company, names_in
+from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
 from muster.world.goodput import Goodput, Stock
 from muster.world.ledger import Ledger
@@ -61,6 +62,7 @@ class World:
         "budgets",
         "claims",
         "ends",
+        "equals",
         "flavors",
         "fleet",
         "goodput",
@@ -101,6 +103,7 @@ class World:
         self.sites, self.ledger = Sites(), Ledger()
         self.budgets = Budgets(self.ledger)
         self.quotas = Quotas(self.tenants, self.ledger, self.sites, self.budgets)
+        self.equals = Equals()
         self.jobs: dict[int, Job] = {}
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
@@ -478,7 +481,7 @@ class World:
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
         twin.profiles, twin.profile_used, twin.meters = self.profiles.copy(), self.profile_used, self.meters.copy()
-        twin.bookings = self.bookings.copy()
+        twin.bookings, twin.equals = self.bookings.copy(), self.equals
         twin.mix, twin.advice = None if self.mix is None else self.mix.fork(), self.advice.copy()
         twin.fleet, twin.ledger, twin.sites = self.fleet.fork(), self.ledger.fork(), self.sites.fork()
         twin.budgets = self.budgets.fork(twin.ledger)
