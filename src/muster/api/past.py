@@ -1,17 +1,22 @@
-"""The past over HTTP: jobs, nodes and tenants as they were at an instant. The same views as of the present."""
+"""The past over HTTP: jobs, nodes, tenants and the rest as they were at an instant, in the views of the present."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.gate import sees_of
+from muster.api.gate import check_tenant, sees_of
 from muster.api.params import read_choice, read_job, read_number
 from muster.api.problems import JsonResponse, unknown_job
-from muster.control.fleet import walk_nodes
+from muster.control.bookings import view_bookings
+from muster.control.fleet import view_flavors, walk_nodes
 from muster.control.follower import Follower
+from muster.control.goodput import view_goodput
 from muster.control.listing import PHASES, STATES, Asked, Listing
+from muster.control.overlays import view_overlays
 from muster.control.tenants import view_tenants
 from muster.control.views import (
     complete_reason,
@@ -19,10 +24,12 @@ from muster.control.views import (
     hide_others,
     phase_word,
     view_job,
+    view_tiers,
     why_not_waiting,
 )
+from muster.model.access import Role
 from muster.units import INSTANT_MAX
-from muster.wire.views import JobPage, JobView, NodeView, TenantView, WhyView
+from muster.wire.views import BookingView, JobPage, JobView, NodeView, TenantView, View, WhyView
 from muster.world.world import World
 
 LIMIT_DEFAULT = 100
@@ -40,6 +47,11 @@ class PastRoutes:
             Route("/v1/past/{at}/jobs/{job}/why", self.why, methods=["GET"]),
             Route("/v1/past/{at}/nodes", self.nodes, methods=["GET"]),
             Route("/v1/past/{at}/tenants", self.tenants, methods=["GET"]),
+            Route("/v1/past/{at}/bookings", self.bookings, methods=["GET"]),
+            Route("/v1/past/{at}/goodput", self.goodput, methods=["GET"]),
+            Route("/v1/past/{at}/flavors", self.flavors, methods=["GET"]),
+            Route("/v1/past/{at}/tiers", self.tiers, methods=["GET"]),
+            Route("/v1/past/{at}/overlays", self.overlays, methods=["GET"]),
         ]
 
     async def page(self, request: Request) -> Response:
@@ -97,6 +109,38 @@ class PastRoutes:
             return [view for view in view_tenants(world, max(world.now, at)) if is_seen(view.name)]
 
         return JsonResponse(await self._follower.past.ask(at, look))
+
+    async def bookings(self, request: Request) -> Response:
+        """The bookings as they were."""
+        is_seen = sees_of(request)
+
+        def look(world: World) -> list[BookingView]:
+            return [view for view in view_bookings(world) if is_seen(view.tenant)]
+
+        return await self._list(request, look)
+
+    async def goodput(self, request: Request) -> Response:
+        """The account up to then, of the fleet or of one `tenant`."""
+        tenant, at = request.query_params.get("tenant", ""), _instant(request)
+        check_tenant(request, Role.VIEWER, tenant)
+        return JsonResponse(await self._follower.past.ask(at, lambda world: view_goodput(world, at, tenant)))
+
+    async def flavors(self, request: Request) -> Response:
+        """The flavors as they were, and what there was of them."""
+        return await self._list(request, view_flavors)
+
+    async def tiers(self, request: Request) -> Response:
+        """The tiers as they were."""
+        return await self._list(request, view_tiers)
+
+    async def overlays(self, request: Request) -> Response:
+        """The overlays as they were, and what was left of them."""
+        return await self._list(request, view_overlays)
+
+    async def _list(self, request: Request, look: Callable[[World], Sequence[View]]) -> Response:
+        """As many as fit a page."""
+        views = await self._follower.past.ask(_instant(request), look)
+        return JsonResponse(list(views[:LIMIT_MAX]))
 
 
 def _instant(request: Request) -> int:

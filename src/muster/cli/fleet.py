@@ -129,9 +129,10 @@ def _show_labels(view: NodeView) -> str:
 
 
 @listing_group
-def flavors(client: Client) -> Listing:
+@AT
+def flavors(client: Client, at: int | None) -> Listing:
     """List kinds of capacity, what they count as and what is free; or show or set one."""
-    return _list_flavors(client.flavors())
+    return _list_flavors(client.flavors(at_ms=at))
 
 
 def _list_flavors(views: Sequence[FlavorView]) -> Listing:

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from muster.cli.moments import AT
 from muster.cli.printing import Listing, listing_options, show_listing
 from muster.sdk.client import Client
 from muster.units import HOUR_MS, show_instant
@@ -18,11 +19,12 @@ BAR: Final = 40
 
 @click.command()
 @click.option("--tenant", default="", help="Only what this tenant held.")
+@AT
 @listing_options
-def goodput(tenant: str, output: str, watch: bool) -> None:
+def goodput(tenant: str, output: str, watch: bool, at: int | None) -> None:
     """Say what the time of every GPU was spent on."""
     with Client() as client:
-        show_listing(lambda: _list(client.goodput(tenant)), output, watch)
+        show_listing(lambda: _list(client.goodput(tenant, at_ms=at)), output, watch)
 
 
 def _list(view: GoodputView) -> Listing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from muster.cli.listing import listing_group
+from muster.cli.moments import AT
 from muster.cli.naming import find_named
 from muster.cli.printing import Listing, detail_options, fields_of, print_detail, print_fields
 from muster.model.overlay import NETWORK, POWER, UNITS, Overlay
@@ -17,9 +18,10 @@ _SHOWN = 3
 
 
 @listing_group
-def overlays(client: Client) -> Listing:
+@AT
+def overlays(client: Client, at: int | None) -> Listing:
     """List power feeds and uplinks, and what is left of each; or show, set or remove one."""
-    views = client.overlays()
+    views = client.overlays(at_ms=at)
     return Listing(
         heads=_HEADS,
         rows=[_row(view) for view in views],

@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from muster.cli.moments import AT
 from muster.cli.printing import Listing, listing_options, show_listing
 from muster.sdk.client import Client
 from muster.sdk.windows import EVERY, expand_windows
@@ -71,11 +72,12 @@ def reserve(
 
 
 @click.command()
+@AT
 @listing_options
-def bookings(output: str, watch: bool) -> None:
+def bookings(output: str, watch: bool, at: int | None) -> None:
     """List bookings, whatever opens first on top."""
     with Client() as client:
-        show_listing(lambda: _list(client.bookings()), output, watch)
+        show_listing(lambda: _list(client.bookings(at_ms=at)), output, watch)
 
 
 def _list(views: Sequence[BookingView]) -> Listing:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from muster.cli.listing import listing_group
+from muster.cli.moments import AT
 from muster.cli.naming import find_named
 from muster.cli.printing import Listing, detail_options, fields_of, print_detail, print_fields
 from muster.cli.trying import DRY_RUN, print_change_trial
@@ -18,9 +19,10 @@ from muster.wire.views import TierView
 
 
 @listing_group
-def tiers(client: Client) -> Listing:
+@AT
+def tiers(client: Client, at: int | None) -> Listing:
     """List tiers, whoever goes first on top; or show or set one."""
-    return _list(client.tiers())
+    return _list(client.tiers(at_ms=at))
 
 
 def _list(views: Sequence[TierView]) -> Listing:

@@ -400,13 +400,13 @@ class Client:
             tuple[NodeView, ...], _when(at_ms, "/nodes"), {field: text for field, text in wanted.items() if text}
         )
 
-    def flavors(self) -> tuple[FlavorView, ...]:
+    def flavors(self, *, at_ms: int | None = None) -> tuple[FlavorView, ...]:
         """Every flavor and what there is of it."""
-        return self._list(tuple[FlavorView, ...], "/v1/flavors")
+        return self._list(tuple[FlavorView, ...], _when(at_ms, "/flavors"))
 
-    def overlays(self) -> tuple[OverlayView, ...]:
+    def overlays(self, *, at_ms: int | None = None) -> tuple[OverlayView, ...]:
         """Every power feed and uplink, and what is left of it."""
-        return self._list(tuple[OverlayView, ...], "/v1/overlays")
+        return self._list(tuple[OverlayView, ...], _when(at_ms, "/overlays"))
 
     def node(self, name: str) -> NodeView:
         """One node, by its address or as much of the end of it as is enough."""
@@ -416,9 +416,9 @@ class Client:
         """Every tenant, its lines and its use, each before those below it."""
         return self._list(tuple[TenantView, ...], _when(at_ms, "/tenants"))
 
-    def goodput(self, tenant: str = "") -> GoodputView:
+    def goodput(self, tenant: str = "", *, at_ms: int | None = None) -> GoodputView:
         """What the time of every GPU was spent on: of the fleet, or of what one tenant held."""
-        return self._get(GoodputView, add_query("/v1/goodput", {"tenant": tenant} if tenant else {}))
+        return self._get(GoodputView, add_query(_when(at_ms, "/goodput"), {"tenant": tenant} if tenant else {}))
 
     def usage(self, *, by: Sequence[str] = ("tenant",), since_ms: int, until_ms: int, tenant: str = "") -> UsageView:
         """Who used how much of what in the hours between two instants, summed by tenant, user, flavor or hour."""
@@ -435,9 +435,9 @@ class Client:
         body = {"epoch": epoch, "step": step, "checkpointed": checkpointed}
         self._send(Request("POST", f"/v1/jobs/{job}/progress", body=msgspec.json.encode(body)))
 
-    def tiers(self) -> tuple[TierView, ...]:
+    def tiers(self, *, at_ms: int | None = None) -> tuple[TierView, ...]:
         """Every tier, whoever goes first on top."""
-        return self._list(tuple[TierView, ...], "/v1/tiers")
+        return self._list(tuple[TierView, ...], _when(at_ms, "/tiers"))
 
     def advice(self) -> tuple[AdviceView, ...]:
         """Every kind of advice that is in force."""
@@ -448,9 +448,9 @@ class Client:
         body = {"columns": dict(columns), "expires_at_ms": expires_at_ms}
         self._send(Request("PUT", f"/v1/advice/{quote(kind)}", body=msgspec.json.encode(body)))
 
-    def bookings(self) -> tuple[BookingView, ...]:
+    def bookings(self, *, at_ms: int | None = None) -> tuple[BookingView, ...]:
         """Every booking, whatever opens first on top."""
-        return self._list(tuple[BookingView, ...], "/v1/bookings")
+        return self._list(tuple[BookingView, ...], _when(at_ms, "/bookings"))
 
     def profiles(self) -> tuple[ProfileView, ...]:
         """Every profile that is stored, and which one is in use."""

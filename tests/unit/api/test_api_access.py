@@ -106,6 +106,11 @@ EXAMPLES = {
     "GET /v1/past/{at}/jobs": Example("/v1/past/9999/jobs", elsewhere=200),
     "GET /v1/past/{at}/nodes": Example("/v1/past/9999/nodes", elsewhere=200),
     "GET /v1/past/{at}/tenants": Example("/v1/past/9999/tenants", elsewhere=200),
+    "GET /v1/past/{at}/goodput": Example("/v1/past/9999/goodput?tenant=TENANT"),
+    **{
+        f"GET /v1/past/{{at}}/{what}": Example(f"/v1/past/9999/{what}", elsewhere=200)
+        for what in ("bookings", "flavors", "tiers", "overlays")
+    },
     "POST /v1/trials/jobs": Example("/v1/trials/jobs", {"command": ["true"], "tenant": "TENANT"}, 422),
     "PUT /v1/trials/tenants/{name:path}": Example("/v1/trials/tenants/TENANT-new", {"parent": "TENANT"}),
     "PUT /v1/trials/tiers/{name:path}": Example("/v1/trials/tiers/gold", {"rank": 1, "longest_wait_ms": 1}),

@@ -36,6 +36,31 @@ def test_jobs_nodes_and_tenants_as_they_were(scene: Scene) -> None:
     assert scene.call("GET", f"/v1/past/{then}/tenants").json[0]["name"] == "default"
 
 
+def test_rules_and_the_account_as_they_were(scene: Scene) -> None:
+    then = scene.follower.at - 500
+    scene.call("PUT", "/v1/tiers/gold", {"rank": 1, "longest_wait_ms": 1})
+    scene.call("PUT", "/v1/flavors/gpu", {"family": "gpu", "units": 1000, "price_micros": 7})
+    assert "gold" in [tier["name"] for tier in scene.call("GET", "/v1/tiers").json]
+    assert "gold" not in [tier["name"] for tier in scene.call("GET", f"/v1/past/{then}/tiers").json]
+    [flavor] = scene.call("GET", f"/v1/past/{then}/flavors").json
+    assert (flavor["name"], flavor.get("price_micros", 0)) == ("gpu", 0)
+    assert scene.call("GET", f"/v1/past/{then}/goodput").json["at_ms"] == then
+    assert (
+        scene.call("GET", f"/v1/past/{then}/bookings").json == scene.call("GET", f"/v1/past/{then}/overlays").json == []
+    )
+
+
+def test_a_forecast_says_when_and_whose_end_it_waits_for(scene: Scene) -> None:
+    body = {**BIG, "limit_ms": 60_000}
+    scene.follower.happen(Started(2, 1, 0), after_ms=1000)
+    waiting = scene.call("POST", "/v1/jobs", body).json["job"]
+    view = scene.call("GET", f"/v1/jobs/{waiting}/forecast").json
+    assert (view["job"], view["rollouts"], view["likes"]) == (waiting, 9, 1)
+    assert view["earliest_ms"] >= view["as_of_ms"]
+    assert view["words"].endswith("when job 2 of default is over")
+    assert "rollouts" not in scene.call("GET", "/v1/jobs/2/forecast").json
+
+
 @pytest.mark.parametrize(
     ("target", "status", "code"),
     [("/v1/past/1/jobs/1", 404, "M120"), ("/v1/past/1/jobs/1/why", 404, "M120"), ("/v1/past/soon/jobs", 422, "M101")],

@@ -10,7 +10,7 @@ from served import Serve
 from muster.cli.main import run_command
 from muster.units import Resources
 from muster.wire.forecast_views import DayRow, DayView, TrialJob, TrialView
-from muster.wire.views import JobPage, JobView, LineView, Place, TenantView, WhyView
+from muster.wire.views import GoodputView, JobPage, JobView, LineView, Place, TenantView, WhyView
 
 STARTS = JobView(7, "", "lab", "starting", 1, Resources(8), 1, 1, 1, places=[Place("n1", 1)])
 
@@ -82,10 +82,13 @@ def test_a_tier_that_would_move_nobody(serve: Serve, capsys: pytest.CaptureFixtu
 
 @pytest.mark.parametrize(
     ("words", "path"),
-    [(["ls"], "/jobs"), (["show", "7"], "/jobs/7"), (["nodes"], "/nodes"), (["tenants"], "/tenants")],
+    [
+        *((["ls"], "/jobs"), (["show", "7"], "/jobs/7"), (["goodput"], "/goodput")),
+        *(([word], f"/{word}") for word in ("nodes", "tenants", "flavors", "tiers", "bookings", "overlays")),
+    ],
 )
 def test_the_past_is_read_where_it_is(serve: Serve, words: list[str], path: str) -> None:
-    view = {"/jobs": JobPage([]), "/jobs/7": STARTS, "/nodes": (), "/tenants": ()}[path]
+    view = {"/jobs": JobPage([]), "/jobs/7": STARTS, "/goodput": GoodputView(1, [])}.get(path, ())
     seen = serve({f"GET /v1/past/1792677900000{path}": view})
     assert run_command([*words, "--at", "2026-10-22 14:05"]) == 0
     assert len(seen) == 1

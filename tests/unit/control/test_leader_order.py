@@ -154,7 +154,7 @@ def _break_over(monkeypatch: pytest.MonkeyPatch, kind: type) -> None:
     monkeypatch.setitem(REACTORS, kind, break_law)
 
 
-def test_a_poisoned_event_is_set_aside_and_everybody_elses_go_on(
+def test_f20_a_poisoned_event_is_set_aside_and_everybody_elses_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from muster.wire.codec import decode_inputs
@@ -287,7 +287,7 @@ def test_time_alone_wakes_the_leader(tmp_path: Path) -> None:
     play(tmp_path, scenes)
 
 
-def test_a_clock_that_goes_back_is_held(tmp_path: Path) -> None:
+def test_f14_a_clock_that_goes_back_is_held(tmp_path: Path) -> None:
     async def scenes(stage: Stage) -> None:
         async with led(stage) as caller:
             before = stage.world.now
