@@ -9,14 +9,16 @@ import random
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from bench.leagues.bounds import bounds_of
 from bench.leagues.completion import figures, mean_completion_s, play
 from bench.leagues.fairness import share_out
-from bench.leagues.prediction import hindsight
+from bench.leagues.prediction import Said, _bands, foretell, hindsight
 from bench.leagues.profiles import POLICIES
 from bench.leagues.sight import SEEN, spec_of
 from bench.leagues.trial import gang_of
+from muster.learning.runtimes import Range
 from muster.simulator.traces.record import Record
 from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS
 
@@ -109,6 +111,27 @@ def test_knowing_is_worth_something() -> None:
         for policy in ("fifo", "srsf", "blind")
     }
     assert averages["srsf"] < averages["blind"] < averages["fifo"]
+
+
+def test_what_is_foretold_is_the_same_whatever_ends_later() -> None:
+    records = jobs(120)
+    now = records[80].submit_ms
+    later = [
+        replace(record, duration_ms=3 * record.duration_ms) if record.submit_ms + record.duration_ms > now else record
+        for record in records
+    ]
+    assert later != records
+    known, other = ([each.said for each in foretell(found)][:81] for found in (records, later))
+    assert known == other
+
+
+def test_the_band_in_which_the_fewest_ranges_hold_is_shown() -> None:
+    records = [Record(f"{at:04}", at, 1 + at % 2, 1, user="ann" if at % 4 else "bob") for at in range(1400)]
+    said = [Said(Range(1.0, 1.0, (1.0, 1.0, 1.0)), record.duration_ms) for record in records]
+    alone = replace(records[0], gpus=64, duration_ms=2)
+    found = _bands([*records, *[alone] * 200], [*said[200:], *[Said(said[0].said, 2)] * 200])
+    assert found["covered_least"].value == 0
+    assert found["covered_longest"].value == 0
 
 
 def test_hindsight_gives_each_class_the_shortest_range_that_holds_for_four_in_five() -> None:
