@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from muster.kernel.kernel import Kernel
 from muster.model import event
+from muster.model.job import BarKind
+from muster.model.node import Traits
 from muster.model.reason import Code
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
 from muster.simulator.options import SimOptions
 from muster.simulator.simulation import run_simulation
 from muster.testing.scene import Scene
@@ -55,26 +57,48 @@ def make_journal() -> list[bytes]:
     bundle = run_simulation(options).bundle
     assert bundle is not None
     entries = decode_bundle(bundle).entries
-    return [*entries, *outlive(entries)]
+    entries = [*entries, *outlive(entries)]
+    return [*entries, *spare(entries)]
 
 
 def outlive(entries: list[bytes]) -> list[bytes]:
     """How the day goes on, for what a storm hardly shows: a gang in place outlives a node."""
-    kernel, told = Kernel(fold(entries)), list[bytes]()
     node, spec = (
         Resources(0, 4000, 2**50 - 1),
         Spec(("late",), gang=2, gang_most=2, in_place=True, ask=Resources(0, 1, 2**49)),
     )
+    seen = (event.NodeSeen(f"late-{number}", node) for number in range(2))
+    return _tell(
+        entries, spec, lambda number: ((*seen,), (event.Started(number, 1, 0, 2),), (event.NodeGone("late-0"),))
+    )
 
-    def happen(*events: event.Event) -> None:
+
+def spare(entries: list[bytes]) -> list[bytes]:
+    """And on: a gang gets a spare, loses it, gets another, and that one takes the place of a rank."""
+    node = Resources(0, 4000, 2**38, disk_bytes=2**40)
+    ask = Resources(0, 1, 1, disk_bytes=2**40)
+    spec = Spec(("later",), gang=2, gang_most=2, in_place=True, spares=1, ask=ask, needs=Needs(tolerates=("later",)))
+    seen = [event.NodeSeen(f"later-{number}", node, traits=Traits(taints=("later",))) for number in range(4)]
+    return _tell(
+        entries,
+        spec,
+        lambda number: (
+            (*seen[:3],),
+            (event.Started(number, 1, 0, 2), event.BarNode("later-2", BarKind.CORDON, "op")),
+            (seen[3],),
+            (event.NodeGone("later-0"),),
+        ),
+    )
+
+
+def _tell(entries: list[bytes], spec: Spec, batches: Callable[[int], Sequence[Sequence[event.Event]]]) -> list[bytes]:
+    """What happens after some entries: a job comes with the first batch, whose number the batches are told."""
+    kernel, told = Kernel(fold(entries)), list[bytes]()
+    for index, batch in enumerate(batches(kernel.world.next_job)):
+        events = [*batch, event.Submit(spec)] if not index else batch
         outcome = kernel.handle(events, kernel.world.now + 1000)
         if outcome.facts:
             told.append(encode_entry(outcome.seq, outcome.at, outcome.facts))
-
-    happen(*(event.NodeSeen(f"late-{number}", node) for number in range(2)), event.Submit(spec))
-    number = kernel.world.next_job - 1
-    happen(event.Started(number, 1, 0, 2))
-    happen(event.NodeGone("late-0"))
     return told
 
 

@@ -43,6 +43,7 @@ SPECS = st.builds(
     limit_ms=LIMITS,
     grace_ms=AMOUNTS,
     retries=AMOUNTS,
+    spares=AMOUNTS,
     tier=st.text(),
     priority=INTS,
     due_at=LIMITS,

@@ -123,6 +123,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
         ("progress", show_progress(view)),
         *_ask_fields(view),
         ("places", "; ".join(_show_place(place) for place in view.places)),
+        ("spares", _show_spares(view)),
         ("accepted", show_instant(view.accepted_at_ms)),
         ("ended", show_instant(view.since_ms) if view.is_over else ""),
         ("try", str(view.epoch) if view.epoch else ""),
@@ -179,6 +180,15 @@ def _show_after(after: Sequence[After], waits: Sequence[int]) -> str:
     """Its conditions, and of which jobs they are not met yet."""
     named = ", ".join(map(str, after))
     return f"{named}; waits for {', '.join(map(str, waits))}" if waits else named
+
+
+def _show_spares(view: JobView) -> str:
+    """Where they are; and that some are missing, if so."""
+    if view.is_over or view.spec is None or not view.spec.spares:
+        return ""
+    held = sum(place.tasks for place in view.spares)
+    places = ", ".join(place.node if place.tasks == 1 else f"{place.tasks} on {place.node}" for place in view.spares)
+    return places if held == view.spec.spares else f"{held} of {view.spec.spares}{f': {places}' if places else ''}"
 
 
 def _show_place(place: Place) -> str:

@@ -37,6 +37,7 @@ LEFT_OUT_SHOWN: Final = 5
 @click.option(
     "--elastic", default="", metavar="HOW", help="It gets another width, or another node, by restart or in-place."
 )
+@click.option("--spares", default="0", metavar="N", help="Places more, kept idle for tasks that lose their node.")
 @click.option("--array", default="0", metavar="N", help="So many independent tasks.")
 @click.option("--flavor", multiple=True, metavar="NAME", help="On this kind of node; say it again for a second choice.")
 @click.option("--within", default="", metavar="LEVEL", help="The whole gang in one rack, block, cluster or region.")

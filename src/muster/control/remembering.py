@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from muster.control.listing import OVER, Asked
 from muster.model.access import OWNER
 from muster.model.goodput import HELD, Bucket
-from muster.model.history import AMOUNTS, COST_MICROS, COST_PARTS, COST_REST, CPU_MS, JOBS, Remembered, Used
+from muster.model.history import AMOUNTS, COST_MICROS, COST_PARTS, COST_REST, CPU_MS, JOBS, SPENT, Remembered, Used
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
 from muster.ports.store import Wanted
@@ -18,7 +18,7 @@ from muster.wire.views import JobAccount, JobPage, JobView, TaskCounts, UsageRow
 from muster.world.diary import PROVISIONAL
 
 GROUPS: Final = ("tenant", "user", "flavor", "hour")
-_BUCKETS: Final = {name: AMOUNTS.index(name) for name in AMOUNTS[:5]} | {Bucket.PROVISIONAL.value: PROVISIONAL}
+_BUCKETS: Final = {AMOUNTS[place]: place for place in SPENT} | {Bucket.PROVISIONAL.value: PROVISIONAL}
 
 
 def view_remembered(found: Remembered, spec: Spec | None = None) -> JobView:

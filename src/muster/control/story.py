@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from muster.model import fact
 from muster.model.errors import StoreError
 from muster.model.event import find_note
@@ -19,6 +21,7 @@ from muster.units import show_bytes, show_duration, show_resources
 from muster.wire.codec import Entry
 from muster.wire.views import Story, StoryLine
 from muster.world.apply import unroll
+from muster.world.widths import split_leases
 
 NODES_SHOWN: Final = 4
 
@@ -92,6 +95,7 @@ class _Teller:
         self._job = job
         self._is_array = bool(spec.array)
         self._tasks = spec.tasks
+        self._spec = spec
         self._names = names
 
     def say(self, item: fact.Fact) -> str:
@@ -110,7 +114,11 @@ class _Teller:
 
     def placed(self, item: fact.Placed) -> str:
         run = next(run for number, run in unroll(item, 0) if number == self._job)
-        return f"placed on {self._places(run.leases)}"
+        if not self._spec.spares:
+            return f"placed on {self._places(run.leases)}"
+        ranks, spares = split_leases(run.leases, self._spec.gang, self._spec.ask)
+        spare = f", spare {self._places(spares)}" if spares else ", no spare"
+        return f"placed on {self._places(ranks)}{spare}"
 
     def began(self, item: fact.Began) -> str:
         return "began" if item.count == self._tasks else f"{_span('rank', item.first, item.count)} began"
@@ -139,6 +147,7 @@ class _Teller:
         return f"requeued: {why}{_exit(item.code)}"
 
     def scaled(self, item: fact.Scaled) -> str:
+        self._spec = replace(self._spec, gang=item.least)
         return f"to have {item.least} to {item.most} tasks"
 
     def grown(self, item: fact.Grown) -> str:
@@ -153,6 +162,17 @@ class _Teller:
 
     def ranks_lost(self, item: fact.RanksLost) -> str:
         return f"{_span('rank', item.first, item.count)} lost; the others go on"
+
+    def spares_given(self, item: fact.SparesGiven) -> str:
+        leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
+        return f"has {_spares(sum(item.tasks))} more on {self._places(leases)}"
+
+    def spares_used(self, item: fact.SparesUsed) -> str:
+        return f"replaced by {_spares(item.tasks)}"
+
+    def spares_dropped(self, item: fact.SparesDropped) -> str:
+        leases = tuple(map(Lease, item.slots, item.tasks))
+        return f"{_spares(sum(item.tasks))} let go on {self._places(leases)}"
 
     def job_held(self, item: fact.JobHeld) -> str:  # noqa: ARG002 - one signature for the table
         return "held"
@@ -217,6 +237,9 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.ShrinkAsked: _Teller.shrink_asked,
     fact.Shrunk: _Teller.shrunk,
     fact.RanksLost: _Teller.ranks_lost,
+    fact.SparesGiven: _Teller.spares_given,
+    fact.SparesUsed: _Teller.spares_used,
+    fact.SparesDropped: _Teller.spares_dropped,
     fact.JobHeld: _Teller.job_held,
     fact.JobReleased: _Teller.job_released,
     fact.Claimed: _Teller.claimed,
@@ -264,6 +287,10 @@ def show_devices(devices: int) -> str:
 
 def _span(word: str, first: int, count: int) -> str:
     return f"{word} {first}" if count == 1 else f"{word}s {first}-{first + count - 1}"
+
+
+def _spares(count: int) -> str:
+    return "a spare" if count == 1 else f"{count} spares"
 
 
 def _count(tasks: int) -> str:

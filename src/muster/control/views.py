@@ -17,6 +17,7 @@ from muster.model.phase import (
     TERMINAL,
     Cancelled,
     Failed,
+    Lease,
     Phase,
     Spread,
     Stopping,
@@ -32,6 +33,7 @@ from muster.wire.views import AdviceView, Ahead, JobView, Place, ProfileView, Ta
 from muster.wire.words import put_in_words
 from muster.world.promises import find_deficit, promised_by
 from muster.world.tasks import LIVE
+from muster.world.widths import spares_of
 from muster.world.world import World
 
 PLACES_SHOWN: Final = 1000
@@ -61,6 +63,7 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         exit_code=_exit_code(job),
         places=places[: PLACES_SHOWN if whole else PLACES_LISTED],
         places_total=len(places),
+        spares=_spares(world, job)[: PLACES_SHOWN if whole else PLACES_LISTED],
         counts=TaskCounts(*world.arrays[job.id].counts) if spec.array else None,
         spec=spec if whole else None,
         is_over=is_over(job),
@@ -210,16 +213,23 @@ def _exit_code(job: Job) -> int | None:
 def _places(world: World, job: Job, *, whole: bool) -> list[Place]:
     names = world.fleet.shown()
     if isinstance(job.phase, ACTIVE):
-        leases, spec = job.phase.run.leases, job.spec
-        return [
-            Place(names[lease.slot], lease.tasks, device_list(lease.devices), show_place(spec, lease.devices))
-            for lease in leases
-        ]
+        return _show_leases(names, job.spec, job.phase.run.leases)
     if whole and isinstance(job.phase, Spread):
         return [
             Place(names[slot], here[job.id]) for slot, here in sorted(world.fleet.holders.items()) if job.id in here
         ]
     return []
+
+
+def _spares(world: World, job: Job) -> list[Place]:
+    return _show_leases(world.fleet.shown(), job.spec, spares_of(job)) if job.spec.spares else []
+
+
+def _show_leases(names: Sequence[str], spec: Spec, leases: Sequence[Lease]) -> list[Place]:
+    return [
+        Place(names[lease.slot], lease.tasks, device_list(lease.devices), show_place(spec, lease.devices))
+        for lease in leases
+    ]
 
 
 def show_place(spec: Spec, word: int) -> str:
@@ -231,6 +241,6 @@ def show_place(spec: Spec, word: int) -> str:
 def words_on(world: World, job: Job, slot: int) -> list[int]:
     """What the leases of a job on a node say of its devices."""
     if isinstance(job.phase, ACTIVE):
-        return [lease.devices for lease in job.phase.run.leases if lease.slot == slot]
+        return [lease.devices for lease in job.phase.run.places if lease.slot == slot]
     tasks = world.arrays.get(job.id)
     return [] if tasks is None else [word for at, word in zip(tasks.slot, tasks.devices, strict=True) if at == slot]

@@ -14,7 +14,7 @@ import msgspec
 
 from muster.kernel.afters import settle
 from muster.kernel.bars import stop_range
-from muster.kernel.mending import mend_all
+from muster.kernel.mending import drop_closed, mend_all, refill_all
 from muster.kernel.reactors import REACTORS
 from muster.kernel.timers import find_wake, fire_timers, has_timers
 from muster.kernel.turn import Turn
@@ -40,7 +40,7 @@ _HARMLESS: Final = (fact.Began, fact.Progressed, fact.RanksOver, fact.Retired)
 
 
 _STILL: Final = (fact.Progressed, fact.Metered, fact.Retired)
-"""What makes nobody grow."""
+"""What makes nobody grow, and gives nobody a spare."""
 
 
 def _may_matter(item: fact.Fact) -> bool:
@@ -89,11 +89,11 @@ class Kernel:
         answers: list[Done | Refused] = []
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
-        if world.successors or world.bookings or world.widths.mending:
+        if world.successors or world.bookings or world.widths.mending or world.widths.spared:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
-        if world.varied or world.widths.elastic or world.quotas.has_owners():
+        if world.varied or world.widths.has_any or world.quotas.has_owners():
             self._share_out(turn)
         else:  # all are alike: nobody may take from anybody, or have more than others
             self._look_at = self._grow_at = INSTANT_MAX
@@ -121,12 +121,22 @@ class Kernel:
 
     def _settle(self, turn: Turn) -> None:
         """What the events mean for whoever lost something or waits for others, and for nodes that are booked."""
+        if turn.world.widths.spared:
+            drop_closed(turn)
         if turn.world.widths.mending:
             mend_all(turn)
         if turn.world.successors:
             settle(turn, 0)
         if turn.world.bookings:
             mend_windows(turn)
+
+    def _keep_spares(self, turn: Turn) -> None:
+        """Spares on nodes that were booked meanwhile are let go; and gangs get those that they lack, if something
+        happened."""
+        if turn.world.bookings:
+            drop_closed(turn)
+        if turn.world.widths.lacking and any(not isinstance(item, _STILL) for item in turn.facts):
+            refill_all(turn)
 
     def _cycle(self, turn: Turn) -> None:
         """What starts now; and in tiers that are shared in time, who gives way to those whose turn it is."""
@@ -147,8 +157,11 @@ class Kernel:
             self._give_way(turn, shares.takings())
 
     def _share_out(self, turn: Turn) -> None:
-        """What is taken from some for those who still wait, and given to those who may have more than they need."""
+        """What is taken from some for those who still wait, and given to those who lack spares, or may have more than
+        they need."""
         world = turn.world
+        if world.widths.spared or world.widths.lacking:
+            self._keep_spares(turn)
         if world.queue.shapes and can_anybody_take(world):
             self._take(turn)
         else:

@@ -13,7 +13,7 @@ from muster.model.job import Job, Resize
 from muster.model.phase import Queued, Stopping, Why
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.scheduler.moving import claim_elsewhere, count_elsewhere, find_elsewhere
-from muster.world.widths import leases_of
+from muster.world.widths import places_of
 
 
 def on_migrate_job(turn: Turn, item: event.MigrateJob) -> Done | Refused:
@@ -24,7 +24,7 @@ def on_migrate_job(turn: Turn, item: event.MigrateJob) -> Done | Refused:
     refusal = _find_refusal(turn, job, item)
     if refusal is not None:
         return refusal
-    mine = {lease.slot for lease in leases_of(job)}
+    mine = {lease.slot for lease in places_of(job)}
     slots = _find_slots(turn, item, mine)
     if isinstance(slots, Reason):
         return Refused(slots)
@@ -34,7 +34,7 @@ def on_migrate_job(turn: Turn, item: event.MigrateJob) -> Done | Refused:
     here = [slot for slot in range(len(fleet)) if slot in slots and fleet.is_listed(slot)]
     leases = find_elsewhere(world, job, here)
     if leases is None:
-        return refuse(Code.NO_PLACE_ELSEWHERE, "tasks", job.spec.gang, count_elsewhere(world, job, here))
+        return refuse(Code.NO_PLACE_ELSEWHERE, "tasks", job.spec.places, count_elsewhere(world, job, here))
     turn.emit(fact.StopAsked(job.id, Why.MIGRATE, cause=item.cause))
     turn.stop_run(job)
     turn.emit(claim_elsewhere(job, leases, turn.now))

@@ -338,6 +338,34 @@ class RanksLost(Record, frozen=True, tag="ranks_lost.1"):
     cause: str = ""
 
 
+class SparesGiven(Record, frozen=True, tag="spares_given.1"):
+    """A run holds so many spare places more, behind those that it had."""
+
+    job: int
+    slots: list[int]
+    tasks: list[int]
+    devices: list[int]
+    cause: str = ""
+
+
+class SparesUsed(Record, frozen=True, tag="spares_used.1"):
+    """The first so many spares of a run that bears it in place are ranks of it from now on, behind those that it
+    had."""
+
+    job: int
+    tasks: int
+    cause: str = ""
+
+
+class SparesDropped(Record, frozen=True, tag="spares_dropped.1"):
+    """A run gave up all spares that it had on these nodes: so many on each."""
+
+    job: int
+    slots: list[int]
+    tasks: list[int]
+    cause: str = ""
+
+
 class JobHeld(Record, frozen=True, tag="job_held.1"):
     """A job is kept from starting; what runs of it goes on."""
 
@@ -461,6 +489,9 @@ Fact: TypeAlias = (
     | ShrinkAsked
     | Shrunk
     | RanksLost
+    | SparesGiven
+    | SparesUsed
+    | SparesDropped
     | JobHeld
     | JobReleased
     | Claimed

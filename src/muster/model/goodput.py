@@ -17,6 +17,7 @@ class Bucket(enum.StrEnum):
     STARTING = "starting"
     RESTARTING = "restarting"
     STOPPING = "stopping"
+    SPARE = "spare"
     BOOKED_IDLE = "booked_idle"
     BLOCKED = "blocked"
     FRAGMENTED = "fragmented"
@@ -32,6 +33,7 @@ HELD: Final = (
     Bucket.STARTING,
     Bucket.RESTARTING,
     Bucket.STOPPING,
+    Bucket.SPARE,
 )
 """The buckets of what is held, which are some tenant's; the others are the fleet's."""
 

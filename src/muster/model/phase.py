@@ -25,13 +25,21 @@ class Run(Record, frozen=True):
     """One try of a gang. The epoch rises with every try and fences whatever an older try still says.
 
     `since` is when it got its leases; the phases that it goes through have instants of their own. `ticket` is its
-    number among all who were given places, or a claim on them: the smaller is the older.
+    number among all who were given places, or a claim on them: the smaller is the older. `spares` are places that it
+    holds for no rank, so that one which loses its place has another at once; they are these since `spared_at`.
     """
 
     epoch: int
     leases: tuple[Lease, ...]
     since: int = 0
     ticket: int = 0
+    spares: tuple[Lease, ...] = ()
+    spared_at: int = 0
+
+    @property
+    def places(self) -> tuple[Lease, ...]:
+        """All that it holds: the places of its ranks, and its spares."""
+        return (*self.leases, *self.spares) if self.spares else self.leases
 
     def find_end(self, limit_ms: Limit) -> Limit:
         """When it will end at the latest, if there is a limit; it may take a moment longer to start and to stop."""

@@ -102,7 +102,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     is as far as it says. One that should be over by the instant `due_at` goes before the tenant's others that need not
     be. What is not `evictable` is never stopped for somebody else's sake, so it starts only inside
     its tenant's guarantee. A gang that is `in_place` can bear that tasks join and leave while it runs; the run of any
-    other is begun anew for that. The tasks of a group that is named in `commands` run that instead.
+    other is begun anew for that. One with `spares` has so many places more, which wait for a rank that loses its own.
+    The tasks of a group that is named in `commands` run that instead.
     """
 
     command: tuple[str, ...]
@@ -129,6 +130,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     in_place: bool = False
     notify: tuple[str, ...] = ()
     commands: dict[str, tuple[str, ...]] = {}
+    spares: int = 0
 
     @property
     def is_elastic(self) -> bool:
@@ -141,10 +143,15 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         return self.array or self.gang
 
     @property
+    def places(self) -> int:
+        """How many places a gang, or a task of an array, needs to start: its spares among them."""
+        return self.gang + self.spares
+
+    @property
     def whole(self) -> tuple[Resources, int]:
         """All that it asks for at once: an ask, and how many times. Of several groups it is their sum, once."""
         groups = self.needs.groups
-        return (total_of(groups), 1) if groups else (self.ask, self.gang)
+        return (total_of(groups), 1) if groups else (self.ask, self.gang + self.spares)
 
     def parts(self, leases: Sequence[Lease]) -> Sequence[Part]:
         """Leases of a gang by what a task on them asks for."""
@@ -178,6 +185,7 @@ def find_fault(spec: Spec) -> Reason | None:
     return (
         _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
         or (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
+        or (_find_spare_fault(spec) if spec.spares else None)
         or (_find_tier_fault(spec.tier, spec.priority) if is_varied(spec) else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
@@ -329,6 +337,28 @@ def _find_width_fault(spec: Spec) -> Reason | None:
     if not spec.evictable and spec.gang_most > spec.gang:
         return Reason(Code.BAD_SPEC, "evictable", detail="what an elastic gang has beyond its least may be taken")
     return _find_amount_fault(spec.ask, spec.gang_most, AMOUNT_MAX // spec.gang_most)
+
+
+def _find_spare_fault(spec: Spec) -> Reason | None:
+    """What is wrong with spares: how many, and of what they would be."""
+    if not 0 <= spec.spares <= GANG_MAX:
+        detail = f"between 0 and {GANG_MAX}"
+        return Reason(Code.BAD_AMOUNT, "spares", needed=spec.spares, available=GANG_MAX, detail=detail)
+    needs = spec.needs
+    others = {
+        "an array has none: a task that loses its place waits for another": spec.array > 0,
+        "one task alone has none; they are for gangs": spec.gang == 1 and not spec.gang_most,
+        "a gang of several groups has none: its places are not alike": bool(needs.groups),
+        "a gang with a shape, slices or spread has none: where each task is matters": bool(
+            needs.shape or needs.slice or needs.spread
+        ),
+        "a job in a booking has none: book more nodes": bool(needs.booking),
+        "a job that minds who is beside it has none": needs.has_company,
+    }
+    why = next((words for words, is_so in others.items() if is_so), "")
+    if why:
+        return Reason(Code.NO_SPARES, "spares", needed=spec.spares, detail=why)
+    return _find_amount_fault(spec.ask, spec.places, AMOUNT_MAX // spec.places)
 
 
 def _find_tier_fault(tier: str, priority: int) -> Reason | None:

@@ -95,7 +95,7 @@ class Rooms:
             return
         if self.is_own(spec.needs):
             self._stack.enter_context(only(fleet, own_slots(self._world, spec, self._now)))
-        elif fleet.booked and find_gang(fleet, spec.ask, spec.gang, spec.needs) is None:
+        elif fleet.booked and find_gang(fleet, spec.ask, spec.places, spec.needs) is None:
             self._stack.enter_context(opened(fleet, guest_slots(self._world, spec, self._now)))
 
     def opened(self) -> contextlib.AbstractContextManager[None]:
@@ -152,12 +152,12 @@ def find_booking_reason(world: World, job: Job) -> Reason | None:
             )
             return Reason(Code.WINDOW_TO_OPEN, booking.name, opens_at, now, f"{short} nodes short" if short else "")
         with only(fleet, slots):
-            room = widest_room(fleet, spec.ask, spec.gang, spec.needs)
-        return Reason(Code.BOOKING_FULL, booking.name, spec.gang, room) if room < spec.gang else None
-    if widest_room(fleet, spec.ask, spec.gang, spec.needs) >= spec.gang:
+            room = widest_room(fleet, spec.ask, spec.places, spec.needs)
+        return Reason(Code.BOOKING_FULL, booking.name, spec.places, room) if room < spec.places else None
+    if widest_room(fleet, spec.ask, spec.places, spec.needs) >= spec.places:
         return None
     with opened(fleet, fleet.booked):
-        leases = find_gang(fleet, spec.ask, spec.gang, spec.needs)
+        leases = find_gang(fleet, spec.ask, spec.places, spec.needs)
     kept = sorted((fleet.booked[lease.slot].until, lease.slot) for lease in leases or () if lease.slot in fleet.booked)
     if not kept:
         return None

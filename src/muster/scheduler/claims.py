@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from muster.model import fact
@@ -22,6 +23,7 @@ from muster.model.phase import Lease
 from muster.scheduler.older import only_older
 from muster.scheduler.rations import Rations
 from muster.scheduler.repair import find_repair, is_partial, looks_anew, without_claim
+from muster.scheduler.sparing import part_nodes
 from muster.scheduler.stage import is_leaving, leaving
 from muster.world.apply import apply
 from muster.world.claiming import charge_claim, claimed_on, is_moving, slots_of
@@ -164,6 +166,9 @@ def _place(world: World, draft: Draft, job: Job, claim: Claim) -> None:
         leases = find_repair(world, job) if looks_anew(job, claim) else list(claim.leases)
         if leases is None:
             raise InvariantError("what is ready to be served fits", f"job {job.id}")
+        spares = sum(lease.tasks for lease in leases) - job.spec.gang
+        if spares > 0:
+            leases = list(chain(*part_nodes(leases, spares, job.spec.ask)))
         draft.place(job, leases, _age_of(job, claim))
 
 

@@ -20,11 +20,12 @@ from typing import Final, TypeAlias
 
 from muster.model.fact import Fact
 from muster.model.job import Job
-from muster.model.phase import TaskPhase
+from muster.model.phase import Lease, TaskPhase
 from muster.scheduler.claims import drop_outlived, serve_claims, ticket_of
-from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks
+from muster.scheduler.fit import Pools, count_room, count_short, find_gang, find_tasks
 from muster.scheduler.order import Round
 from muster.scheduler.shadows import Shadow, Shadows, are_due
+from muster.scheduler.sparing import set_apart
 from muster.scheduler.timeshare import Shares
 from muster.scheduler.within import EVERYWHERE, pools_on, pools_within, quota_room
 from muster.world.claiming import spoken_for
@@ -103,13 +104,19 @@ def _start_all(
             if world.jobs[job].spec.array:
                 _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot), parts)
             else:
-                draft.place(world.jobs[job], leases, ticket_of(world, world.jobs[job]))
+                _place_gang(world, draft, world.jobs[job], leases, pools)
             turns.serve(line.tenant)
             starts += 1
             if shadows is not None:
                 shadows.note_start(line)
             if shares is not None:
                 shares.pass_on(turns, line)
+
+
+def _place_gang(world: World, draft: Draft, job: Job, leases: list[Lease], pools: Pools) -> None:
+    if job.spec.spares:
+        leases = set_apart(world, job, leases, pools)
+    draft.place(job, leases, ticket_of(world, job))
 
 
 def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, parts: Parts) -> None:

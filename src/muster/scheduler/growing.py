@@ -11,7 +11,7 @@ who grows ever stands in the way of somebody who waits.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from muster.model import fact
@@ -86,23 +86,31 @@ def may_grow(world: World, job: Job, now: int, is_fresh: bool) -> bool:
     return is_fresh and (resize is None or now >= resize.at + RESTART_MS) and _can_grow(world, job)
 
 
-def find_more(world: World, job: Job, most: int, *, borrows: bool = True) -> list[Lease]:
+def find_more(world: World, job: Job, most: int, *, borrows: bool = True, apart: bool = False) -> list[Lease]:
     """The places that a run could have besides its own: where it is already, by quota and by what it asks for."""
     spec, leases = job.spec, leases_of(job)
     site = world.site_of(leases[0].slot)
     most = world.quotas.headroom(spec.tenant, site, spec.ask, most, evictable=borrows)
-    if not most:
-        return []
+    return find_beside(world, spec, leases, most, apart=apart) if most else []
+
+
+def find_beside(world: World, spec: Spec, leases: Sequence[Lease], most: int, *, apart: bool = False) -> list[Lease]:
+    """The places that there are besides some others, whatever the quota says: in the same domain, on the same flavors,
+    and, if they are to be `apart`, on none of the same nodes."""
+    site, level = world.site_of(leases[0].slot), LEVELS[spec.needs.within or "cluster"]
     flavors = {world.fleet.flavor(lease.slot) for lease in leases}
     here = dict(places_of(world, world.fleet, spec.ask, spec.needs)).get(site, ())
     pools = tuple(pool for pool in here if world.fleet.pools[pool].flavor in flavors)
-    level = LEVELS[spec.needs.within or "cluster"]
-    if level >= Level.CLUSTER:
-        return find_tasks(world.fleet, spec.ask, most, spec.needs, pools) if pools else []
-    domain = _domain_of(world, leases[0].slot, level)
+    if not pools:
+        return []
+    if level >= Level.CLUSTER and not apart:
+        return find_tasks(world.fleet, spec.ask, most, spec.needs, pools)
     found = find_tasks(world.fleet, spec.ask, TASKS_MAX, spec.needs, pools)
-    inside = [lease for lease in found if _domain_of(world, lease.slot, level) == domain]
-    return split_leases(inside, most, spec.ask)[0]
+    if level < Level.CLUSTER:
+        domain = _domain_of(world, leases[0].slot, level)
+        found = [lease for lease in found if _domain_of(world, lease.slot, level) == domain]
+    slots = {lease.slot for lease in leases} if apart else ()
+    return split_leases([lease for lease in found if lease.slot not in slots], most, spec.ask)[0]
 
 
 def _grow_by(job: Job, more: list[Lease]) -> fact.Grown | fact.StopAsked | None:

@@ -17,7 +17,7 @@ from muster.scheduler.booked import only
 from muster.scheduler.fit import find_gang, widest_room
 from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.within import NOWHERE, pools_for
-from muster.world.widths import leases_of
+from muster.world.widths import places_of
 from muster.world.world import World
 
 MOVED: Final = "its new place"
@@ -28,14 +28,14 @@ def find_elsewhere(world: World, job: Job, slots: Sequence[int]) -> list[Lease] 
     spec, twin = job.spec, _without(world, job)
     with only(twin.fleet, slots):
         pools = pools_for(twin, spec)
-        return None if pools == NOWHERE else find_gang(twin.fleet, spec.ask, spec.gang, spec.needs, pools)
+        return None if pools == NOWHERE else find_gang(twin.fleet, spec.ask, spec.places, spec.needs, pools)
 
 
 def count_elsewhere(world: World, job: Job, slots: Sequence[int]) -> int:
     """How many tasks of a gang would find room together there, whatever its quota says."""
     spec, twin = job.spec, _without(world, job)
     with only(twin.fleet, slots):
-        return widest_room(twin.fleet, spec.ask, spec.gang, spec.needs)
+        return widest_room(twin.fleet, spec.ask, spec.places, spec.needs)
 
 
 def claim_elsewhere(job: Job, leases: Sequence[Lease], now: int) -> fact.Claimed:
@@ -46,7 +46,7 @@ def claim_elsewhere(job: Job, leases: Sequence[Lease], now: int) -> fact.Claimed
 
 def _without(world: World, job: Job) -> World:
     """All places, as if a gang had none."""
-    twin, spec, leases = world.fork_places(), job.spec, leases_of(job)
+    twin, spec, leases = world.fork_places(), job.spec, places_of(job)
     for lease in leases:
         twin.fleet.vacate(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
     for site, tasks in twin.sites.spread(leases):

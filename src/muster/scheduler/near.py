@@ -23,7 +23,7 @@ from muster.world.arena import AT_NODES, DOMAINS, NODE_ROW, NOWHERE
 from muster.world.compiled import find_filled, words_of
 from muster.world.queue import Shape
 from muster.world.runs import FUNDS, JOB
-from muster.world.widths import leases_of, least_part
+from muster.world.widths import least_part, places_of, spares_of
 from muster.world.world import World
 
 DOMAINS_NEAR: Final = 8
@@ -69,7 +69,7 @@ class Neighbourhood:
         for index in range(pick_gangs(rows, used, self._right.words, wanted, picked)):
             at = int(picked[index])
             job = world.jobs[int(rows[at + JOB])]
-            leases = least_part(job) if job.spec.gang_most else leases_of(job)
+            leases = (*least_part(job), *spares_of(job)) if job.spec.gang_most else places_of(job)
             rights.funds[job.id, 0] = int(rows[at + FUNDS])
             cost = cost_of(self._right.words, rows, at)
             found.append(Candidate(cost, job.id, 0, Seat(job.id, 0, job.spec, leases)))

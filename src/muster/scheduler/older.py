@@ -51,7 +51,7 @@ def _find_later(world: World, ticket: int) -> Iterator[tuple[Job, list[Lease]]]:
     for number in found:
         job = world.jobs[number]
         if isinstance(job.phase, ACTIVE):
-            yield job, list(job.phase.run.leases)
+            yield job, list(job.phase.run.places)
     for number in world.widths.wide:
         if number not in found:
             job = world.jobs[number]

@@ -84,10 +84,10 @@ def find_changes(world: World, spec: Spec) -> list[Option]:
     """The same for whoever waits with this spec. It asks for no job, so a world without jobs will do."""
     if can_start(world, spec):
         return []
-    found: list[Option] = []
+    found = _find_fewer_spares(world, spec) if spec.spares else []
     for field, step in RELAXATIONS:
         most = _find_most(world, spec, field, step)
-        if most:
+        if most and not (spec.spares and field == "gang" and most == 1):  # one task alone has no spares
             found.append(Option(field, amount_of(spec, field), most))
     for field in LOOSER:
         to = next((to for to in looser(world, spec, field) if can_start(world, relax(spec, field, to))), None)
@@ -105,7 +105,7 @@ def available(world: World, tenant: str) -> list[Opening]:
 def can_start(world: World, spec: Spec) -> bool:
     """Whether there is room and quota now for a gang, or for one task of an array."""
     pools = pools_for(world, spec)
-    return pools != NOWHERE and widest_room(world.fleet, spec.ask, spec.gang, spec.needs, pools) >= spec.gang
+    return pools != NOWHERE and widest_room(world.fleet, spec.ask, spec.places, spec.needs, pools) >= spec.places
 
 
 def amount_of(spec: Spec, field: str) -> int:
@@ -135,8 +135,8 @@ def looser(world: World, spec: Spec, field: str) -> list[str]:
 
 def relax(spec: Spec, field: str, to: Value) -> Spec:
     """The spec with one amount or need changed."""
-    if field == "gang":
-        return replace(spec, gang=to)
+    if field in ("gang", "spares"):
+        return replace(spec, **{field: to})
     if field in LOOSER:
         return replace(spec, needs=replace(spec.needs, **{field: (to,) if field == "flavors" else to}))
     return replace(spec, ask=replace(spec.ask, **{field: to}))
@@ -161,6 +161,15 @@ def _find_most(world: World, spec: Spec, field: str, step: int) -> int:
     return low * step
 
 
+def _find_fewer_spares(world: World, spec: Spec) -> list[Option]:
+    """As many spares as there is room for beside all tasks, if there is for these."""
+    pools = pools_for(world, replace(spec, spares=0))
+    room = 0 if pools == NOWHERE else widest_room(world.fleet, spec.ask, spec.places, spec.needs, pools)
+    fewer = range(min(room - spec.gang, spec.spares - 1), -1, -1)
+    to = next((to for to in fewer if can_start(world, relax(spec, "spares", to))), None)
+    return [] if to is None else [Option("spares", spec.spares, to)]
+
+
 def _keep_proven(world: World, spec: Spec, found: list[Option]) -> list[Option]:
     twin = world.fork_places()
     return [option for option in found if _is_placed(twin, relax(spec, option.field, option.to))]
@@ -170,7 +179,7 @@ def _is_placed(twin: World, spec: Spec) -> bool:
     """Whether a draft takes the job; of an array, one task. Afterwards it waits in the twin and holds nothing."""
     number = twin.next_job
     apply(twin, Accepted(number, replace(spec, array=min(spec.array, 1))), twin.now)
-    leases = find_gang(twin.fleet, spec.ask, spec.gang, spec.needs, pools_for(twin, spec))
+    leases = find_gang(twin.fleet, spec.ask, spec.places, spec.needs, pools_for(twin, spec))
     if leases is None:
         return False
     with Draft(twin, twin.now) as draft:

@@ -173,7 +173,7 @@ class _Taker:
     def _widths(self, job: Job, right: Right) -> Iterator[int]:
         """For how many tasks at once: all of a gang; of an array as many as wait, and then fewer and fewer."""
         if not job.spec.array:
-            yield job.spec.gang
+            yield job.spec.places
             return
         width = self._world.arrays[job.id].get_queued(job.spec.array)[1]
         width = self._rights.reach_of(right, job.spec.ask, job.spec.needs, width)

@@ -95,7 +95,7 @@ def find_shortfall(world: World, job: Job, now: int) -> Reason | None:
 
 def never_fits(world: World, spec: Spec) -> Reason | None:
     """Why no moment can ever come at which a gang, or a task of an array, starts: fleet or quota are too small."""
-    key = (spec.tenant, spec.ask, spec.gang, spec.needs, spec.evictable)
+    key = (spec.tenant, spec.ask, spec.places, spec.needs, spec.evictable)
     found: tuple[Reason | None] | None = world.quotas.recall(key)
     if found is None:
         found = (_find_never(world, spec),)
@@ -123,9 +123,9 @@ def find_fine_label(world: World, needs: Needs) -> Reason | None:
 def _find_never(world: World, spec: Spec) -> Reason | None:
     contradiction = _find_contradiction(spec.needs) if spec.needs.has_company else ""
     if contradiction:
-        return Reason(Code.NEVER_FITS, "tasks", spec.gang, 0, detail=contradiction)
-    room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs)
-    if room < spec.gang:
+        return Reason(Code.NEVER_FITS, "tasks", spec.places, 0, detail=contradiction)
+    room = widest_capacity(world.fleet, spec.ask, spec.places, spec.needs)
+    if room < spec.places:
         blank = blank_of(world.fleet, spec.needs)
         reason = find_overlay_reason(blank, spec, EVERYWHERE, Code.NEVER_WITHIN_OVERLAY)
         if reason is not None:
@@ -136,7 +136,7 @@ def _find_never(world: World, spec: Spec) -> Reason | None:
                 return Reason(Code.NEVER_FITS, "tasks", group.tasks, alone, detail=f"group {group.name}")
         detail = _ruling_out(world.fleet, spec)
         too_much = _find_too_much(world.fleet, spec) if not room and not detail else None
-        return too_much or Reason(Code.NEVER_FITS, tasks_of(spec.ask), spec.gang, room, detail)
+        return too_much or Reason(Code.NEVER_FITS, tasks_of(spec.ask), spec.places, room, detail)
     bound = _find_lasting_bound(world, spec)
     return None if bound is None else quota_reason(bound.code, bound)
 
@@ -147,8 +147,8 @@ def _find_lasting_bound(world: World, spec: Spec) -> Bound | None:
     bounds = [world.quotas.find_lasting_bound(spec, site) for site, _ in places]
     first = next((bound for bound in bounds if bound is not None), None)
     pools = join_pools(places, [bound is None for bound in bounds])
-    room = widest_capacity(world.fleet, spec.ask, spec.gang, spec.needs, pools)
-    return first if room < spec.gang else None
+    room = widest_capacity(world.fleet, spec.ask, spec.places, spec.needs, pools)
+    return first if room < spec.places else None
 
 
 def _find_contradiction(needs: Needs) -> str:
@@ -165,7 +165,7 @@ def _ruling_out(fleet: Fleet, spec: Spec) -> str:
     """The first need without which the gang would fit: that is what rules it out."""
     for field in (name for name in Needs.__struct_fields__ if name != "groups"):
         without = msgspec.structs.replace(spec.needs, **{field: getattr(ANYWHERE, field)})
-        if without != spec.needs and widest_capacity(fleet, spec.ask, spec.gang, without) >= spec.gang:
+        if without != spec.needs and widest_capacity(fleet, spec.ask, spec.places, without) >= spec.places:
             return f"ruled out by {field} = {_shown(getattr(spec.needs, field))}"
     return ""
 
@@ -216,24 +216,26 @@ def _dominant_reason(world: World, job: Job) -> Reason:
         details += [f"{shut} of {len(fleet)} nodes ruled out by {_show_company(spec.needs)}"] if shut else []
     if spec.needs.partition and spec.ask.gpu_milli:
         details = [*filter(None, [explain_slots(fleet, spec.needs.partition)]), *details]
-    room = widest_room(fleet, spec.ask, spec.gang, spec.needs, pools or EVERYWHERE)
+    room = widest_room(fleet, spec.ask, spec.places, spec.needs, pools or EVERYWHERE)
     tier = world.tiers[spec.tier]
-    if room >= spec.gang or (tier.shadows and job.accepted_at + tier.longest_wait_ms <= world.now):
+    if room >= spec.places or (tier.shadows and job.accepted_at + tier.longest_wait_ms <= world.now):
         reason = _find_shadow_reason(world, job)
         if reason is not None:
             return reason
-    if fleet.overlays.by_name and room < spec.gang:
+    if fleet.overlays.by_name and room < spec.places:
         reason = find_overlay_reason(fleet, spec, pools or EVERYWHERE, Code.OVERLAY_FULL)
         if reason is not None:
             return reason
     if spec.needs.groups:
         return _group_reason(fleet, spec, pools or EVERYWHERE, details)
-    return Reason(Code.NO_ROOM, tasks_of(spec.ask), needed=spec.gang, available=room, detail="; ".join(details))
+    if room >= spec.gang and spec.spares:
+        return Reason(Code.NO_ROOM_FOR_SPARES, "tasks", spec.places, room, "; ".join(details))
+    return Reason(Code.NO_ROOM, tasks_of(spec.ask), needed=spec.places, available=room, detail="; ".join(details))
 
 
 def find_overlay_reason(fleet: Fleet, spec: Spec, pools: Pools, code: Code) -> Reason | None:
     """The overlay that lacks least for a gang that has room but for budgets; None if it has none anyway."""
-    ask, gang, needs, overlays = spec.ask, spec.gang, spec.needs, fleet.overlays
+    ask, gang, needs, overlays = spec.ask, spec.places, spec.needs, fleet.overlays
     if not overlays.by_name or widest_unrationed(fleet, ask, gang, needs, pools) < gang:
         return None
     rations, usable = Rations(fleet), find_pools(fleet, ask, needs)
@@ -255,7 +257,7 @@ def _group_reason(fleet: Fleet, spec: Spec, pools: Pools, details: list[str]) ->
         if room < group.tasks:
             return Reason(Code.GROUP_NO_ROOM, group.name, group.tasks, room, "; ".join(details))
     details = ["each group would fit alone", *details]
-    return Reason(Code.NO_ROOM, "tasks", needed=spec.gang, available=0, detail="; ".join(details))
+    return Reason(Code.NO_ROOM, "tasks", needed=spec.places, available=0, detail="; ".join(details))
 
 
 def _without_groups(needs: Needs) -> Needs:
@@ -277,14 +279,14 @@ def _find_shadow_reason(world: World, job: Job) -> Reason | None:
 
 def _find_bound(world: World, spec: Spec, pools: Pools) -> Bound | None:
     """The quota's part in a gang's waiting, on the site with the most room; None if only room is missing."""
-    has_room = widest_room(world.fleet, spec.ask, spec.gang, spec.needs) >= spec.gang
-    if pools and not (has_room and widest_room(world.fleet, spec.ask, spec.gang, spec.needs, pools) < spec.gang):
+    has_room = widest_room(world.fleet, spec.ask, spec.places, spec.needs) >= spec.places
+    if pools and not (has_room and widest_room(world.fleet, spec.ask, spec.places, spec.needs, pools) < spec.places):
         return None
     found: list[tuple[int, int, Bound]] = []
     for site, here in places_of(world, world.fleet, spec.ask, spec.needs):
         bound = world.quotas.find_bound(spec.tenant, site, *spec.whole, evictable=spec.evictable)
         if bound is not None:
-            room = widest_room(world.fleet, spec.ask, spec.gang, spec.needs, here)
+            room = widest_room(world.fleet, spec.ask, spec.places, spec.needs, here)
             found.append((-room, site.number, bound))
     binding = min(found)[2]
     return binding if has_room or binding.code != Code.NOTHING_TO_BORROW else None

@@ -7,6 +7,9 @@ itself after a while, so that two broken gangs never wait for each other for eve
 A run that bears tasks joining and leaving goes on without those that it lost, and mends: as soon as there are places
 for as many as it lacks of what it needs, where the others are, it gets them before anybody else is asked. If there are
 none in a short while, it is begun anew like any other.
+
+Spares come before all of that: a run that mends has them as places at once, and a broken gang that is whole with them
+starts again without waiting.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from muster.units import MINUTE_MS
 from muster.world.claiming import charge_claim, claimed_on, slots_of
 from muster.world.fleet import Fleet
 from muster.world.widths import LEFT as LEFT_RANK
-from muster.world.widths import RANKS_MAX, least_part, width_of
+from muster.world.widths import RANKS_MAX, least_part, spares_of, width_of
 from muster.world.world import World
 
 MEND_MS: Final = 2 * MINUTE_MS
@@ -40,13 +43,15 @@ INSTEAD: Final = "instead of what it lost"
 
 def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | None:
     """What a gang keeps whose run is over since something of it was lost, or since it is to have another width: of the
-    least that it needs, what is left. Who keeps all of it for another width is as old as before. Asked as long as it
-    holds its leases."""
-    left = [lease for lease in least_part(job) if is_left(world.fleet, lease)]
-    if not left or job.held or job.spec.needs.groups or (job.spec.gang == 1 and why == Why.LOST):
+    least that it needs, what is left; and its spares, with which it may be whole. Who keeps all of it for another width
+    is as old as before. Asked as long as it holds its leases."""
+    ranks = [lease for lease in least_part(job) if is_left(world.fleet, lease)]
+    left = [*ranks, *(lease for lease in spares_of(job) if is_left(world.fleet, lease))]
+    is_single = job.spec.gang == 1 and not job.spec.spares
+    if not left or job.held or job.spec.needs.groups or (is_single and why == Why.LOST):
         return None
     columns = ([x.slot for x in left], [x.tasks for x in left], [x.devices for x in left])
-    keeps_all = why in RESIZED and sum(columns[1]) == job.spec.gang
+    keeps_all = why in RESIZED and sum(lease.tasks for lease in ranks) == job.spec.gang
     ticket = job.phase.run.ticket if keeps_all and isinstance(job.phase, ACTIVE) else 0
     return fact.Claimed(job.id, *columns, now + REPAIR_MS, LEFT, ticket=ticket)
 
@@ -86,6 +91,11 @@ def can_mend(world: World, job: Job, first: int, count: int) -> bool:
     live = ranks.count(TaskPhase.RUNNING) + ranks.count(TaskPhase.STARTING)
     has_ranks = len(ranks) + spec.gang_most <= RANKS_MAX
     return has_ranks and live == width_of(job) and count < live and LEFT_RANK not in ranks[first : first + count]
+
+
+def count_usable(job: Job) -> int:
+    """How many spares of a run take the places of ranks that it lacks."""
+    return 0 if job.held else min(job.spec.gang - width_of(job), sum(lease.tasks for lease in spares_of(job)))
 
 
 def find_replacement(world: World, job: Job) -> list[Lease] | None:

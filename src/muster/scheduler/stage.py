@@ -214,10 +214,11 @@ def leaving(world: World, now: int) -> Iterator[Seat]:
 
 
 def _gang_seats(job: Job, phase: Stopping) -> Iterator[Seat]:
-    """What a gang will have given back when it has stopped: all, unless it keeps the least that it needs."""
+    """What a gang will have given back when it has stopped: all, unless it keeps the least that it needs and its
+    spares."""
     spec, leases = job.spec, phase.run.leases
     if phase.why not in RESIZED or job.held:
-        yield Seat(job.id, 0, spec, leases)
+        yield Seat(job.id, 0, spec, phase.run.places)
     elif sum(lease.tasks for lease in leases) > spec.gang:
         yield Seat(job.id, spec.gang, spec, tuple(split_leases(leases, spec.gang, spec.ask)[1]))
 

@@ -307,9 +307,11 @@ def _choose(world: World, stage: Stage, job: Job, plan: Plan) -> Choice | None:
 
     def find() -> list[Lease] | None:
         pools = pools_for(world, spec)
-        return find_gang(world.fleet, spec.ask, spec.gang, spec.needs, pools) if pools is EVERYWHERE or pools else None
+        return (
+            find_gang(world.fleet, spec.ask, spec.places, spec.needs, pools) if pools is EVERYWHERE or pools else None
+        )
 
-    want = Want(spec.ask, spec.gang, spec.needs, find)
+    want = Want(spec.ask, spec.places, spec.needs, find)
     leases = find()
     if leases is not None:
         return Choice(0, [], leases)
@@ -331,12 +333,12 @@ def _is_smaller(job: Job, gpus: int) -> bool:
 def _candidate(world: World, number: int, cost: int) -> Candidate:
     job = world.jobs[number]
     assert isinstance(job.phase, (Starting, Running))  # noqa: S101 - who gives way holds places
-    return Candidate(cost, number, 0, Seat(number, 0, job.spec, job.phase.run.leases))
+    return Candidate(cost, number, 0, Seat(number, 0, job.spec, job.phase.run.places))
 
 
 def _seat_elsewhere(world: World, stage: Stage, job: Job) -> None:
     """Keep room on the stage for one that moves: those who come after it do not count on that."""
-    leases = find_gang(world.fleet, job.spec.ask, job.spec.gang, job.spec.needs)
+    leases = find_gang(world.fleet, job.spec.ask, job.spec.places, job.spec.needs)
     if leases is not None:
         stage.seat(job, tuple(leases))
 

@@ -85,6 +85,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         _says("Groups of one gang by name, each with its own ask: 1 driver, 4 workers."),
     ] = {}
     elastic: Annotated[str, _says("How it gets another width, or another node: restart (a new run), or in-place.")] = ""
+    spares: Annotated[Amount, _says("So many places more, kept idle for tasks of the gang that lose their node.")] = 0
     array: Annotated[Amount, _says("So many independent tasks.")] = 0
     flavor: Annotated[Words, _says("On this kind of node; more are tried in their order.")] = []
     any_flavor: Annotated[bool, _says("The flavors are equals: whichever is best.")] = False
@@ -174,6 +175,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         gang=least,
         gang_most=most,
         in_place=_is_in_place(job.elastic),
+        spares=_count("spares", job.spares),
         array=_count("array", job.array),
         ask=_ask(replace(job, gpus=1) if job.partition and job.gpus in (0, "0") else job),
         env={name: str(value) for name, value in job.env.items()},

@@ -18,14 +18,18 @@ from muster.world.apply import unroll
 
 
 class Life:
-    """One job. `spans` are when any of it held places; `area_ms` is task-milliseconds in all, `most` tasks at once."""
+    """One job. `spans` are when any of it held places; `area_ms` is task-milliseconds in all, `most` tasks at once. Of
+    what is `held` so much is for spares."""
 
-    __slots__ = ("area_ms", "cause", "ended", "held", "most", "number", "phase", "since", "spans", "spec", "submit")
+    __slots__ = (
+        *("area_ms", "cause", "ended", "held", "most", "number", "phase", "since", "spans", "spares", "spec"),
+        "submit",
+    )
 
     def __init__(self, number: int, spec: Spec, cause: str, submit: int) -> None:
         self.number, self.spec, self.cause, self.submit = number, spec, cause, submit
         self.spans: list[tuple[int, int]] = []
-        self.area_ms = self.held = self.most = 0
+        self.area_ms = self.held = self.most = self.spares = 0
         self.since = self.ended = -1
         self.phase = ""
 
@@ -73,18 +77,35 @@ class Chronicle:
             if isinstance(item, fact.Accepted):
                 self.lives[item.job] = Life(item.job, item.spec, item.cause, at)
             elif isinstance(item, fact.Placed):
-                for number, run in unroll(item, at):
-                    life = self.lives.get(number)
-                    is_whole = life is not None and bool(life.spec.needs.groups)
-                    self._widen(number, at, 1 if is_whole else sum(lease.tasks for lease in run.leases))
+                self._place(item, at)
             elif isinstance(item, (fact.TasksPlaced, fact.Grown)):
                 self._widen(item.job, at, sum(item.counts if isinstance(item, fact.TasksPlaced) else item.tasks))
             elif isinstance(item, fact.Shrunk):
-                self._widen(item.job, at, item.width - self._held_by(item.job))
+                self._widen(item.job, at, item.width + self._spares_of(item.job) - self._held_by(item.job))
+            elif isinstance(item, (fact.SparesGiven, fact.SparesUsed, fact.SparesDropped)):
+                self._spare(item, at)
             elif isinstance(item, (fact.TasksEnded, fact.RanksLost)):
                 self._widen(item.job, at, -item.count)
             elif isinstance(item, (fact.Requeued, fact.Ended)):
                 self._leave(item, at)
+
+    def _place(self, item: fact.Placed, at: int) -> None:
+        for number, run in unroll(item, at):
+            life = self.lives.get(number)
+            is_whole = life is not None and bool(life.spec.needs.groups)
+            tasks = 1 if is_whole else sum(lease.tasks for lease in run.leases)
+            self._widen(number, at, tasks)
+            if life is not None:
+                life.spares = min(life.spec.spares, max(0, tasks - life.spec.gang))
+
+    def _spare(self, item: fact.SparesGiven | fact.SparesUsed | fact.SparesDropped, at: int) -> None:
+        life, is_used = self.lives.get(item.job), isinstance(item, fact.SparesUsed)
+        tasks = item.tasks if isinstance(item, fact.SparesUsed) else sum(item.tasks)
+        change = tasks if isinstance(item, fact.SparesGiven) else -tasks
+        if life is not None:
+            life.spares += change
+        if not is_used:
+            self._widen(item.job, at, change)
 
     def _leave(self, item: fact.Requeued | fact.Ended, at: int) -> None:
         if self._held_by(item.job):
@@ -92,6 +113,10 @@ class Chronicle:
         life = self.lives.get(item.job)
         if life is not None and isinstance(item, fact.Ended):
             life.ended, life.phase = at, TaskPhase(item.phase).name.lower()
+
+    def _spares_of(self, number: int) -> int:
+        life = self.lives.get(number)
+        return 0 if life is None else life.spares
 
     def _held_by(self, number: int) -> int:
         life = self.lives.get(number)

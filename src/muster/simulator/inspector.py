@@ -41,7 +41,7 @@ from muster.world.invariants import check_same, check_world, leases_of
 from muster.world.law import require
 from muster.world.queue import INSIDE, OVER, Shape
 from muster.world.snapshot import restore, snapshot
-from muster.world.widths import LEFT, RANKS_MAX, least_part
+from muster.world.widths import LEFT, RANKS_MAX, least_part, spares_of
 from muster.world.world import World
 
 RESTORE_LAW: Final = "a restored world decides like the living one"
@@ -147,7 +147,8 @@ def _firm_leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
     yield from (lease for lease in leases_of(world) if lease[0].id not in world.widths.elastic)
     for number in world.widths.elastic:
         job = world.jobs[number]
-        yield from ((job, lease.slot, lease.tasks, lease.devices) for lease in least_part(job))
+        firm = (*least_part(job), *spares_of(job))
+        yield from ((job, lease.slot, lease.tasks, lease.devices) for lease in firm)
 
 
 def shadows_in(before: World, outcome: Outcome) -> list[Shadow]:
@@ -174,7 +175,7 @@ def _is_after_cycle(item: fact.Fact) -> bool:
         return item.cause.startswith(FOR_JOB)
     if isinstance(item, fact.Claimed):
         return item.cause not in (repair.LEFT, MOVED)
-    return isinstance(item, fact.Grown) and item.cause != repair.INSTEAD
+    return isinstance(item, fact.SparesGiven) or (isinstance(item, fact.Grown) and item.cause != repair.INSTEAD)
 
 
 def _is_of_cycle(item: fact.Fact) -> bool:

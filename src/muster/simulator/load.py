@@ -20,7 +20,7 @@ from muster.model.group import Group
 from muster.model.instruction import Start
 from muster.model.node import Flavor, Place, Sides, Spot, Traits
 from muster.model.partition import Partition
-from muster.model.spec import ANYWHERE, Needs, Spec
+from muster.model.spec import ANYWHERE, Needs, Spec, find_fault
 from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
 from muster.model.tier import STANDARD, Promise, Tier
 from muster.simulator.engine import Fate
@@ -70,6 +70,8 @@ ELASTIC_SHARE: Final = 0.2
 """How many of the gangs and of the jobs on whole nodes are elastic, where they can be; half of those in place."""
 MENDED_SHARE: Final = 0.4
 """How many of the other gangs have one width and are in place all the same, for the sake of repair alone."""
+SPARE_SHARE: Final = 0.2
+"""How many of the gangs that may have spares ask for one or two."""
 TIER_MIX: Final = (("standard", "critical", "urgent", "opportunistic"), (80, 3, 5, 12))
 
 
@@ -119,6 +121,7 @@ class Load:
         self._width_dice = random.Random(f"{options.seed}/width")  # noqa: S311 - a simulation wants seeded dice
         self._group_dice = random.Random(f"{options.seed}/group")  # noqa: S311 - a simulation wants seeded dice
         self._cut_dice = random.Random(f"{options.seed}/cut")  # noqa: S311 - a simulation wants seeded dice
+        self._spare_dice = random.Random(f"{options.seed}/spare")  # noqa: S311 - a simulation wants seeded dice
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
 
     def node_capacity(self) -> Resources:
@@ -174,7 +177,7 @@ class Load:
         self._submitted += 1
         tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
-        spec = self._cut(self._divide(self._widened(self._spec(kind, tenant), kind)))
+        spec = self._spared(self._cut(self._divide(self._widened(self._spec(kind, tenant), kind))))
         spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
         return Submit(spec, key, cause=f"user of {tenant}")
 
@@ -269,6 +272,13 @@ class Load:
         needs = msgspec.structs.replace(spec.needs, partition=self._cut_dice.choice(PARTITIONS).name)
         ask = msgspec.structs.replace(spec.ask, gpus=1, gpu_milli=0)
         return msgspec.structs.replace(spec, ask=ask, needs=needs)
+
+    def _spared(self, spec: Spec) -> Spec:
+        """Some gangs ask for spares, where they may."""
+        if spec.gang == 1 or self._spare_dice.random() >= SPARE_SHARE:
+            return spec
+        spared = msgspec.structs.replace(spec, spares=self._spare_dice.choice((1, 1, 2)))
+        return spared if find_fault(spared) is None else spec
 
     def _after(self, newest: int) -> tuple[After, ...]:
         dice = self._after_dice

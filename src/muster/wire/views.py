@@ -52,7 +52,8 @@ class JobAccount(View, frozen=True):
 class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
     `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
-    and how many there are. `note` is what the engine said of its failure, if it said anything."""
+    and how many there are; `spares` are places that it holds for no task. `note` is what the engine said of its
+    failure, if it said anything."""
 
     id: int
     name: str
@@ -78,6 +79,7 @@ class JobView(View, frozen=True):
     rss_bytes: int = 0
     account: JobAccount | None = None
     note: str = ""
+    spares: list[Place] = []
 
 
 class JobPage(View, frozen=True):

@@ -159,6 +159,7 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.IS_STOPPING: Words(
         "job {needed} was told to stop, or to shrink, and is not done yet", "say it again when it waits or runs"
     ),
+    Code.NO_SPARES: Words("no spares: {detail}", "leave `spares` out, or make it a gang of alike tasks"),
     Code.NOT_MOVABLE: Words("job {needed} cannot be moved: {detail}", "requeue it, or drain its nodes"),
     Code.NO_PLACE_ELSEWHERE: Words(
         "there is no place for it elsewhere: {tasks} within its quota, {available} would fit now",
@@ -258,6 +259,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.REPAIRED: Words(
         "waiting for a node instead of one that it lost, for {needed} of its tasks; it keeps its others until {limit}",
         "wait: it is the first to get what comes free",
+    ),
+    Code.NO_ROOM_FOR_SPARES: Words(
+        "waiting for room for its spares: of {needed} places with them {available} would fit now{more}",
+        "wait, or ask for fewer spares: its tasks alone would fit",
     ),
     Code.NOT_WAITING: Words("job {needed} is not waiting", "see `muster show {needed}`"),
     Code.JOURNAL_NEWER: Words(
@@ -375,6 +380,7 @@ class Flag(NamedTuple):
 
 _FLAGS: Final = {
     "gang": Flag("--gang", str, "tasks at once"),
+    "spares": Flag("--spares", str, "spares"),
     "gpus": Flag("--gpus", str, "GPUs per task"),
     "cpu_milli": Flag("--cpus", show_cpus, "CPUs per task"),
     "memory_bytes": Flag("--memory", spell_bytes, "memory per task"),

@@ -43,7 +43,7 @@ from muster.world.losses import BROKEN
 from muster.world.overlays import put_overlay
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks
-from muster.world.widths import ask_shrink, grow, part, set_bounds, shrink
+from muster.world.widths import ask_shrink, drop_spares, give_spares, grow, part, set_bounds, shrink, use_spares
 from muster.world.world import World
 
 replace = msgspec.structs.replace
@@ -246,6 +246,7 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
     served = replace(job, served_ms=_served_ms(job, at))
     world.queue.floors.note_stop(world.set_job_phase(served, Stopping(at, _run_of(job), item.why, item.code)))
     world.widths.mending.pop(item.job, None)
+    world.widths.lacking.pop(item.job, None)
     if world.runs is not None:
         world.runs.leave(item.job)
 
@@ -296,6 +297,18 @@ def _shrunk(world: World, item: fact.Shrunk, at: int) -> None:
 
 def _ranks_lost(world: World, item: fact.RanksLost, at: int) -> None:
     part(world, world.jobs[item.job], item.first, item.count, at)
+
+
+def _spares_given(world: World, item: fact.SparesGiven, at: int) -> None:
+    give_spares(world, world.jobs[item.job], tuple(map(Lease, item.slots, item.tasks, item.devices)), at)
+
+
+def _spares_used(world: World, item: fact.SparesUsed, at: int) -> None:
+    use_spares(world, world.jobs[item.job], item.tasks, at)
+
+
+def _spares_dropped(world: World, item: fact.SparesDropped, at: int) -> None:
+    drop_spares(world, world.jobs[item.job], item.slots, at)
 
 
 def _job_held(world: World, item: fact.JobHeld, at: int) -> None:  # noqa: ARG001 - one signature for the table
@@ -415,6 +428,9 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.ShrinkAsked: _shrink_asked,
     fact.Shrunk: _shrunk,
     fact.RanksLost: _ranks_lost,
+    fact.SparesGiven: _spares_given,
+    fact.SparesUsed: _spares_used,
+    fact.SparesDropped: _spares_dropped,
     fact.JobHeld: _job_held,
     fact.JobReleased: _job_released,
     fact.Claimed: _claimed,

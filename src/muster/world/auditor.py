@@ -63,6 +63,7 @@ class Auditor:
         self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
         self._newest = self.accepted = self.retired = self.gpus_in_use = 0
         self._jobs_touched: dict[int, None] = {}
+        self._spared: dict[int, None] = {}
         self._spans_touched: list[tuple[int, int, int]] = []
 
     def observe(self, world: World, facts: Iterable[fact.Fact]) -> None:
@@ -127,8 +128,9 @@ class Auditor:
         require(epoch > book.epoch, "epochs strictly rise", f"job {number}: {epoch} after {book.epoch}")
         require(not book.held, _HELD, f"job {number}")
         self._after.start(number)
-        width, gang = sum(tasks for _, tasks, _ in leases), book.spec.gang
-        require(width == gang, ALL_OR_NONE, f"job {number}: {width} of {gang}")
+        width, most = sum(tasks for _, tasks, _ in leases), book.spec.gang + book.spec.spares
+        least = book.spec.gang if self._claims.is_served(number) else most
+        require(least <= width <= most, ALL_OR_NONE, f"job {number}: {width} of {least} to {most}")
         book.epoch, book.end = epoch, None if book.spec.limit_ms is None else self._at + book.spec.limit_ms
         book.ranks, book.shrinks_to = bytearray(book.spec.gang), 0
         self._tickets.start(number, book, 0, width, claim)
@@ -139,6 +141,9 @@ class Auditor:
                 self._seat(number, spec.ask, slot, tasks, devices)
             book.leases += seats
             self._start(number, spec, [(slot, tasks) for slot, tasks, _ in seats], claim)
+        if book.spec.spares:
+            book.part_spares()
+            self._set_spares(number, book)
         self._goodput.place(number, epoch)
 
     def _began(self, item: fact.Began) -> None:
@@ -195,7 +200,9 @@ class Auditor:
     def _requeued(self, item: fact.Requeued) -> None:
         book = self._move(item.job, TaskPhase.QUEUED)
         if book.is_owed_rest(item.why):
-            self._claims.owe(item.job, any(self._is_left(slot, devices) for slot, _, devices in book.least_leases()))
+            kept = (book.least_leases(), book.spares)
+            left = [[(slot, tasks) for slot, tasks, devices in each if self._is_left(slot, devices)] for each in kept]
+            self._claims.owe(item.job, *left)
         self._unseat_gang(item.job, book)
 
     def _scaled(self, item: fact.Scaled) -> None:
@@ -226,6 +233,40 @@ class Auditor:
         self._stop(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in gone])
         self._jobs_touched[item.job] = None
 
+    def _spares(self, item: fact.SparesGiven | fact.SparesUsed | fact.SparesDropped) -> None:
+        book = self._book_of(item.job)
+        if isinstance(item, fact.SparesGiven):
+            more = list(zip(item.slots, item.tasks, item.devices, strict=True))
+            for slot, tasks, devices in more:
+                self._bookings.check_seat(item.job, book.spec, slot, self._at)
+                self._seat(item.job, book.spec.ask, slot, tasks, devices)
+            self._start(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in more], 0)
+            book.give_spares(item.job, more)
+        elif isinstance(item, fact.SparesUsed):
+            self._goodput.resize(item.job, book.spec, self._seats_of(book))
+            book.use_spares(item)
+        else:
+            gone = book.drop_spares(item)
+            for slot, tasks, devices in gone:
+                self._unseat(item.job, book.spec.ask, slot, tasks, devices)
+            self._stop(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in gone])
+        self._set_spares(item.job, book)
+
+    def _set_spares(self, number: int, book: JobBook) -> None:
+        """A gang has other spares than before."""
+        places = [(slot, tasks) for slot, tasks, _ in book.spares]
+        self._goodput.set_spares(number, book.spec, seats_of(book.spec, self._fleet.nodes, places))
+        self._jobs_touched[number] = None
+        self._spared.pop(number, None)
+        if places:
+            self._spared[number] = None
+
+    def _check_spares(self) -> None:
+        """A spare is where something could start, and is one gang's: of all that is held, nothing is held twice."""
+        for number in self._spared:
+            shut = [slot for slot, _, devices in self._jobs[number].spares if not self._is_left(slot, devices)]
+            require(not shut, "a spare is where work may go", f"job {number}: slots {shut}")
+
     def _is_left(self, slot: int, devices: int) -> bool:
         """Whether a place is still there and is no booking's."""
         node = self._fleet.nodes[slot]
@@ -241,15 +282,18 @@ class Auditor:
         require(not book.held, _HELD, f"job {item.job} claims places")
         self._claims.check(item, self._at, self._jobs)
         leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
-        keeps = self._claims.is_owed(item.job) and book.why in RESIZED and sum(item.tasks) == book.spec.gang
+        ranks = sum(item.tasks) - self._claims.spares_owed(item.job)
+        keeps = self._claims.is_owed(item.job) and book.why in RESIZED and ranks == book.spec.gang
         claim = Claim(leases, item.until, self._tickets.claim(item.job, item.ticket, keeps=keeps))
         self._claims.claim(item.job, book.spec, claim, self._fleet.plots_of(claim))
         for slot in item.slots:
             self._fleet.touch(slot)
 
     def _claim_dropped(self, item: fact.ClaimDropped) -> None:
-        if item.cause == SERVED and self._claims.is_whole(item.job):
-            self._tickets.serve(item.job, self._claims.claims[item.job].width)
+        if item.cause == SERVED:
+            self._claims.serve(item.job)
+            if self._claims.is_whole(item.job):
+                self._tickets.serve(item.job, self._claims.claims[item.job].width)
         for slot in self._claims.drop(item.job):
             self._fleet.touch(slot)
 
@@ -387,11 +431,14 @@ class Auditor:
         if not book.leases:
             return
         self._goodput.end(number, book.spec, self._seats_of(book), is_useful)
-        for spec, seats in cut(number, book.spec, book.leases):
+        for spec, seats in cut(number, book.spec, book.places()):
             for slot, tasks, devices in seats:
                 self._unseat(number, spec.ask, slot, tasks, devices)
             self._stop(number, spec, [(slot, tasks) for slot, tasks, _ in seats])
         book.leases.clear()
+        if book.spares:
+            book.spares.clear()
+            self._set_spares(number, book)
 
     def _seats_of(self, book: JobBook) -> Seats:
         parts = [(spec, [(slot, n) for slot, n, _ in seats]) for spec, seats in cut(0, book.spec, book.leases)]
@@ -447,6 +494,7 @@ class Auditor:
         self._tickets.compare(world, self._jobs)
         self._bookings.compare(world)
         self._claims.check_claimants(self._jobs)
+        self._check_spares()
         here = (world.accepted, world.retired, len(world.jobs))
         booked = (self.accepted, self.retired, self.accepted - self.retired)
         require_same(here, booked, "accepted jobs are queued, active, over or retired")
@@ -494,6 +542,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.ShrinkAsked: Auditor._shrink_asked,
     fact.Shrunk: Auditor._shrunk,
     fact.RanksLost: Auditor._shrunk,
+    **dict.fromkeys((fact.SparesGiven, fact.SparesUsed, fact.SparesDropped), Auditor._spares),
     fact.JobHeld: Auditor._job_held,
     fact.JobReleased: Auditor._job_held,
     fact.Claimed: Auditor._claimed,

@@ -48,7 +48,7 @@ PHASE_OF: Final[dict[type, int]] = {
 class JobBook:
     """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over, 3 left; `why` is why its run was last told to
     stop; `end` is when its run ends at the latest, while it holds anything; `shrinks_to` is the width to come, or
-    0."""
+    0. `leases` are the places of its ranks, `spares` the others."""
 
     __slots__ = (
         "devices",
@@ -63,6 +63,7 @@ class JobBook:
         "ranks",
         "shrinks_to",
         "slots",
+        "spares",
         "spec",
         "why",
     )
@@ -75,6 +76,7 @@ class JobBook:
         self.end: Limit = None
         self.held = spec.held
         self.leases: list[tuple[int, int, int]] = []
+        self.spares: list[tuple[int, int, int]] = []
         self.meter: Meter | None = None
         self.ranks = bytearray()
         self.shrinks_to = 0
@@ -158,10 +160,59 @@ class JobBook:
             self.ranks[rank] = 3
         return gone
 
+    def places(self) -> list[tuple[int, int, int]]:
+        """All that it holds."""
+        return [*self.leases, *self.spares]
+
+    def part_spares(self) -> None:
+        """It has just got all its places: those beyond its ranks are spares."""
+        self.leases, self.spares = self._split(self.leases, self.spec.gang)
+
+    def give_spares(self, number: int, more: list[tuple[int, int, int]]) -> None:
+        """Its run has spares more."""
+        goes_on = self.phase in (TaskPhase.STARTING, TaskPhase.RUNNING) and not self.held
+        require(goes_on, "only a run that goes on gets spares", f"job {number}")
+        self.spares += more
+        held = sum(tasks for _, tasks, _ in self.spares)
+        law = "nobody holds more spares than it asked for"
+        require(held <= self.spec.spares, law, f"job {number}: {held} of {self.spec.spares}")
+
+    def use_spares(self, item: fact.SparesUsed) -> None:
+        """Its first spares are ranks now."""
+        bears = self.phase == TaskPhase.RUNNING and self.spec.in_place and not self.shrinks_to
+        require(bears, "only a run that bears it gets ranks for spares", f"job {item.job}")
+        lacks = self.spec.gang - len(self._members())
+        require(0 < item.tasks <= lacks, "a spare is for a rank that was lost", f"job {item.job}: {item.tasks}")
+        used, self.spares = self._split(self.spares, item.tasks)
+        found = sum(tasks for _, tasks, _ in used)
+        require(found == item.tasks, "only spares that it has are used", f"job {item.job}: {found} of {item.tasks}")
+        self.leases += used
+        self.ranks += bytes(item.tasks)
+
+    def drop_spares(self, item: fact.SparesDropped) -> list[tuple[int, int, int]]:
+        """It gives up those that it has on some nodes: their places."""
+        gone = [each for each in self.spares if each[0] in item.slots]
+        said = list(zip(item.slots, item.tasks, strict=True))
+        require([each[:2] for each in gone] == said, "only spares that it has are let go", f"job {item.job}: {said}")
+        self.spares = [each for each in self.spares if each[0] not in item.slots]
+        return gone
+
+    def _split(self, places: list[tuple[int, int, int]], count: int) -> list[list[tuple[int, int, int]]]:
+        """The first so many of them, and the others."""
+        sides: list[list[tuple[int, int, int]]] = [[], []]
+        for slot, tasks, left in places:
+            here, devices = min(tasks, count), left
+            for side, number in zip(sides, (here, tasks - here), strict=True):
+                if number:
+                    mine, devices = deal(devices, self.spec.ask.gpus * number)
+                    side.append((slot, number, mine))
+            count -= here
+        return sides
+
     def is_owed_rest(self, why: Why) -> bool:
         """Whether it keeps what is left of its places when it is sent back: a gang of one kind that broke, or is to
         have another width."""
-        is_broken = (why == Why.LOST and self.spec.gang > 1) or why in RESIZED
+        is_broken = (why == Why.LOST and (self.spec.gang > 1 or self.spec.spares > 0)) or why in RESIZED
         return is_broken and not (self.held or self.spec.needs.groups)
 
     def least_leases(self) -> list[tuple[int, int, int]]:

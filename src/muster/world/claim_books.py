@@ -36,8 +36,9 @@ class ClaimBooks:
         self._quota = quota
         self._specs: dict[int, Spec] = {}
         self._plots: dict[int, Plots] = {}
-        self._owed: dict[int, None] = {}
+        self._owed: dict[int, list[tuple[int, int]]] = {}
         self._took: dict[int, list[int]] = {}
+        self._served: dict[int, None] = {}
 
     def check(self, item: fact.Claimed, at: int, jobs: Mapping[int, JobBook]) -> None:
         """A claim ends by itself; and whoever stops others again and again does so more and more rarely, unless it is
@@ -63,14 +64,28 @@ class ClaimBooks:
         """A job claims places; they count as held."""
         if job in self.claims:
             self.drop(job)
-        self._owed.pop(job, None)
+        spares = self._owed.pop(job, [])
+        kept = {lease.slot for lease in claim.leases}.issuperset(slot for slot, _ in spares)
+        require(kept, "a broken gang keeps its spares", f"job {job}: slots {spares}")
         self.claims[job], self._specs[job], self._plots[job] = claim, spec, plots
         self._quota.claim(spec, plots, 1)
 
-    def owe(self, job: int, has_places: bool) -> None:
-        """A gang is broken: it keeps what is left of its places, if anything is."""
-        if has_places:
-            self._owed[job] = None
+    def owe(self, job: int, places: list[tuple[int, int]], spares: list[tuple[int, int]]) -> None:
+        """A gang is broken: it keeps what is left of its places and its spares, if anything is: so many on slots."""
+        if places or spares:
+            self._owed[job] = spares
+
+    def spares_owed(self, job: int) -> int:
+        """How many spares a broken gang keeps."""
+        return sum(tasks for _, tasks in self._owed.get(job, ()))
+
+    def serve(self, job: int) -> None:
+        """What a job claimed is its own now: it may be all of it, or what is left."""
+        self._served[job] = None
+
+    def is_served(self, job: int) -> bool:
+        """Whether a job starts by a claim, and not with all that it asked for."""
+        return self._served.pop(job, False) is None
 
     def is_owed(self, job: int) -> bool:
         """Whether a gang is to keep what is left of its places, and has not got it yet."""
@@ -78,7 +93,7 @@ class ClaimBooks:
 
     def is_whole(self, job: int) -> bool:
         """Whether the claim of a job is for all of a gang, or for tasks of an array: not for what is left of one."""
-        return bool(self._specs[job].array) or self.claims[job].width == self._specs[job].gang
+        return bool(self._specs[job].array) or self.claims[job].width >= self._specs[job].gang
 
     def drop(self, job: int) -> list[int]:
         """It claims nothing any more: the slots that it did."""

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from muster.model.fact import Ended
-from muster.model.history import AMOUNTS, COST_MICROS, COST_PARTS, COST_REST, CPU_MS, JOBS
+from muster.model.history import AMOUNTS, COST_MICROS, COST_PARTS, COST_REST, CPU_MS, JOBS, SPENT
 from muster.model.job import Job, Meter
 from muster.units import HOUR_MS
 
 PROVISIONAL: Final = len(AMOUNTS)
 """After the amounts that are kept: the place of what may yet be of use or lost."""
-_PLACES: Final = (0, 1, 2, 3, 4, PROVISIONAL)
+_PLACES: Final = (*SPENT, PROVISIONAL)
 NO_FLAVOR: Final = ""
 
 Key: TypeAlias = tuple[int, str, str, int]

@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
 def devices_of(spec: Spec) -> int:
     """How many devices a job asks for in all."""
-    return spec.ask.gpus * spec.gang
+    return spec.ask.gpus * spec.places
 
 
 def takes_part(spec: Spec) -> bool:

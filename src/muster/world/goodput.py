@@ -17,7 +17,7 @@ import msgspec
 
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import Job, NodePhase
-from muster.model.phase import ACTIVE, Lease, Running, Starting, Stopping, TaskPhase
+from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, TaskPhase
 from muster.model.spec import has_devices
 from muster.units import Resources
 from muster.world.arena import DEVICE
@@ -29,11 +29,11 @@ ALL, IDLE, BARRED, GONE, KEPT = range(5)
 """The parts of a stock: all devices there are, and of those that nobody holds, where they stand. Those of nodes whose
 booking is open are kept for it."""
 PARTS: Final = 5
-USEFUL, LOST, STARTING, RESTARTING, STOPPING = range(5)
+USEFUL, LOST, STARTING, RESTARTING, STOPPING, SPARE = range(6)
 """What is booked of devices that are held."""
-PROVISIONAL: Final = 5
+PROVISIONAL: Final = 6
 """What has not ended and may yet be of use or lost: never booked."""
-BOOKED: Final = (Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING, Bucket.STOPPING)
+BOOKED: Final = (Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING, Bucket.STOPPING, Bucket.SPARE)
 Parts: TypeAlias = tuple[int, int, int, int, int]
 Times: TypeAlias = dict[Bucket, int]
 Span: TypeAlias = tuple[int, int, int]
@@ -200,6 +200,13 @@ class Goodput:
         if ran:
             self.carries[job.id] = Carry(at, (*self.carries.get(job.id, Carry(at)).spans, *now))
 
+    def close_spares(self, job: Job, at: int) -> None:
+        """A gang gets other spares than it has, or none: book for how long it had these."""
+        if isinstance(job.phase, ACTIVE):
+            each, run = devices_of(job.spec.ask), job.phase.run
+            for flavor, tasks in self._by_flavor(run.spares) if each else ():
+                self._book(job, flavor, each * tasks, ((SPARE, max(run.spared_at, self.since), at),))
+
     def saved_at(self, job: int, since: int) -> int:
         """From when on what a run does, which began then, would be lost."""
         mark = self.marks.get(job)
@@ -230,13 +237,19 @@ class Goodput:
             for flavor, kind, amount, begin in self._task_spans(job, tasks, 0, len(tasks)):
                 yield flavor, amount, (kind, begin, at)
         elif isinstance(job.phase, ACTIVE):
-            for span in self._spans(job, at):
-                for ask, leases in job.spec.parts(job.phase.run.leases):
-                    for lease in leases:
-                        yield self.by_slot[lease.slot].flavor, devices_of(ask, lease.tasks), span
-            if job.id in self.carries:
-                for flavor, amount, begin, end in self.carries[job.id].spans:
-                    yield flavor, amount, (PROVISIONAL, begin, end)
+            yield from self._gang_spans(job, job.phase.run, at)
+
+    def _gang_spans(self, job: Job, run: Run, at: int) -> Iterator[tuple[str, int, Span]]:
+        for span in self._spans(job, at):
+            for ask, leases in job.spec.parts(run.leases):
+                for lease in leases:
+                    yield self.by_slot[lease.slot].flavor, devices_of(ask, lease.tasks), span
+        if job.id in self.carries:
+            for flavor, amount, begin, end in self.carries[job.id].spans:
+                yield flavor, amount, (PROVISIONAL, begin, end)
+        for lease in run.spares:
+            span = (SPARE, max(run.spared_at, self.since), at)
+            yield self.by_slot[lease.slot].flavor, devices_of(job.spec.ask, lease.tasks), span
 
     def fork(self) -> Goodput:
         """An independent copy."""
@@ -308,7 +321,7 @@ class Goodput:
         for kind, begin, end in spans:
             if begin < end:
                 if row is None:
-                    row = self.booked[key] = [0, 0, 0, 0, 0]
+                    row = self.booked[key] = [0] * len(BOOKED)
                 row[kind] += amount * (end - begin)
                 if diary is not None:
                     diary.spend(job, flavor, amount, (kind, begin, end))

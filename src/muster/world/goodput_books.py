@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
 from muster.world.books import NodeBook
-from muster.world.goodput import LOST, PARTS, RESTARTING, STARTING, STOPPING, USEFUL, Goodput, Parts
+from muster.world.goodput import LOST, PARTS, RESTARTING, SPARE, STARTING, STOPPING, USEFUL, Goodput, Parts
 from muster.world.law import require
 
 Key: TypeAlias = tuple[str, str]
@@ -22,6 +22,7 @@ Seats: TypeAlias = list[tuple[str, int]]
 _EXACT: Final = "device time is what there was, times how long"
 _RULE: Final = "only what succeeded or was checkpointed is of use"
 _GANG: Final = -1
+KINDS: Final = SPARE + 1
 
 
 def seats_of(spec: Spec, nodes: Sequence[NodeBook], places: Iterable[tuple[int, int]]) -> Seats:
@@ -55,6 +56,7 @@ class GoodputBooks:
         self._times: dict[str, list[int]] = {}
         self._booked: dict[Key, list[int]] = {}
         self._runs: dict[tuple[int, int], RunBook] = {}
+        self._spares: dict[int, tuple[int, Seats]] = {}
         self._touched: dict[Key, None] = {}
 
     def pass_time(self, at: int) -> None:
@@ -109,6 +111,13 @@ class GoodputBooks:
         """A gang holds nothing any more."""
         self._close(self._runs.pop((job, _GANG)), spec, seats, USEFUL if is_useful else LOST)
 
+    def set_spares(self, job: int, spec: Spec, seats: Seats) -> None:
+        """A gang has these spares from now on: those that it had did nothing while it had them."""
+        since, before = self._spares.pop(job, (self.at, []))
+        self._book(spec, before, SPARE, self.at - since)
+        if seats:
+            self._spares[job] = (self.at, seats)
+
     def move_task(self, job: int, task: int, spec: Spec, seats: Seats, to: TaskPhase) -> None:
         """A task that holds devices comes into another phase: each phase is booked as it ends."""
         run = self._runs[(job, task)]
@@ -128,7 +137,7 @@ class GoodputBooks:
             booked = (self._levels[flavor], times)
             require(kept == booked, _EXACT, f"{flavor}: kept {kept}, booked {booked}")
         for key in self._touched:
-            row = goodput.booked.get(key, [0, 0, 0, 0, 0])
+            row = goodput.booked.get(key, [0] * KINDS)
             require(row == self._booked[key], _RULE, f"{key}: kept {row}, booked {self._booked[key]}")
         self._touched.clear()
 
@@ -149,5 +158,5 @@ class GoodputBooks:
 
     def _book(self, spec: Spec, seats: Seats, kind: int, span: int) -> None:
         for flavor, amount in seats:
-            self._booked.setdefault((spec.tenant, flavor), [0, 0, 0, 0, 0])[kind] += amount * span
+            self._booked.setdefault((spec.tenant, flavor), [0] * KINDS)[kind] += amount * span
             self._touched[(spec.tenant, flavor)] = None

@@ -60,7 +60,7 @@ def asks_of(spec: Spec) -> list[tuple[Resources, int]]:
 def shape_of(spec: Spec) -> tuple[Resources, int]:
     """What decides with whom a job waits: of groups, their sum."""
     if not spec.needs.groups:
-        return spec.ask, spec.gang
+        return spec.ask, spec.gang + spec.spares
     fields = Resources.__struct_fields__
     sums = {name: sum(getattr(ask, name) * tasks for ask, tasks in asks_of(spec)) for name in fields}
     return Resources(**sums), 1

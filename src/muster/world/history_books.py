@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from muster.model.history import AMOUNTS
+from muster.model.history import AMOUNTS, SPENT
 from muster.model.node import Flavor
 from muster.model.tenant import CPU
 from muster.world.accounting import keep_diary, read_open_uses
@@ -18,7 +18,7 @@ from muster.world.law import require
 from muster.world.usage import BUCKET_MS, BUCKETS_KEPT
 from muster.world.world import World
 
-_KINDS: Final = 5
+_KINDS: Final = len(SPENT)
 _FOLD: Final = "history is a fold of the journal"
 _BOOKED: Final = "what is remembered is what was booked"
 _METERED: Final = "what is remembered of an hour is what was held in it"
@@ -46,7 +46,7 @@ class HistoryBooks:
             require(mine == theirs, _BOOKED, f"{line}: remembered {mine}, booked {theirs}")
         by_hour, first = self._by_hour.copy(), world.now // BUCKET_MS - BUCKETS_KEPT
         for key, row in read_open_uses(world, world.now).items():
-            _step(by_hour, world, key, sum(row[:_KINDS]) + row[len(AMOUNTS)])
+            _step(by_hour, world, key, sum(_spent(row)) + row[len(AMOUNTS)])
         mine_now = {key: use for key, use in by_hour.items() if key[2] >= first and use}
         metered = {
             (tenant, family, hour): use
@@ -61,8 +61,13 @@ class HistoryBooks:
         _, tenant, flavor, _ = key
         if flavor != NO_FLAVOR:
             booked = self._booked.setdefault((tenant, flavor), [0] * _KINDS)
-            booked[:] = map(int.__add__, booked, row[:_KINDS])
-            _step(self._by_hour, world, key, sum(row[:_KINDS]))
+            booked[:] = map(int.__add__, booked, _spent(row))
+            _step(self._by_hour, world, key, sum(_spent(row)))
+
+
+def _spent(row: list[int]) -> list[int]:
+    """Of the amounts, device time by what it was spent on."""
+    return [row[place] for place in SPENT]
 
 
 def _step(by_hour: dict[tuple[str, str, int], int], world: World, key: Key, time: int) -> None:

@@ -159,7 +159,7 @@ def leases_of(world: World) -> Iterator[tuple[Job, int, int, int]]:
     """Every (job, slot, tasks, devices) that is held, from the content alone."""
     for job in world.jobs.values():
         if isinstance(job.phase, ACTIVE):
-            yield from held_by(job, job.phase.run.leases)
+            yield from held_by(job, job.phase.run.places)
     for number, tasks in world.arrays.items():
         for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
             for task in range(first, first + count):
@@ -434,7 +434,7 @@ def _check_usage(world: World) -> None:
     for job in world.jobs.values():
         if isinstance(job.phase, ACTIVE):
             run = job.phase.run
-            twin.charge(job.spec, run.leases, world.now, run.find_end(job.spec.limit_ms))
+            twin.charge(job.spec, run.places, world.now, run.find_end(job.spec.limit_ms))
     for job, slot, tasks, _ in leases_of(world):
         if job.spec.array:
             twin.charge(job.spec, [Lease(slot, tasks)], world.now)
@@ -461,7 +461,7 @@ def _check_claims(world: World) -> None:
         job = world.jobs.get(number)
         waits = job is not None and (world.is_waiting(job) or is_moving(job)) and not (job.held or job.waits)
         require(waits, "whoever has a claim waits", f"job {number}")
-        width, most = claim.width, 0 if job is None else job.spec.tasks
+        width, most = claim.width, 0 if job is None else job.spec.places
         if number in world.arrays:
             most = world.arrays[number].counts[TaskPhase.QUEUED]
         require(0 < width <= most, "a claim is for a job's tasks", f"job {number}: {width} of {most}")

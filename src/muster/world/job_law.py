@@ -14,6 +14,7 @@ from muster.world.world import World
 OVER: Final = frozenset({TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED})
 FINAL: Final = "terminal is final"
 ALL_OR_NONE: Final = "a gang holds all its places or none"
+SPARES: Final = "a gang's spares are what the facts say"
 
 
 def compare_job(world: World, job: Job, book: JobBook, waits: tuple[int, ...]) -> None:
@@ -27,8 +28,10 @@ def compare_job(world: World, job: Job, book: JobBook, waits: tuple[int, ...]) -
     require_same(world.ends.find(job.id), end, "every run with a limit has its end", name)
     if book.leases:
         run = getattr(job.phase, "run", None)
-        leases = [] if run is None else [(lease.slot, lease.tasks, lease.devices) for lease in run.leases]
-        require(leases == book.leases, ALL_OR_NONE, f"{name}: kept {leases[:4]}, booked {book.leases[:4]}")
+        sides = ((), ()) if run is None else (run.leases, run.spares)
+        for held, booked, law in zip(sides, (book.leases, book.spares), (ALL_OR_NONE, SPARES), strict=True):
+            leases = [(lease.slot, lease.tasks, lease.devices) for lease in held]
+            require(leases == booked, law, f"{name}: kept {leases[:4]}, booked {booked[:4]}")
 
 
 def compare_span(tasks: Tasks, number: int, book: JobBook, first: int, end: int) -> None:

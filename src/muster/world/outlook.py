@@ -121,7 +121,7 @@ class Outlook:
             job = jobs[number]
             if end + job.spec.grace_ms + LATE_MS < now:
                 continue
-            run = job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
+            run = job.phase.run.places if isinstance(job.phase, ACTIVE) else ()
             parts = job.spec.parts(run)
             leases = [(ask, lease) for ask, part in parts for lease in part if self._is_useful(lease.slot)]
             if leases:

@@ -57,7 +57,7 @@ _SLACK: Final = 64
 def key_of(spec: Spec) -> ShapeKey:
     """What decides with whom a job has one shape."""
     needs = spec.needs
-    return (spec.ask, spec.gang, needs, spec.evictable) if not needs.groups else (*spec.whole, needs, spec.evictable)
+    return (spec.ask, spec.places, needs, spec.evictable) if not needs.groups else (*spec.whole, needs, spec.evictable)
 
 
 def job_of(key: LeafKey) -> int:

@@ -118,16 +118,18 @@ class Runs:
 
     def add_gang(self, job: Job, run: Run, by_slot: Sequence[Site], saved: int) -> None:
         """A gang holds leases, and would lose what it did since `saved`. What it has beyond its least part has no
-        rows: see `muster.world.widths`. They are written when somebody looks: many are gone before that."""
+        rows: see `muster.world.widths`; its spares have, for they go with it. They are written when somebody looks:
+        many are gone before that."""
         self._new[job.id] = (job, run, by_slot, saved)
         self._note(job)
 
     def _write_gang(self, job: Job, run: Run, by_slot: Sequence[Site], saved: int) -> None:
         spec, rows = job.spec, array("q")
         tenant, kind = self.tenants.number(spec.tenant), self.kinds.number((spec.tier, spec.priority))
-        worth, state, back = amount_of(*spec.whole), STAYS if spec.evictable else FIXED, 0
+        state, back = STAYS if spec.evictable else FIXED, 0
+        worth = amount_of(spec.ask, spec.gang) if spec.spares else amount_of(*spec.whole)
         held = split_leases(run.leases, spec.gang, spec.ask)[0] if spec.gang_most else run.leases
-        for ask, leases in spec.parts(held):
+        for ask, leases in spec.parts((*held, *run.spares) if run.spares else held):
             for lease in leases:
                 where, amounts = (lease.slot, by_slot[lease.slot].number), amounts_of(ask, lease.tasks)
                 rest = (worth, saved, state, 0, back, lease.tasks)

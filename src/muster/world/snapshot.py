@@ -34,7 +34,7 @@ from muster.wire.upcast import lift_quota
 from muster.world.booking import settle_bookings
 from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
-from muster.world.goodput import Carry
+from muster.world.goodput import SPARE, Carry
 from muster.world.losses import Days
 from muster.world.overlays import put_overlay
 from muster.world.seating import occupy_all
@@ -296,7 +296,7 @@ def _restore_spending(world: World, spending: Sequence[Spending]) -> None:
 def _goodput_columns(world: World) -> GoodputColumns:
     goodput = world.goodput
     spent = {flavor: list(map(str, times)) for flavor, times in goodput.spent(world.now).items()}
-    booked = [(*key, list(map(str, row))) for key, row in sorted(goodput.booked.items())]
+    booked = [(*key, list(map(str, row[: len(row) - (not row[SPARE])]))) for key, row in sorted(goodput.booked.items())]
     return GoodputColumns(goodput.since, spent, booked, sorted(goodput.marks.items()), sorted(goodput.carries.items()))
 
 
@@ -306,7 +306,7 @@ def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
     goodput = world.goodput
     goodput.since, goodput.marks = kept.since, dict(kept.marks)
     goodput.carries = dict(kept.carries)
-    goodput.booked = {(tenant, flavor): list(map(int, row)) for tenant, flavor, row in kept.booked}
+    goodput.booked = {(tenant, flavor): [*map(int, row), 0][: SPARE + 1] for tenant, flavor, row in kept.booked}
     goodput.restore(world.fleet, {flavor: list(map(int, row)) for flavor, row in kept.spent.items()}, world.now)
 
 
@@ -357,12 +357,14 @@ def _restore_job(world: World, job: Job) -> None:
     if isinstance(job.phase, Queued):
         world.enqueue(job)
     elif isinstance(job.phase, ACTIVE):
-        for ask, leases in job.spec.parts(job.phase.run.leases):
+        for ask, leases in job.spec.parts(job.phase.run.places):
             occupy_all(world.fleet, job.id, ask, leases)
         if job.spec.gang_most:
             world.widths.keep(job, job.phase.run)
+        if job.spec.spares:
+            world.widths.note_spares(job, job.phase.run)
         run, end = job.phase.run, job.phase.run.find_end(job.spec.limit_ms)
-        world.charge(job.spec, run.leases, world.now, end)
+        world.charge(job.spec, run.places, world.now, end)
         if end is not None:
             world.ends.add(job.id, end)
         world.queue.floors.seat(job, run.since, world.tiers[job.spec.tier].sharing)

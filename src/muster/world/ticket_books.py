@@ -57,7 +57,9 @@ class TicketBooks:
         if book.spec.array:
             held = zip(book.slots, self._tasks.get(job, ()), strict=False)
             return [(slot, 1) for slot, mine in held if slot >= 0 and mine > ticket]
-        return book.places_behind(0 if self._gangs.get(job, 0) > ticket else book.spec.gang)
+        if self._gangs.get(job, 0) > ticket:
+            return [(slot, tasks) for slot, tasks, _ in book.places()]
+        return book.places_behind(book.spec.gang)
 
     def find_after(self, jobs: Mapping[int, JobBook], ticket: int) -> list[tuple[Spec, list[tuple[int, int]]]]:
         """What everybody holds by a later ticket."""

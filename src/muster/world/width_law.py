@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.job import Job, Resize
-from muster.model.phase import ACTIVE, RESIZED, Running, Stopping
+from muster.model.phase import ACTIVE, RESIZED, Running, Starting, Stopping
 from muster.units import MINUTE_MS
 from muster.world.law import require
-from muster.world.widths import members_of, width_of
+from muster.world.widths import members_of, spares_of, width_of
 from muster.world.world import World
 
 WHOLE_MS: Final = 2 * MINUTE_MS
@@ -28,6 +28,7 @@ def check_widths(world: World) -> None:
     require(wide == world.widths.wide.keys(), "who has more than it needs is kept", f"{sorted(wide)[:5]}")
     _check_narrow(world)
     _check_mending(world)
+    _check_spares(world)
     for number, resize in world.widths.resizes.items():
         known = world.jobs.get(number)
         require(known is not None, "a resize is that of a job", f"job {number}")
@@ -46,8 +47,27 @@ def _check_mending(world: World) -> None:
     jobs = [world.jobs[number] for number in world.widths.elastic if number in world.jobs]
     mending = {job.id for job in jobs if isinstance(job.phase, Running) and width_of(job) < job.spec.gang}
     require(mending == world.widths.mending.keys(), "who mends is kept", f"{sorted(mending)[:5]}")
+    idle = [number for number in sorted(mending) if number in world.widths.spared and not world.jobs[number].held]
+    require(not idle, "no run lacks a rank while it holds a spare", f"jobs {idle[:5]}")
     late = [number for number in sorted(mending) if world.now > world.widths.resizes[number].at + WHOLE_MS]
     require(not late, "a run that lost places is whole again in time", f"at {world.now}: jobs {late[:5]}")
+
+
+def _check_spares(world: World) -> None:
+    """Nobody has more spares than it asked for, and none where nothing new may go."""
+    fleet, spared, lacking = world.fleet, set[int](), set[int]()
+    for job in world.jobs.values():
+        spares = spares_of(job)
+        held, asked = sum(lease.tasks for lease in spares), job.spec.spares
+        require(held <= asked, "nobody holds more spares than it asked for", f"job {job.id}: {held} of {asked}")
+        closed = [lease.slot for lease in spares if not fleet.is_listed(lease.slot)]
+        require(not closed, "a spare is where work may go", f"job {job.id}: slots {closed[:5]}")
+        if held:
+            spared.add(job.id)
+        if held < asked and isinstance(job.phase, (Starting, Running)):
+            lacking.add(job.id)
+    require(spared == world.widths.spared.keys(), "who holds spares is kept", f"{sorted(spared)[:5]}")
+    require(lacking == world.widths.lacking.keys(), "who lacks spares is kept", f"{sorted(lacking)[:5]}")
 
 
 def _check_width(world: World, job: Job) -> None:

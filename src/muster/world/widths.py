@@ -3,8 +3,9 @@
 A run has at least as many places as its spec's `gang`, its *least part*: the first ones, by rank. What it has beyond
 that comes behind them and goes from the end. Ranks are never given twice in one run, for a word about one that left may
 still be under way: who joins later has a higher one. `grow` and `shrink` are each other's inverse in all that is held;
-`part` takes out what was lost, wherever it stood. Whoever decides it is elsewhere. Like the world's own primitives,
-only `apply` calls them.
+`part` takes out what was lost, wherever it stood. Beside the places of its ranks a run may hold *spares*, which are the
+places of nobody until `use_spares` makes ranks of them. Whoever decides it is elsewhere. Like the world's own
+primitives, only `apply` calls them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from muster.model.errors import InvariantError
 from muster.model.job import Job, Resize
-from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, TaskPhase
+from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, TaskPhase
 from muster.model.spec import Spec
 from muster.units import Resources
 from muster.world.goodput import devices_of
@@ -37,16 +38,24 @@ RANKS_MAX: Final = 1_000_000
 class Widths:
     """`elastic` are the elastic gangs that hold places: `narrow` those that have less than they may, each with since
     when its run has any; `wide` those that have more than they need, and `mending` those that run with less, since they
-    lost the rest. `resizes` is when a job last got another width, or lost some."""
+    lost the rest. `spared` are the gangs that hold spares, and `lacking` those that hold fewer than they ask for and
+    are to go on. `resizes` is when a job last got another width, or lost some."""
 
-    __slots__ = ("elastic", "mending", "narrow", "resizes", "wide")
+    __slots__ = ("elastic", "lacking", "mending", "narrow", "resizes", "spared", "wide")
 
     def __init__(self) -> None:
         self.elastic: dict[int, None] = {}
         self.narrow: dict[int, int] = {}
         self.wide: dict[int, None] = {}
         self.mending: dict[int, None] = {}
+        self.spared: dict[int, None] = {}
+        self.lacking: dict[int, None] = {}
         self.resizes: dict[int, Resize] = {}
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anybody who holds places is elastic, or has or lacks spares."""
+        return bool(self.elastic or self.spared or self.lacking)
 
     def add(self, job: int, spec: Spec, since: int) -> None:
         """The run of an elastic gang holds what it needs."""
@@ -66,8 +75,20 @@ class Widths:
         elif width < spec.gang and isinstance(job.phase, Running):
             self.mending[number] = None
 
+    def note_spares(self, job: Job, run: Run) -> None:
+        """A gang has a run with such spares."""
+        held = sum(lease.tasks for lease in run.spares)
+        self.spared.pop(job.id, None)
+        self.lacking.pop(job.id, None)
+        if held:
+            self.spared[job.id] = None
+        if held < job.spec.spares and not isinstance(job.phase, Stopping):
+            self.lacking[job.id] = None
+
     def leave(self, job: int) -> None:
         """A run is over: nothing of it is still to leave."""
+        self.spared.pop(job, None)
+        self.lacking.pop(job, None)
         self._forget(job)
         resize = self.resizes.get(job)
         if resize is not None and resize.to:
@@ -78,6 +99,7 @@ class Widths:
         twin = Widths()
         twin.elastic, twin.narrow, twin.wide = self.elastic.copy(), self.narrow.copy(), self.wide.copy()
         twin.mending, twin.resizes = self.mending.copy(), self.resizes.copy()
+        twin.spared, twin.lacking = self.spared.copy(), self.lacking.copy()
         return twin
 
     def _forget(self, job: int) -> None:
@@ -88,8 +110,18 @@ class Widths:
 
 
 def leases_of(job: Job) -> tuple[Lease, ...]:
-    """All places that a gang holds, by rank."""
+    """The places of a gang's ranks, in their order."""
     return job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
+
+
+def spares_of(job: Job) -> tuple[Lease, ...]:
+    """The places that a gang holds for no rank."""
+    return job.phase.run.spares if isinstance(job.phase, ACTIVE) else ()
+
+
+def places_of(job: Job) -> tuple[Lease, ...]:
+    """All places that a gang holds."""
+    return job.phase.run.places if isinstance(job.phase, ACTIVE) else ()
 
 
 def width_of(job: Job) -> int:
@@ -134,6 +166,19 @@ def lowest_of(devices: int, count: int) -> int:
     return found
 
 
+def hold_ranks(world: World, job: Job, run: Run) -> Run:
+    """A gang of several tasks has just got all its places: the first are those of its ranks, the others its spares."""
+    spec = job.spec
+    world.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
+    if spec.gang_most:
+        world.widths.add(job.id, spec, run.since)
+    if spec.spares:
+        ranks, spares = split_leases(run.leases, spec.gang, spec.ask)
+        run = replace(run, leases=tuple(ranks), spares=tuple(spares), spared_at=run.since)
+        world.widths.note_spares(job, run)
+    return run
+
+
 def grow(world: World, job: Job, more: Sequence[Lease], at: int) -> None:
     """Give a run places behind those that it has. The inverse of `shrink`."""
     spec, phase = job.spec, job.phase
@@ -154,9 +199,70 @@ def grow(world: World, job: Job, more: Sequence[Lease], at: int) -> None:
     leases = _merged([*phase.run.leases, *more]) if is_fresh else (*phase.run.leases, *more)
     _set_leases(world, job, leases)
     if not is_fresh:
-        world.widths.resizes[job.id] = Resize(at)
-        if width_of(job) < spec.gang:
-            _reseat(world, job, world.jobs[job.id])
+        _note_width(world, job, at)
+
+
+def use_spares(world: World, job: Job, count: int, at: int) -> None:
+    """The first spares of a run are the places of new ranks, behind those that it has."""
+    if not isinstance(job.phase, Running):
+        raise InvariantError("only a run that goes on uses its spares", f"job {job.id}")
+    run = job.phase.run
+    used, rest = split_leases(run.spares, count, job.spec.ask)
+    if devices_of(job.spec.ask):
+        world.goodput.carry(job, at)
+        world.goodput.close_spares(job, at)
+    world.ranks[job.id] += bytes([TaskPhase.STARTING]) * count
+    after = replace(run, leases=(*run.leases, *used), spares=tuple(rest), spared_at=at)
+    world.jobs[job.id] = replace(job, phase=replace(job.phase, run=after))
+    world.widths.keep(world.jobs[job.id], after)
+    world.widths.note_spares(job, after)
+    _note_width(world, job, at)
+
+
+def give_spares(world: World, job: Job, more: Sequence[Lease], at: int) -> None:
+    """A run holds more spares. The inverse of `drop_spares`."""
+    spec, phase = job.spec, job.phase
+    if not isinstance(phase, (Starting, Running)):
+        raise InvariantError("only a run that goes on gets spares", f"job {job.id}")
+    world.goodput.close_spares(job, at)
+    if devices_of(spec.ask):
+        world.goodput.take(spec.ask, more, at)
+    for lease in more:
+        world.fleet.occupy(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
+    world.charge(spec, more, at, phase.run.find_end(spec.limit_ms))
+    if world.budgets.accounts:
+        spend(world, job, more, 1)
+    _set_spares(world, job, (*phase.run.spares, *more), at)
+
+
+def drop_spares(world: World, job: Job, slots: Sequence[int], at: int) -> None:
+    """A run gives up the spares that it has on some nodes."""
+    kept = [lease for lease in spares_of(job) if lease.slot not in slots]
+    gone = [lease for lease in spares_of(job) if lease.slot in slots]
+    world.goodput.close_spares(job, at)
+    _release(world, job, gone, at)
+    _set_spares(world, job, tuple(kept), at)
+
+
+def _set_spares(world: World, job: Job, spares: tuple[Lease, ...], at: int) -> None:
+    """Replace the spares of a run and nothing else."""
+    phase = job.phase
+    if isinstance(phase, ACTIVE):
+        run = replace(phase.run, spares=spares, spared_at=at)
+        after = world.jobs[job.id] = replace(job, phase=replace(phase, run=run))
+        world.widths.note_spares(job, run)
+        if world.runs is not None:
+            world.runs.remove(job)
+            world.runs.add_gang(after, run, world.sites.by_slot, world.goodput.saved_at(job.id, run.since))
+            if isinstance(phase, Stopping):
+                world.runs.leave(job.id)
+
+
+def _note_width(world: World, before: Job, at: int) -> None:
+    """A run that is up has more ranks than before; one that lacked some may be whole again."""
+    world.widths.resizes[before.id] = Resize(at)
+    if width_of(before) < before.spec.gang:
+        _reseat(world, before, world.jobs[before.id])
 
 
 def ask_shrink(world: World, job: Job, width: int, at: int) -> None:
@@ -193,9 +299,14 @@ def part(world: World, job: Job, first: int, count: int, at: int) -> None:
 
 def _give_back(world: World, job: Job, kept: Sequence[Lease], gone: Sequence[Lease], at: int) -> None:
     """A run has some of its places no more."""
-    spec = job.spec
-    if devices_of(spec.ask):
+    if devices_of(job.spec.ask):
         world.goodput.carry(job, at)
+    _release(world, job, gone, at)
+    _set_leases(world, job, tuple(kept))
+
+
+def _release(world: World, job: Job, gone: Sequence[Lease], at: int) -> None:
+    spec = job.spec
     world.vacate(job, gone, at)
     if world.budgets.accounts:
         spend(world, job, gone, -1)
@@ -205,7 +316,6 @@ def _give_back(world: World, job: Job, kept: Sequence[Lease], gone: Sequence[Lea
         world.refund(spec, gone, at, job.phase.run.find_end(spec.limit_ms))
     if world.fleet.company.by_name:
         world.leave_company(spec, gone)
-    _set_leases(world, job, tuple(kept))
 
 
 def set_bounds(world: World, job: Job, least: int, most: int) -> None:
@@ -247,7 +357,7 @@ def _set_leases(world: World, job: Job, leases: tuple[Lease, ...]) -> None:
     """Replace the places of a run and nothing else."""
     phase = job.phase
     if isinstance(phase, ACTIVE):
-        run = Run(phase.run.epoch, leases, phase.run.since, phase.run.ticket)
+        run = replace(phase.run, leases=leases)
         after = replace(job, phase=replace(phase, run=run))
         world.jobs[job.id] = after
         world.widths.keep(after, run)

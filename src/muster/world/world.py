@@ -46,7 +46,7 @@ from muster.world.tasks import Tasks
 from muster.world.timers import Timers
 from muster.world.usage import Usage
 from muster.world.walk import Walk
-from muster.world.widths import Widths
+from muster.world.widths import Widths, hold_ranks
 
 _INSIDE, _OVER = Standing.INSIDE, Standing.OVER  # members are slow to look up
 
@@ -141,9 +141,7 @@ class World:
             fleet.company.seat(spec, leases, 1)
         self.dequeue(job)
         if spec.gang > 1 or spec.gang_most:
-            self.ranks[job.id] = bytearray([TaskPhase.STARTING]) * spec.gang
-        if spec.gang_most:
-            self.widths.add(job.id, spec, run.since)
+            run = hold_ranks(self, job, run)
         if self.runs is not None:
             self.runs.add_gang(job, run, self.sites.by_slot, run.since)
         if (sharing := self.tiers[spec.tier].sharing) is not None:
@@ -493,7 +491,9 @@ class World:
 
     def _leave(self, job: Job, run: Run, at: int) -> None:
         """A gang gives back all that it holds."""
-        spec, leases = job.spec, run.leases
+        spec, leases = job.spec, run.places
+        if run.spares:
+            self.goodput.close_spares(job, at)
         if self.goodput.marks:
             self.goodput.marks.pop(job.id, None)
         self.vacate(job, leases, at)
@@ -505,7 +505,7 @@ class World:
         if end is not None:
             self.ends.remove(job.id)
         self.ranks.pop(job.id, None)
-        if spec.gang_most or self.widths.resizes:
+        if spec.gang_most or spec.spares or self.widths.resizes:
             self.widths.leave(job.id)
         if self.runs is not None:
             self.runs.remove(job)

@@ -9,7 +9,7 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from muster.kernel import attempts
+from muster.kernel import attempts, mending
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Run, Why
@@ -17,7 +17,7 @@ from muster.scheduler import repair
 from muster.scheduler.extras import Shrink
 from muster.testing.planted.plant import Plant
 from muster.units import DAY_MS
-from muster.world import apply
+from muster.world import apply, goodput
 from muster.world.goodput import Goodput
 from muster.world.ledger import Ledger
 from muster.world.widths import Widths
@@ -114,6 +114,27 @@ def never_wider_again() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def spare_counts_as_work() -> Iterator[None]:
+    """The time of spares is booked as that of a start, as if something came up there."""
+    with mock.patch.object(goodput, "SPARE", goodput.STARTING):
+        yield
+
+
+@contextlib.contextmanager
+def spare_on_a_closed_node() -> Iterator[None]:
+    """A gang keeps spares on nodes where nothing could start."""
+    with mock.patch.object(mending, "plan_drop", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def spares_given_up_with_a_node() -> Iterator[None]:
+    """A broken gang keeps what is left of its ranks' places, and not its spares."""
+    with mock.patch.object(repair, "spares_of", return_value=()):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     shrink_keeps_quota,
     shrunk_below_least,
@@ -123,4 +144,7 @@ PLANTS: Final[tuple[Plant, ...]] = (
     mends_for_ever,
     lost_place_still_counts,
     never_wider_again,
+    spare_counts_as_work,
+    spare_on_a_closed_node,
+    spares_given_up_with_a_node,
 )
