@@ -73,8 +73,11 @@ FOUND_BY = {
     "lost_place_still_counts": {"the ledger is the sum of the leases"},
     "never_wider_again": {"who has less than it may is kept"},
     "spare_counts_as_work": {"only what succeeded or was checkpointed is of use", "device time is in one bucket"},
-    "spare_on_a_closed_node": {"a spare is where work may go"},
-    "spares_given_up_with_a_node": {"a broken gang keeps its spares", "no run lacks a rank while it holds a spare"},
+    "spare_on_a_closed_node": {"a spare is where work may go", "only what is held is given back"},
+    "spares_given_up_with_a_node": {
+        *("a broken gang keeps its spares", "a broken gang keeps what is left"),
+        "no run lacks a rank while it holds a spare",
+    },
     "due_time_ignored": {"the leaf goes by its table"},
     "size_before_due_time": {"the leaf goes by its table"},
     "any_end_is_a_success": {"a job waits until its conditions are met"},
