@@ -14,16 +14,20 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from muster.kernel.kernel import Kernel
 from muster.model import event
 from muster.model.job import BarKind
 from muster.model.node import Traits
 from muster.model.reason import Code
 from muster.model.spec import Needs, Spec
+from muster.model.tenant import Line, Tenant, gpu_amount
+from muster.model.tier import Tier
 from muster.simulator.options import SimOptions
 from muster.simulator.simulation import run_simulation
 from muster.testing.scene import Scene
-from muster.units import Resources
+from muster.units import MINUTE_MS, Resources
 from muster.wire.bundle import decode_bundle
 from muster.wire.codec import encode_entry
 from muster.world.invariants import fold
@@ -58,7 +62,8 @@ def make_journal() -> list[bytes]:
     assert bundle is not None
     entries = decode_bundle(bundle).entries
     entries = [*entries, *outlive(entries)]
-    return [*entries, *spare(entries)]
+    entries = [*entries, *spare(entries)]
+    return [*entries, *gather(entries)]
 
 
 def outlive(entries: list[bytes]) -> list[bytes]:
@@ -99,6 +104,30 @@ def _tell(entries: list[bytes], spec: Spec, batches: Callable[[int], Sequence[Se
         outcome = kernel.handle(events, kernel.world.now + 1000)
         if outcome.facts:
             told.append(encode_entry(outcome.seq, outcome.at, outcome.facts))
+    return told
+
+
+def gather(entries: list[bytes]) -> list[bytes]:
+    """One is moved so that another fits."""
+    kernel, told = Kernel(fold(entries)), list[bytes]()
+
+    def happen(*events: event.Event, after_ms: int = 1000) -> int:
+        outcome = kernel.handle(events, kernel.world.now + after_ms)
+        if outcome.facts:
+            told.append(encode_entry(outcome.seq, outcome.at, outcome.facts))
+        return kernel.world.next_job - 1
+
+    owner = Tenant(lines=(Line("scarce", guaranteed=gpu_amount(4)),))
+    node, traits = Resources(2, 4000, 2**33), Traits("scarce", taints=("scarce",))
+    happen(event.SetTenant("late", owner), event.SetTier("late", Tier(0, 0, moves_max=1)))
+    happen(*(event.NodeSeen(f"scarce-{number}", node, traits=traits) for number in range(2)))
+    ask, needs = Resources(1, 1000, 2**30), Needs(tolerates=("scarce",), flavors=("scarce",))
+    spec = Spec(("late",), tenant="late", tier="late", ask=ask, needs=needs)
+    jobs = [happen(event.Submit(spec)) for _ in range(3)]
+    happen(*(event.Started(number, 1, 0, 1) for number in jobs))
+    happen(event.Exited(jobs[0], 1, 0, 0, 1))
+    happen(event.Submit(replace(spec, ask=Resources(2, 2000, 2**31))))
+    happen(after_ms=MINUTE_MS)
     return told
 
 

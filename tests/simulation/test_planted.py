@@ -17,9 +17,10 @@ SEEDS = 75
 SOUND_SEEDS = 10
 ELSEWHERE = (
     "limit_not_looked_at", "company_wakes_nobody", "feed_wakes_nobody", "mends_for_ever", "promise_without_order",
+    "moved_to_nowhere", "moved_at_any_price", "lost_work_not_counted", "moved_again_and_again", "moved_as_new",
 )  # fmt: skip
 """Those that hardly any storm shows: scenes of their own do, in tests/unit (shadows, company, rations, mending,
-promises)."""
+promises, consolidation)."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
@@ -172,6 +173,11 @@ FOUND_BY = {
     "promise_without_order": {"the leaf goes by its table"},
     "sooner_unnoticed": {"nobody stands before the soonest of a shape"},
     "the_weaker_takes": {"whoever takes is the stronger one"},
+    "moved_to_nowhere": {"whoever is moved has a place that is kept for it"},
+    "moved_at_any_price": {"a move is worth it"},
+    "lost_work_not_counted": {"an account leaves nothing out"},
+    "moved_again_and_again": {"nobody is moved more often than its tier allows"},
+    "moved_as_new": {"who keeps its places is as old as before"},
 }
 
 

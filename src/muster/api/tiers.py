@@ -35,6 +35,7 @@ class TierBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     emergency: bool = False
     sharing: Sharing | None = None
     promise: Promise | None = None
+    moves_max: Annotated[int, msgspec.Meta(ge=0, le=EVICTIONS_MAX)] = 0
 
 
 _tier_decoder: Final = msgspec.json.Decoder(TierBody)

@@ -29,7 +29,7 @@ def _list(views: Sequence[TierView]) -> Listing:
     return Listing(_HEADS, [_row(view) for view in views], views, [view.name for view in views])
 
 
-_HEADS = ("TIER", "RANK", "DUE AFTER", "SHADOWS", "MIN RUN", "EVICTIONS", "PROMISE", "SHARED BY")
+_HEADS = ("TIER", "RANK", "DUE AFTER", "SHADOWS", "MIN RUN", "EVICTIONS", "MOVES", "PROMISE", "SHARED BY")
 
 
 @tiers.command("show")
@@ -46,7 +46,8 @@ def show_tier(name: str, output: str) -> None:
 def _row(view: TierView) -> tuple[str, ...]:
     most = "any" if view.evictions_max is None else f"{view.evictions_max} a day"
     due, least = show_duration(view.longest_wait_ms), show_duration(view.min_run_ms) if view.min_run_ms else "-"
-    kept = (_show_promise(view), "-" if view.sharing is None else _show_sharing(view.sharing))
+    moves = f"{view.moves_max} a day" if view.moves_max else "-"
+    kept = (moves, _show_promise(view), "-" if view.sharing is None else _show_sharing(view.sharing))
     return view.name, str(view.rank), due, str(view.shadows), least, "emergency" if view.emergency else most, *kept
 
 
@@ -69,6 +70,7 @@ def _show_sharing(sharing: Sharing) -> str:
 @click.option("--shadows", default="1", metavar="N", help="How many who are due later jobs may not delay; 0 is none.")
 @click.option("--min-run", default="", metavar="TIME", help="How long a run inside its guarantee is left alone.")
 @click.option("--evictions", default="", metavar="N", help="How often in a day such a job may be stopped for others.")
+@click.option("--moves", default="0", metavar="N", help="How often in a day its runs may be moved so that others fit.")
 @click.option("--promise", default="", metavar="SHARE/TIME", help="To be up for so much of its first: 80%/7d.")
 @click.option("--shared-by", default="", type=click.Choice(["", *INDEXES]), help="Its jobs take turns, by an index.")
 @click.option("--quantum", default="", metavar="TIME", help="How long a turn is at least; else nobody is stopped.")
@@ -82,6 +84,7 @@ def set_tier(
     shadows: str,
     min_run: str,
     evictions: str,
+    moves: str,
     promise: str,
     shared_by: str,
     quantum: str,
@@ -101,6 +104,7 @@ def set_tier(
         emergency=emergency,
         sharing=_parse_sharing(shared_by, quantum, owed_after),
         promise=_parse_promise(promise) if promise else None,
+        moves_max=parse_count(moves, "moves"),
     )
     with Client() as client:
         if dry_run:

@@ -16,9 +16,11 @@ from muster.lifecycle.gang import PHASE_OF
 from muster.model.job import NodePhase
 from muster.model.phase import TaskPhase
 from muster.model.tenant import FLEET, ROOT
+from muster.policy.protection import recent
 from muster.world.world import World
 
 TENANTS_MAX: Final = 500
+MOVES_WORDS: Final = "How often jobs of the world were moved in the last day so that others fit."
 Labels: TypeAlias = Mapping[str, str]
 
 
@@ -38,10 +40,15 @@ def measure(world: World, now: int) -> list[Family]:
         Family("muster_jobs", "gauge", "Jobs in the world, by phase.", _count_jobs(world)),
         Family("muster_nodes", "gauge", "Nodes, by phase.", _count_nodes(world)),
         Family("muster_nodes_barred", "gauge", "Nodes that get no new work.", [({}, len(world.fleet.bars))]),
+        Family("muster_moves_day", "gauge", MOVES_WORDS, [({}, _count_moves(world, now))]),
         *_count_devices(world),
         _count_use(world),
         _count_goodput(world, now),
     ]
+
+
+def _count_moves(world: World, now: int) -> int:
+    return sum(len(recent(job.moves, now)) for job in world.jobs.values() if job.moves)
 
 
 def write_text(families: Iterable[Family]) -> str:

@@ -11,13 +11,14 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from muster.model import fact
+from muster.model.budget import show_device_time
 from muster.model.errors import StoreError
 from muster.model.event import find_note
 from muster.model.partition import devices_in, slots_in, start_in
 from muster.model.phase import Lease, TaskPhase, Why
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
-from muster.units import show_bytes, show_duration, show_resources
+from muster.units import show_bytes, show_cpus, show_duration, show_resources
 from muster.wire.codec import Entry
 from muster.wire.views import Story, StoryLine
 from muster.world.apply import unroll
@@ -184,6 +185,17 @@ class _Teller:
         leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
         return f"has a claim on {self._places(leases)}"
 
+    def moves_planned(self, item: fact.MovesPlanned) -> str:
+        account = f"gain {show_device_time(item.gain)}, cost {show_device_time(item.cost)}"
+        if item.job == self._job:
+            count = len(item.moved)
+            return f"{count} job{' is' if count == 1 else 's are'} moved so that it fits: {account}"
+        at = item.moved.index(self._job)
+        off, to = self._names[item.off[at]], self._names[item.to[at]]
+        way = f"within {to}" if off == to else f"from {off} to {to}"
+        asks = f"{show_cpus(item.asks_milli)} GPU{'s' if item.asks_milli != 1000 else ''}"
+        return f"moved {way} so that job {item.job} ({asks}) can start: {account}"
+
     def claim_dropped(self, item: fact.ClaimDropped) -> str:
         return f"claim over: {item.cause}"
 
@@ -243,6 +255,7 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.JobHeld: _Teller.job_held,
     fact.JobReleased: _Teller.job_released,
     fact.Claimed: _Teller.claimed,
+    fact.MovesPlanned: _Teller.moves_planned,
     fact.ClaimDropped: _Teller.claim_dropped,
     fact.TasksPlaced: _Teller.tasks_placed,
     fact.TasksMoved: _Teller.tasks_moved,

@@ -29,6 +29,7 @@ from muster.model.reason import Code, Done, Reason, Refused
 from muster.scheduler import timeshare
 from muster.scheduler.chances import find_next_chance
 from muster.scheduler.claims import has_ready
+from muster.scheduler.consolidation import PLANS_MAX, find_next_look, look_of, plan_moves
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.growing import find_chance
 from muster.scheduler.preemption import can_anybody_take, plan_takings
@@ -64,9 +65,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Kernel:
     """The door to one world. `_timer` is when time alone will bring something about, and `_is_timed` whether that may
     be anything but the oldest end; from `_look_at` on it is worth a look who may take from whom, and from `_grow_at` on
-    who may have more."""
+    who may have more; `_moved_at` is when it was last looked who may be moved."""
 
-    __slots__ = ("_grow_at", "_is_timed", "_latest", "_look_at", "_timer", "world")
+    __slots__ = ("_grow_at", "_is_timed", "_latest", "_look_at", "_moved_at", "_timer", "world")
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -75,6 +76,7 @@ class Kernel:
         self._is_timed = has_timers(world)
         self._look_at = 0
         self._grow_at = 0
+        self._moved_at = -1
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
         """Take a batch: timers first, then each event in order, who lost something or waited for others, then at
@@ -93,7 +95,7 @@ class Kernel:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
-        if world.varied or world.widths.has_any or world.quotas.has_owners():
+        if world.varied or world.widths.has_any or world.moves_most or world.quotas.has_owners():
             self._share_out(turn)
         else:  # all are alike: nobody may take from anybody, or have more than others
             self._look_at = self._grow_at = INSTANT_MAX
@@ -105,7 +107,7 @@ class Kernel:
                 self._timer, self._is_timed = find_wake(world), has_timers(world)
             # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer
-        if queue.floors.waits or self._look_at != INSTANT_MAX or self._grow_at != INSTANT_MAX:
+        if queue.floors.waits or self._look_at != INSTANT_MAX or self._grow_at != INSTANT_MAX or world.moves_most:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
@@ -116,6 +118,8 @@ class Kernel:
             instants.append(max(now, self._look_at))
         if self._grow_at != INSTANT_MAX:
             instants.append(self._grow_at)
+        if self.world.moves_most and self.world.queue.shapes:
+            instants.append(find_next_look(now))
         change = timeshare.find_wake(self.world, now)
         return min(instants if change is None else [*instants, change], default=None)
 
@@ -158,7 +162,7 @@ class Kernel:
 
     def _share_out(self, turn: Turn) -> None:
         """What is taken from some for those who still wait, and given to those who lack spares, or may have more than
-        they need."""
+        they need; then who is moved so that somebody fits."""
         world = turn.world
         if world.widths.spared or world.widths.lacking:
             self._keep_spares(turn)
@@ -170,6 +174,8 @@ class Kernel:
             self._grow(turn)
         else:
             self._grow_at = INSTANT_MAX
+        if world.moves_most:
+            self._move(turn)
 
     def _take(self, turn: Turn) -> None:
         """Places are taken from some for others: what is told to stop keeps its own until it is gone. Who looked in
@@ -190,6 +196,20 @@ class Kernel:
             self._grow_at = find_chance(turn.world, turn.now)
             if len(turn.facts) > known and turn.world.queue.shapes:
                 self._look_at = turn.now
+
+    def _move(self, turn: Turn) -> None:
+        """Runs are moved so that somebody fits who still waits: looked at once in a while, by the first who come in it.
+        Who looked in vain need not look again before anything happened."""
+        at = look_of(turn.now)
+        if not turn.world.queue.shapes or turn.world.now >= at or (self._moved_at == at and not turn.facts):
+            return
+        self._moved_at = at
+        for _ in range(PLANS_MAX):
+            facts = plan_moves(turn.world, at, turn.now)
+            self._give_way(turn, facts)
+            if not facts:
+                return
+            self._look_at = turn.now
 
     def _give_way(self, turn: Turn, facts: list[fact.Fact]) -> None:
         """Who is told to stop keeps its places until it is gone; then they are whose claim it is."""

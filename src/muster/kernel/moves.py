@@ -10,9 +10,9 @@ from __future__ import annotations
 from muster.kernel.turn import Turn, find_live, refuse
 from muster.model import event, fact
 from muster.model.job import Job, Resize
-from muster.model.phase import Queued, Stopping, Why
+from muster.model.phase import Stopping, Why
 from muster.model.reason import Code, Done, Reason, Refused
-from muster.scheduler.moving import claim_elsewhere, count_elsewhere, find_elsewhere
+from muster.scheduler.moving import claim_elsewhere, count_elsewhere, find_elsewhere, why_immovable
 from muster.world.widths import places_of
 
 
@@ -42,18 +42,9 @@ def on_migrate_job(turn: Turn, item: event.MigrateJob) -> Done | Refused:
 
 
 def _find_refusal(turn: Turn, job: Job, item: event.MigrateJob) -> Refused | None:
-    needs = job.spec.needs
     if isinstance(job.phase, Stopping) or turn.world.widths.resizes.get(job.id, Resize(0)).to:
         return refuse(Code.IS_STOPPING, "job", item.job)
-    reasons = {
-        "it is an array; drain the node instead": job.spec.array > 0,
-        "it waits and holds no place": isinstance(job.phase, Queued),
-        "it is held, so it would not start again": job.held,
-        "it has several groups": bool(needs.groups),
-        "its place is a booking's": bool(needs.booking),
-        "it minds who is beside it": needs.has_company,
-    }
-    why = next((word for word, is_so in reasons.items() if is_so), "")
+    why = why_immovable(job)
     if why:
         return refuse(Code.NOT_MOVABLE, "job", item.job, detail=why)
     count = len(item.to) + len(item.off)

@@ -32,11 +32,14 @@ def _find_fault(turn: Turn, item: event.SetTier) -> Refused | None:
         ("shadows", item.tier.shadows, 0, SHADOWS_MAX),
         ("min_run_ms", item.tier.min_run_ms, 0, AMOUNT_MAX),
         ("evictions_max", item.tier.evictions_max or 0, 0, EVICTIONS_MAX),
+        ("moves_max", item.tier.moves_max, 0, EVICTIONS_MAX),
     ):
         if not least <= value <= most:
             return refuse(Code.BAD_AMOUNT, field, value, most, f"between {least} and {most}")
     if item.tier.promise is not None and (fault := _find_promise_fault(turn, item)) is not None:
         return fault
+    if item.tier.sharing is not None and item.tier.moves_max:
+        return refuse(Code.TURNS_NOT_MOVED, item.name, item.tier.moves_max)
     if item.tier.sharing is not None and (fault := _find_sharing_fault(item.tier.sharing)) is not None:
         return fault
     if item.name not in tiers and len(tiers) >= TIERS_MAX:

@@ -9,6 +9,7 @@ from typing import Final
 
 from muster.model.record import Record
 from muster.units import (
+    HOUR_MS,
     MICRO,
     MINUTE_MS,
     AmountError,
@@ -66,3 +67,8 @@ def show_budget(budget: Budget) -> str:
     kind = " of money" if budget.unit == MONEY else ""
     every = f" every {show_duration(budget.period_ms)}" if budget.period_ms else ""
     return f"{show_spending(budget.unit, budget.amount)}{kind}{every}{' (soft)' if budget.soft else ''}"
+
+
+def show_device_time(amount: int) -> str:
+    """Thousandths of devices times milliseconds as GPU-hours, to a hundredth."""
+    return show_spending(GPU_HOURS, amount * MICRO // (1000 * HOUR_MS) // 10_000 * 10_000)

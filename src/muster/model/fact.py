@@ -383,7 +383,7 @@ class JobReleased(Record, frozen=True, tag="job_released.1"):
 class Claimed(Record, frozen=True, tag="claimed.1"):
     """A waiting job is to have these places once they are free, and nobody else: `tasks[i]` of its tasks on `slots[i]`
     with those devices. The claim is given up at the instant `until`. So many `victims` were stopped for it. `ticket` is
-    the one that it had these places by, if it only keeps them."""
+    the one that it had its places by, if it only keeps them or moves from there."""
 
     job: int
     slots: list[int]
@@ -393,6 +393,21 @@ class Claimed(Record, frozen=True, tag="claimed.1"):
     cause: str = ""
     victims: int = 0
     ticket: int = 0
+
+
+class MovesPlanned(Record, frozen=True, tag="moves_planned.1"):
+    """Runs were told to stop, each with a claim on another place, so that a job that waits fits: `moved[i]` leaves a
+    node `off[i]` for one `to[i]`, the first that it has and will have. The job asks for so many thousandths of devices,
+    and by the account gains so much device time (thousandths times milliseconds) by it, which costs the others less."""
+
+    job: int
+    moved: list[int]
+    off: list[int]
+    to: list[int]
+    asks_milli: int
+    gain: int
+    cost: int
+    cause: str = ""
 
 
 class ClaimDropped(Record, frozen=True, tag="claim_dropped.1"):
@@ -495,6 +510,7 @@ Fact: TypeAlias = (
     | JobHeld
     | JobReleased
     | Claimed
+    | MovesPlanned
     | ClaimDropped
     | TasksPlaced
     | TasksMoved
@@ -508,5 +524,7 @@ def jobs_of(fact: Fact) -> list[int]:
     """The jobs whose story this fact belongs to."""
     if isinstance(fact, (Placed, AfterMet, Retired)):
         return fact.jobs
+    if isinstance(fact, MovesPlanned):
+        return [fact.job, *fact.moved]
     job = getattr(fact, "job", None)
     return [] if job is None else [job]

@@ -17,7 +17,8 @@ class Job(Record, frozen=True):
     `epoch` is that of its latest run (0 before the first) and `failures` counts the runs that ended badly. One that is
     `held` starts nothing, and is in no line; nor is one that `waits` for other jobs, which are named here as long as
     they are not as far as it wants them. `evicted` and `took` are when it was last stopped for others, and others for
-    it: the latest few. For `served_ms` earlier runs of it were up.
+    it: the latest few; `moves` are when it was last moved so that others fit. For `served_ms` earlier runs of it were
+    up.
     """
 
     id: int
@@ -32,12 +33,13 @@ class Job(Record, frozen=True):
     evicted: tuple[int, ...] = ()
     took: tuple[int, ...] = ()
     served_ms: int = 0
+    moves: tuple[int, ...] = ()
 
     def moved(self, phase: Phase, epoch: int) -> Job:
         """The same job in another phase, waiting for nobody. Spelled out, for `replace` takes twice the time."""
         return Job(
             self.id, self.spec, self.accepted_at, phase, epoch, self.failures, self.key, self.held, (), self.evicted,
-            self.took, self.served_ms,
+            self.took, self.served_ms, self.moves,
         )  # fmt: skip
 
 

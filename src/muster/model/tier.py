@@ -6,6 +6,7 @@ compared across tenants: `priority` orders the jobs of one tenant among each oth
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from muster.model.record import Record
@@ -17,7 +18,7 @@ RANK_MAX: Final = 1_000_000
 SHADOWS_MAX: Final = 64
 PRIORITY_MAX: Final = 1000
 EVICTIONS_MAX: Final = 32
-"""The most evictions in a day that are counted."""
+"""The most evictions in a day that are counted, and the most moves."""
 WINDOW_MAX_MS: Final = 366 * DAY_MS
 """Over how long a tier may promise a share."""
 STANDARD: Final = "standard"
@@ -42,7 +43,8 @@ class Tier(Record, frozen=True):
     `shadows` of those who are due and find no room keep later ones from delaying them. What runs inside its guarantee
     is not stopped for others before `min_run_ms`, nor more than `evictions_max` times in a day. An `emergency` tier
     takes from whatever tier is below it, whoever owns what. With a `sharing`, its jobs go by an index and take turns.
-    With a `promise`, its gangs are to be up for a share of a window, and are taken in only while all promises fit.
+    With a `promise`, its gangs are to be up for a share of a window, and are taken in only while all promises fit. Its
+    runs may be moved up to `moves_max` times in a day so that others fit; 0 is never.
     """
 
     rank: int
@@ -53,6 +55,7 @@ class Tier(Record, frozen=True):
     emergency: bool = False
     sharing: Sharing | None = None
     promise: Promise | None = None
+    moves_max: int = 0
 
 
 TIERS: Final = {
@@ -61,3 +64,8 @@ TIERS: Final = {
     "opportunistic": Tier(300, 7 * DAY_MS),
 }
 """The tiers of a world in which nobody set any."""
+
+
+def moves_of(tiers: Mapping[str, Tier]) -> int:
+    """How often in a day runs of some tier may be moved at most; 0 if those of none may."""
+    return max(tier.moves_max for tier in tiers.values())

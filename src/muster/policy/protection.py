@@ -1,8 +1,9 @@
 """Protection: what keeps a run from being stopped for others, and a job from taking again and again.
 
 Minimum run time and the most evictions in a day protect only what is inside its guarantee: what is borrowed is held on
-the lender's terms. A job that has taken places twice in a day and waits again backs off: a minute before the next time,
-and twice as long before each one after it, so that one that fails all the time stops others rarely.
+the lender's terms. Nobody has a right to have another one moved, so there they protect whoever runs. A job that has
+taken places twice in a day and waits again backs off: a minute before the next time, and twice as long before each one
+after it, so that one that fails all the time stops others rarely.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.tier import EVICTIONS_MAX, Tier
-from muster.units import DAY_MS, INSTANT_MAX, MINUTE_MS
+from muster.units import DAY_MS, HOUR_MS, INSTANT_MAX, MINUTE_MS
 
 BACKOFF_MS: Final = MINUTE_MS
 """How long after the second time that it took places a job takes none."""
+
+MOVE_REST_MS: Final = HOUR_MS
+"""How long a job that was moved is left where it is; twice as long after each further time in a day."""
 
 
 def is_protected(tier: Tier, since: int, evicted: tuple[int, ...], now: int) -> bool:
@@ -29,6 +33,15 @@ def protected_until(tier: Tier, since: int, evicted: tuple[int, ...], now: int) 
     if not tier.evictions_max:
         return INSTANT_MAX
     return max(until, lately[-tier.evictions_max] + DAY_MS)
+
+
+def may_move(tier: Tier, since: int, evicted: tuple[int, ...], moves: tuple[int, ...], now: int) -> bool:
+    """Whether a run, which began at `since` and whose job was evicted and moved then, may be moved so that others fit:
+    its tier allows it so often, it is not protected, and it has rested since it was last moved."""
+    lately = recent(moves, now)
+    if len(lately) >= tier.moves_max or is_protected(tier, since, evicted, now):
+        return False
+    return not lately or now >= lately[-1] + (MOVE_REST_MS << (len(lately) - 1))
 
 
 def may_take(took: tuple[int, ...], now: int) -> bool:

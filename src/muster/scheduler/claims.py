@@ -19,6 +19,7 @@ from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.node import Lack
+from muster.model.partition import devices_in
 from muster.model.phase import Lease
 from muster.scheduler.older import only_older
 from muster.scheduler.rations import Rations
@@ -113,10 +114,12 @@ def _has_places(world: World, job: Job, claim: Claim) -> bool:
 
 
 def _has_place(world: World, job: Job, lease: Lease, others: Lack) -> bool:
-    """Whether one lease of a claim is free, but for what others claim."""
-    fleet, kept = world.fleet, world.fleet.claimed[lease.slot]
-    fleet.set_claimed(lease.slot, others)
-    has_place = fleet.has_room(lease.slot, job.spec.ask, lease.tasks, lease.devices)
+    """Whether one lease of a claim is free, but for what others claim. Of a device there is room for all who claim a
+    share of it, once those are gone who stand in the way, and whoever is first leaves the others theirs."""
+    fleet, kept, ask = world.fleet, world.fleet.claimed[lease.slot], job.spec.ask
+    beside = Lack(others.devices & ~devices_in(lease.devices), others.amount) if ask.gpu_milli else others
+    fleet.set_claimed(lease.slot, beside)
+    has_place = fleet.has_room(lease.slot, ask, lease.tasks, lease.devices)
     fleet.set_claimed(lease.slot, kept)
     return has_place
 

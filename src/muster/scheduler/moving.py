@@ -12,7 +12,7 @@ from typing import Final
 
 from muster.model import fact
 from muster.model.job import Job
-from muster.model.phase import Lease
+from muster.model.phase import ACTIVE, Lease, Queued
 from muster.scheduler.booked import only
 from muster.scheduler.fit import find_gang, widest_room
 from muster.scheduler.herds import MARGIN_MS
@@ -38,10 +38,27 @@ def count_elsewhere(world: World, job: Job, slots: Sequence[int]) -> int:
         return widest_room(twin.fleet, spec.ask, spec.places, spec.needs)
 
 
-def claim_elsewhere(job: Job, leases: Sequence[Lease], now: int) -> fact.Claimed:
-    """The claim on its new places of a gang that is told to stop now: for as long as it may take to be gone."""
+def claim_elsewhere(job: Job, leases: Sequence[Lease], now: int, grace_ms: int = 0) -> fact.Claimed:
+    """The claim on its new places of a gang that is told to stop now: for as long as it may take to be gone, and who is
+    there still. Whoever moves keeps its ticket: it is as old as it was."""
     columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
-    return fact.Claimed(job.id, *columns, now + job.spec.grace_ms + MARGIN_MS, MOVED)
+    until = now + max(grace_ms, job.spec.grace_ms) + MARGIN_MS
+    ticket = job.phase.run.ticket if isinstance(job.phase, ACTIVE) else 0
+    return fact.Claimed(job.id, *columns, until, MOVED, ticket=ticket)
+
+
+def why_immovable(job: Job) -> str:
+    """Why a job cannot be moved as a whole, in words; nothing if it can."""
+    needs = job.spec.needs
+    reasons = {
+        "it is an array; drain the node instead": job.spec.array > 0,
+        "it waits and holds no place": isinstance(job.phase, Queued),
+        "it is held, so it would not start again": job.held,
+        "it has several groups": bool(needs.groups),
+        "its place is a booking's": bool(needs.booking),
+        "it minds who is beside it": needs.has_company,
+    }
+    return next((word for word, is_so in reasons.items() if is_so), "")
 
 
 def _without(world: World, job: Job) -> World:

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from muster.model.budget import show_device_time
 from muster.model.job import Job
 from muster.model.node import LEVELS
 from muster.model.overlay import SCALE, UNITS
@@ -59,6 +60,9 @@ def explain(world: World, job: Job) -> Waiting | None:
     if claim is not None:
         leavers = count_leavers(world, claim, world.now)
         reason = Reason(Code.CLAIMED, "jobs", needed=leavers, available=claim.until)
+        if claim.gain:
+            account = f"gain {show_device_time(claim.gain)}, cost {show_device_time(claim.cost)}"
+            reason = Reason(Code.MOVED_FOR, "jobs", needed=leavers, available=claim.until, detail=account)
         if is_partial(job, claim):
             missing = job.spec.gang - sum(lease.tasks for lease in claim.leases)
             reason = Reason(Code.REPAIRED, "tasks", needed=missing, available=claim.until)

@@ -12,7 +12,7 @@ which right anybody is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from math import gcd
 from typing import Final, NamedTuple, TypeAlias
@@ -71,7 +71,8 @@ def choose(
 ) -> Choice | None:
     """Whom to take so that a gang fits; the stage is left with them gone. None if it would not fit without all. Only
     these slots are looked at, if some are named."""
-    domains = list(_cheapest_domains(fleet, want, candidates, range(len(fleet)) if slots is None else slots))
+    nodes = find_nodes(fleet, want, candidates, range(len(fleet)) if slots is None else slots)
+    domains = list(cheapest_domains(fleet, want, nodes))
     is_sole, found = len(domains) == 1 and len(candidates) > FEW, list[Choice]()
     for steps in domains:
         choice = _take_steps(stage, fleet, want, steps)
@@ -117,13 +118,11 @@ class Step(NamedTuple):
     taken: list[Candidate]
 
 
-def _cheapest_domains(
-    fleet: Fleet, want: Want, candidates: Sequence[Candidate], slots: Iterable[int]
-) -> Iterator[Iterator[Step]]:
-    """The few cheapest domains, each as the steps to take there in order."""
+def cheapest_domains(fleet: Fleet, want: Want, usable: Iterable[Node]) -> Iterator[Iterator[Step]]:
+    """The few cheapest domains of nodes that are usable, each as the steps to take there in order."""
     domains: dict[tuple[object, ...], list[Node]] = {}
     level = LEVELS[want.needs.within or "cluster"]
-    for node in _nodes(fleet, want, candidates, slots):
+    for node in usable:
         place = fleet.traits[node.slot].place
         key: tuple[object, ...] = (node.slot,) if level == Level.NODE else place.path(level)
         domains.setdefault(key, []).append(node)
@@ -147,14 +146,21 @@ def _price_of(want: Want, nodes: list[Node], first: list[Step]) -> int | None:
     return None
 
 
-def _nodes(fleet: Fleet, want: Want, candidates: Sequence[Candidate], slots: Iterable[int]) -> Iterator[Node]:
-    """Every open node in a pool that the gang could use."""
-    pools = set(find_pools(fleet, want.ask, want.needs))
+def find_nodes(fleet: Fleet, want: Want, candidates: Sequence[Candidate], slots: Iterable[int]) -> Iterator[Node]:
+    """Every open node in a pool that the gang could use, with who may be taken there."""
     here: dict[int, list[tuple[Candidate, Amounts]]] = {}
     for each in candidates:
         for ask, leases in each.seat.spec.parts(each.seat.leases):
             for lease in leases:
                 here.setdefault(lease.slot, []).append((each, amounts_of(ask, lease.tasks)))
+    return usable_nodes(fleet, want, here, slots)
+
+
+def usable_nodes(
+    fleet: Fleet, want: Want, here: Mapping[int, list[tuple[Candidate, Amounts]]], slots: Iterable[int]
+) -> Iterator[Node]:
+    """The same, if it is known who is where."""
+    pools = set(find_pools(fleet, want.ask, want.needs))
     for slot in slots:
         free = fleet.find_free(slot)
         if free is not None and slot not in fleet.booked and fleet.read(arena.POOL, slot) in pools:
@@ -194,7 +200,7 @@ def _cover(here: Sequence[tuple[Candidate, Amounts]], missing: Sequence[int]) ->
     if max(missing) <= 0:
         return []
     kind = 0 if missing[0] > 0 else 1 if missing[1] > 0 else 2
-    chosen = _cheapest([(amounts[kind], each.cost) for each, amounts in here], missing[kind])
+    chosen = cheapest_of([(amounts[kind], each.cost) for each, amounts in here], missing[kind])
     if chosen is None:
         return None
     left = list(missing)
@@ -210,7 +216,7 @@ def _cover(here: Sequence[tuple[Candidate, Amounts]], missing: Sequence[int]) ->
     return [here[index][0] for index in sorted(chosen)] if max(left) <= 0 else None
 
 
-def _cheapest(items: Sequence[tuple[int, int]], need: int) -> list[int] | None:
+def cheapest_of(items: Sequence[tuple[int, int]], need: int) -> list[int] | None:
     """Which of (size, cost), sorted by cost, together have the size that is needed, for the least cost."""
     sizes = [size for size, _ in items]
     if sum(sizes) < need:

@@ -72,6 +72,8 @@ MENDED_SHARE: Final = 0.4
 """How many of the other gangs have one width and are in place all the same, for the sake of repair alone."""
 SPARE_SHARE: Final = 0.2
 """How many of the gangs that may have spares ask for one or two."""
+MOVES_MAX: Final = 4
+"""How often in a day runs may be moved so that others fit, where they may."""
 TIER_MIX: Final = (("standard", "critical", "urgent", "opportunistic"), (80, 3, 5, 12))
 
 
@@ -144,7 +146,7 @@ class Load:
         together are more than there is. Every other team is part of the lab, which owns a third of the fleet: three
         quarters of that is its teams', who lend half of what they do not use. The lab has a soft budget of half its
         part, the last team a hard one of what is left when everybody else is served. Who only visited is gone again.
-        Nobody should wait for hours: then it is due."""
+        Nobody should wait for hours: then it is due. In every other run those of the standard tier may be moved."""
         yield SetFlavor(GPU, Flavor(GPU, price_micros=PRICE_MICROS), cause="admin")
         if self._options.nodes >= CUT_EVERY:
             cut = Flavor(GPU, price_micros=PRICE_MICROS, slots=CUT_SLOTS, partitions=PARTITIONS)
@@ -165,7 +167,7 @@ class Load:
         yield DropTenant(VISITOR, cause="admin")
         promise = Promise(share_milli=300, window_ms=6 * HOUR_MS)
         yield SetTier("urgent", Tier(150, HOUR_MS, shadows=2, promise=promise), cause="admin")
-        yield SetTier(STANDARD, Tier(200, 2 * HOUR_MS), cause="admin")
+        yield SetTier(STANDARD, Tier(200, 2 * HOUR_MS, moves_max=MOVES_MAX * (self._options.seed % 2)), cause="admin")
 
     def next_gap_ms(self) -> int:
         """How long until the next submit."""

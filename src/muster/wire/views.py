@@ -353,8 +353,8 @@ class TenantView(View, frozen=True):
 
 class TierView(View, frozen=True):
     """A tier: the lower rank goes first, who has waited so long is due, so many who are due cast a shadow; and what
-    keeps its runs from being stopped for others. Of what it promises, `promised` thousandths of GPUs are to be had by
-    its jobs, and so many of them are `behind`."""
+    keeps its runs from being stopped for others, and how often in a day they may be moved for them. Of what it
+    promises, `promised` thousandths of GPUs are to be had by its jobs, and so many of them are `behind`."""
 
     name: str
     rank: int
@@ -365,6 +365,7 @@ class TierView(View, frozen=True):
     emergency: bool = False
     sharing: Sharing | None = None
     promise: Promise | None = None
+    moves_max: int = 0
     promised: int = 0
     behind: int = 0
 

@@ -160,6 +160,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "job {needed} was told to stop, or to shrink, and is not done yet", "say it again when it waits or runs"
     ),
     Code.NO_SPARES: Words("no spares: {detail}", "leave `spares` out, or make it a gang of alike tasks"),
+    Code.TURNS_NOT_MOVED: Words(
+        "{subject}: its jobs take turns, so they are not moved for others",
+        "leave out --moves, or --shared-by",
+    ),
     Code.NOT_MOVABLE: Words("job {needed} cannot be moved: {detail}", "requeue it, or drain its nodes"),
     Code.NO_PLACE_ELSEWHERE: Words(
         "there is no place for it elsewhere: {tasks} within its quota, {available} would fit now",
@@ -243,6 +247,10 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.CLAIMED: Words(
         "waiting for its places: {needed} jobs are being stopped for it (claim until {limit})",
+        "wait: it starts as soon as they are gone",
+    ),
+    Code.MOVED_FOR: Words(
+        "waiting for its places: {needed} jobs are being moved so that it fits ({detail}; claim until {limit})",
         "wait: it starts as soon as they are gone",
     ),
     Code.WINDOW_TO_OPEN: Words(
@@ -415,6 +423,7 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.IS_LATE: _show_due,
     Code.BEHIND_PROMISE: _show_time,
     Code.CLAIMED: _show_due,
+    Code.MOVED_FOR: _show_due,
     Code.TOKEN_EXPIRED: _show_due,
     Code.BAD_WINDOW: _show_due,
     Code.WINDOW_TO_OPEN: _show_due,

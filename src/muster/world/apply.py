@@ -329,6 +329,13 @@ def _claimed(world: World, item: fact.Claimed, at: int) -> None:
             world.runs.flapping[item.job] = None
 
 
+def _moves_planned(world: World, item: fact.MovesPlanned, at: int) -> None:
+    world.claims[item.job] = replace(world.claims[item.job], gain=item.gain, cost=item.cost)
+    for number in item.moved:
+        job = world.jobs[number]
+        world.jobs[number] = replace(job, moves=(*job.moves, at)[-EVICTIONS_MAX:])
+
+
 def _claim_dropped(world: World, item: fact.ClaimDropped, at: int) -> None:  # noqa: ARG001 - one signature
     drop_claim(world, item.job)
 
@@ -434,6 +441,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.JobHeld: _job_held,
     fact.JobReleased: _job_released,
     fact.Claimed: _claimed,
+    fact.MovesPlanned: _moves_planned,
     fact.ClaimDropped: _claim_dropped,
     fact.TasksPlaced: _tasks_placed,
     fact.TasksMoved: _tasks_moved,

@@ -31,6 +31,7 @@ from muster.world.goodput_books import GoodputBooks, Seats, seats_of
 from muster.world.group_books import cut
 from muster.world.job_law import ALL_OR_NONE, FINAL, OVER, compare_job, compare_span
 from muster.world.law import require, require_same
+from muster.world.move_books import MoveBooks
 from muster.world.quota_books import Held, QuotaBooks
 from muster.world.setting_books import SettingBooks, SettingFact
 from muster.world.slot_law import compare_slot
@@ -61,6 +62,7 @@ class Auditor:
         self._settings, self._advice, self._tickets = SettingBooks(), AdviceBooks(), TicketBooks()
         self._fleet = FleetBooks(self._settings.flavors)
         self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
+        self._moved = MoveBooks(self._claims, self._goodput)
         self._newest = self.accepted = self.retired = self.gpus_in_use = 0
         self._jobs_touched: dict[int, None] = {}
         self._spared: dict[int, None] = {}
@@ -284,10 +286,14 @@ class Auditor:
         leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
         ranks = sum(item.tasks) - self._claims.spares_owed(item.job)
         keeps = self._claims.is_owed(item.job) and book.why in RESIZED and ranks == book.spec.gang
+        keeps = keeps or (book.phase == TaskPhase.STOPPING and book.why == Why.MIGRATE)
         claim = Claim(leases, item.until, self._tickets.claim(item.job, item.ticket, keeps=keeps))
         self._claims.claim(item.job, book.spec, claim, self._fleet.plots_of(claim))
         for slot in item.slots:
             self._fleet.touch(slot)
+
+    def _moves_planned(self, item: fact.MovesPlanned) -> None:
+        self._moved.plan(item, self._at, self._jobs, self._settings.tiers)
 
     def _claim_dropped(self, item: fact.ClaimDropped) -> None:
         if item.cause == SERVED:
@@ -401,7 +407,7 @@ class Auditor:
     def _seat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
         node = self._fleet.nodes[slot]
         require(node.phase == NodePhase.UP, "only nodes that are up get work", f"job {number} on {node.name}")
-        self._claims.check_seat(number, slot, devices)
+        self._claims.check_seat(number, ask, slot, tasks, devices)
         require(not node.bars, "a barred node gets no work", f"job {number} on {node.name}: {list(node.bars)}")
         named = check_cut(number, self._jobs[number].spec, ask, self._settings.flavors.get(node.flavor()), devices)
         exact = named.bit_count() == (1 if ask.gpu_milli else ask.gpus * tasks)
@@ -493,6 +499,7 @@ class Auditor:
         require_same(world.claims, self._claims.claims, "claims are what the facts say")
         self._tickets.compare(world, self._jobs)
         self._bookings.compare(world)
+        self._moved.compare(world, self._jobs)
         self._claims.check_claimants(self._jobs)
         self._check_spares()
         here = (world.accepted, world.retired, len(world.jobs))
@@ -546,6 +553,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.JobHeld: Auditor._job_held,
     fact.JobReleased: Auditor._job_held,
     fact.Claimed: Auditor._claimed,
+    fact.MovesPlanned: Auditor._moves_planned,
     fact.ClaimDropped: Auditor._claim_dropped,
     fact.TasksPlaced: Auditor._tasks_placed,
     fact.TasksMoved: Auditor._tasks_moved,

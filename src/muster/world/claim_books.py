@@ -11,11 +11,11 @@ from typing import Final, TypeAlias
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.node import Lack
-from muster.model.partition import devices_in
+from muster.model.partition import devices_in, slots_in
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
 from muster.model.tier import EVICTIONS_MAX
-from muster.units import DAY_MS, MINUTE_MS
+from muster.units import DAY_MS, MINUTE_MS, Resources
 from muster.world.books import JobBook
 from muster.world.law import require
 from muster.world.quota_books import Plot, QuotaBooks
@@ -137,10 +137,14 @@ class ClaimBooks:
             waits = TaskPhase.QUEUED in phases or (moves and bool(phases))
             require(waits, "whoever has a claim waits", f"job {number}")
 
-    def check_seat(self, job: int, slot: int, devices: int) -> None:
-        """Whoever gets devices gets none that somebody else claims."""
-        mine = devices_in(devices)
+    def check_seat(self, job: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
+        """Whoever gets devices gets none that somebody else claims; of one that is shared, it leaves them theirs."""
+        mine, left = devices_in(devices), 1000 - ask.gpu_milli * tasks
         for rival in self.on(slot):
-            leases = self.claims[rival].leases
-            clash = rival != job and any(lease.slot == slot and devices_in(lease.devices) & mine for lease in leases)
-            require(not clash, "what is claimed goes to nobody else", f"job {job} on slot {slot}, of job {rival}")
+            share = self._specs[rival].ask.gpu_milli
+            for lease in self.claims[rival].leases:
+                if rival != job and lease.slot == slot and devices_in(lease.devices) & mine:
+                    left -= share * lease.tasks
+                    is_shared = share and ask.gpu_milli and not slots_in(lease.devices) & slots_in(devices)
+                    fits = bool(is_shared) and left >= 0
+                    require(fits, "what is claimed goes to nobody else", f"job {job} on slot {slot}, of job {rival}")

@@ -419,14 +419,15 @@ class Fleet:
         for device, milli in withheld.devices:
             rests[device] += milli
         share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE
-        has_devices = all(device < len(rests) and rests[device] >= share for device in bits_of(devices))
+        has_devices = all(device < len(rests) and rests[device] >= share for device in bits_of(devices_in(devices)))
         cpu = self._arena[self._arena[_AT_NODES] + _NODE_ROW * slot + _FREE_CPU] + withheld.amounts[0]
         return has_devices and cpu >= ask.cpu_milli * tasks
 
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
         wanted = 1 if ask.gpu_milli else ask.gpus * tasks  # tasks with a share of a device have one lease per device
-        if devices_in(devices).bit_count() != wanted or not self._take(slot, ask, tasks, devices):
+        take = self._take_beside if ask.gpu_milli and slot in self.claimed else self._take
+        if devices_in(devices).bit_count() != wanted or not take(slot, ask, tasks, devices):
             raise InvariantError("allocations fit their node", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
         here = self.holders.get(slot)
         self.holders[slot] = {job: tasks} if here is None else {**here, job: here.get(job, 0) + tasks}
@@ -517,6 +518,14 @@ class Fleet:
         disk, network = ask.disk_bytes * tasks, ask.network_mbps * tasks
         return _TAKE.call(self._words, slot, devices, share, cpu, memory, disk, network)
 
+    def _take_beside(self, slot: int, ask: Resources, tasks: int, devices: int) -> int:
+        """Take a share of a device beside those who claim other shares of it, for whom the rest is withheld."""
+        kept = self.claimed[slot]
+        self.set_claimed(slot, Lack(kept.devices & ~devices_in(devices), kept.amount))
+        taken = self._take(slot, ask, tasks, devices)
+        self.set_claimed(slot, kept)
+        return taken
+
     def _withhold(self, words: Words, slot: int) -> None:
         """Withhold what is missing and free, besides what is withheld already."""
         missing = self.missing(slot)
@@ -571,19 +580,7 @@ class Fleet:
 
 
 _COPIED: Final = (
-    "names",
-    "addresses",
-    "slot_of",
-    "traits",
-    "capacities",
-    "device_ids",
-    "lacks",
-    "_withheld",
-    "bars",
-    "booked",
-    "claimed",
-    "holders",
-    "prices",
-    "cuts",
-)
+    "names", "addresses", "slot_of", "traits", "capacities", "device_ids", "lacks", "_withheld", "bars", "booked",
+    "claimed", "holders", "prices", "cuts",
+)  # fmt: skip
 """What a fork has of its own, besides numbers."""

@@ -107,6 +107,11 @@ class GoodputBooks:
         self._close(self._runs[(job, _GANG)], spec, seats, LOST)
         self._runs[(job, _GANG)].stopped = self.at
 
+    def unsaved_ms(self, job: int, at: int) -> int:
+        """For how long a gang had been up at an instant, or with the width that it has, since it was last saved."""
+        run = self._runs[(job, _GANG)]
+        return 0 if run.ran is None else max(0, at - max(run.ran, run.saved))
+
     def end(self, job: int, spec: Spec, seats: Seats, is_useful: bool) -> None:
         """A gang holds nothing any more."""
         self._close(self._runs.pop((job, _GANG)), spec, seats, USEFUL if is_useful else LOST)

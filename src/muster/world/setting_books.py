@@ -28,7 +28,7 @@ class SettingBooks:
         self.flavors: dict[str, Flavor] = {}
         self.overlays = OverlayBooks(self.flavors)
         self._mentioned: frozenset[str] = frozenset()
-        self._tiers: dict[str, Tier] = TIERS.copy()
+        self.tiers: dict[str, Tier] = TIERS.copy()
         self._profiles: dict[str, Edition] = PROFILES.copy()
         self._profile_used = DEFAULT_NAME
 
@@ -38,7 +38,7 @@ class SettingBooks:
             case fact.LabelsMentioned():
                 self._mentioned |= frozenset(item.labels)
             case fact.TierSet():
-                self._tiers[item.name] = item.tier
+                self.tiers[item.name] = item.tier
             case fact.ProfileSet():
                 before = self._profiles.get(item.name)
                 follows = item.version == (1 if before is None else before.version + 1)
@@ -65,7 +65,7 @@ class SettingBooks:
         require(owed <= has, "promises are taken in while they fit", f"{spec.tier}: {owed} of {has}")
 
     def _promised(self, spec: Spec) -> int:
-        promise = self._tiers[spec.tier].promise
+        promise = self.tiers[spec.tier].promise
         if promise is None or spec.array:
             return 0
         return (DEVICE * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang * promise.share_milli // 1000
@@ -75,7 +75,7 @@ class SettingBooks:
         self.overlays.compare(world, nodes)
         require_same(world.flavors, self.flavors, "flavors are what the facts say")
         require_same(world.fleet.mentioned, self._mentioned, "labels are what the facts mention")
-        require_same(world.tiers, self._tiers, "tiers are what the facts say")
+        require_same(world.tiers, self.tiers, "tiers are what the facts say")
         require_same(world.profiles, self._profiles, "profiles are what the facts say")
         used = (world.profile_used, world.fleet.profile)
         wanted = (self._profile_used, self._profiles[self._profile_used].profile)

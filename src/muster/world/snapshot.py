@@ -28,7 +28,7 @@ from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.reason import Code, Reason
 from muster.model.spec import is_varied
 from muster.model.tenant import Tenant
-from muster.model.tier import TIERS, Tier
+from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Resources
 from muster.wire.upcast import lift_quota
 from muster.world.booking import settle_bookings
@@ -229,6 +229,7 @@ def _rebuild(content: Snapshot) -> World:
         world.set_tenant(name, content.tenants[name])
     world.fleet.mention(frozenset(content.mentioned))
     world.tiers |= content.tiers
+    world.moves_most = moves_of(world.tiers)
     world.profiles |= content.profiles
     world.meters.update(content.meters)
     world.widths.resizes.update(content.resizes)

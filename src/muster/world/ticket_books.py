@@ -27,7 +27,7 @@ class TicketBooks:
         self._served: dict[int, int] = {}
 
     def claim(self, job: int, ticket: int, *, keeps: bool) -> int:
-        """A job is given a claim, or keeps the places of its last run: which ticket that is."""
+        """A job is given a claim, or keeps the places of its last run, or moves: which ticket that is."""
         wanted = self._gangs.get(job, 0) if keeps else 0
         require(ticket == wanted, "who keeps its places is as old as before", f"job {job}: {ticket}, not {wanted}")
         self.given += not ticket

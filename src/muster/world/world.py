@@ -23,7 +23,7 @@ from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Star
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Needs, Spec, has_devices, is_varied
 from muster.model.tenant import CPU, DEVICE_MILLI, OPEN, ROOT, Tenant
-from muster.model.tier import TIERS, Tier
+from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
@@ -71,6 +71,7 @@ class World:
         "ledger",
         "meters",
         "mix",
+        "moves_most",
         "next_job",
         "now",
         "profile_used",
@@ -96,7 +97,7 @@ class World:
     def __init__(self) -> None:
         self.seq = self.now = 0
         self.next_job = 1
-        self.accepted = self.retired = self.tickets = self.varied = 0
+        self.accepted = self.retired = self.tickets = self.varied = self.moves_most = 0
         self.fleet = Fleet()
         self.flavors: dict[str, Flavor] = {}
         self.tenants: dict[str, Tenant] = {}
@@ -261,6 +262,7 @@ class World:
     def set_tier(self, name: str, tier: Tier) -> None:
         """Say what a tier is; whoever waits in it stands where its rank says."""
         self.tiers[name] = tier
+        self.moves_most = moves_of(self.tiers)
         self.queue.rerank(name, tier, self.jobs)
 
     def set_profile(self, name: str, edition: Edition) -> None:
@@ -478,6 +480,7 @@ class World:
         twin = World()
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
+        twin.moves_most = self.moves_most
         twin.profiles, twin.profile_used, twin.meters = self.profiles.copy(), self.profile_used, self.meters.copy()
         twin.bookings, twin.equals = self.bookings.copy(), self.equals
         twin.mix, twin.advice = None if self.mix is None else self.mix.fork(), self.advice.copy()

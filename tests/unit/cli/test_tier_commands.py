@@ -34,6 +34,7 @@ def test_a_tier_is_set(seen: list[Request], told: Told) -> None:
     assert words == "tier batch has rank 400; a job is due after 7d\n"
     assert (seen[0].method, seen[0].path) == ("PUT", "/v1/tiers/batch")
     plain = {"shadows": 1, "min_run_ms": 0, "evictions_max": None, "emergency": False, "sharing": None, "promise": None}
+    plain |= {"moves_max": 0}
     assert msgspec.json.decode(seen[0].body) == {"rank": 400, "longest_wait_ms": 7 * DAY_MS, **plain}
 
 

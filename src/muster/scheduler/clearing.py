@@ -1,0 +1,224 @@
+"""clearing: who would have to move so that one gang fits, and where each of them would go.
+
+    1  bundles  on each node, who has to go together before anything of use comes free: whoever has whole devices alone,
+                those who share one device together; for a share of a device, the cheapest who leave enough of it
+    2  steps    on each node, what it costs to have room for one more task: see `muster.scheduler.victims`
+    3  try      on the stage, a few of the cheapest ways: they are gone, whoever is not needed is given back
+    4  rehouse  the gang has its places, and each of them finds another one, the largest first
+
+Nodes and devices are so two grains of one search. Everybody stays on the site and on the flavor that it has, so quota,
+price and pace are as before. It knows costs and places, and not whether it is worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias
+
+from muster.model.job import Job
+from muster.model.partition import devices_in
+from muster.model.phase import Lease
+from muster.scheduler.fit import Pools, find_gang
+from muster.scheduler.stage import Stage
+from muster.scheduler.victims import Amounts, Candidate, Step, Want, cheapest_domains, cheapest_of, usable_nodes
+from muster.scheduler.within import places_of
+from muster.units import Resources
+from muster.world.arena import DEVICE
+from muster.world.fleet import Fleet
+from muster.world.lacks import bits_of
+from muster.world.queue import Shape
+from muster.world.runs import amounts_of
+from muster.world.widths import leases_of
+from muster.world.world import World
+
+TRIES_MAX: Final = 8
+"""How many ways are tried in earnest in a domain, each a step dearer than the one before."""
+
+Bundle: TypeAlias = tuple[Candidate, ...]
+Sitters: TypeAlias = Mapping[int, Sequence[tuple[Candidate, Resources, Lease]]]
+"""Who may be moved, by the node that it is on, with what a task of it asks for."""
+
+
+class Clearing(NamedTuple):
+    """Who moves and where to, and the leases that the gang then has."""
+
+    cost: int
+    moves: list[tuple[Candidate, list[Lease]]]
+    leases: list[Lease]
+
+
+def find_clearing(
+    world: World, stage: Stage, shape: Shape, pools: Pools, candidates: Sequence[Candidate]
+) -> Clearing | None:
+    """The cheapest way that was found to let a gang of a shape in; the stage is left as it was."""
+    search, found = _Search(world, stage, shape, pools), list[Clearing]()
+    sitters = _sitters_of(candidates)
+    bundles: dict[tuple[int, int], Bundle] = {}
+    here = {slot: list(_bundles_on(world.fleet, slot, shape.ask, sitters[slot], bundles)) for slot in sorted(sitters)}
+    want = Want(shape.ask, shape.gang, shape.needs, search.find)
+    nodes = usable_nodes(world.fleet, want, here, range(len(world.fleet)))
+    for steps in cheapest_domains(world.fleet, want, nodes):
+        ways = search.ways(steps, bundles, sitters)
+        clearing = next((clearing for way in ways if (clearing := search.attempt(way)) is not None), None)
+        if clearing is not None:
+            found.append(clearing)
+    return min(found, key=lambda each: (each.cost, [one.job for one, _ in each.moves]), default=None)
+
+
+def _sitters_of(candidates: Iterable[Candidate]) -> Sitters:
+    found: dict[int, list[tuple[Candidate, Resources, Lease]]] = {}
+    for each in candidates:
+        for lease in each.seat.leases:
+            found.setdefault(lease.slot, []).append((each, each.seat.spec.ask, lease))
+    return found
+
+
+# -- who has to go together ----------------------------------------------------------------------------------------
+
+
+def _bundles_on(
+    fleet: Fleet,
+    slot: int,
+    ask: Resources,
+    sitters: Sequence[tuple[Candidate, Resources, Lease]],
+    known: dict[tuple[int, int], Bundle],
+) -> Iterator[tuple[Candidate, Amounts]]:
+    """The bundles on a node as candidates, each known by its node and a number, with what comes free by it."""
+    parts = _shares_on(fleet, slot, ask, sitters) if ask.gpu_milli else _wholes_on(fleet, slot, sitters)
+    for number, (bundle, milli) in enumerate(parts):
+        known[slot, number] = bundle
+        mine = {each.job for each in bundle}
+        here = [(other, lease) for each, other, lease in sitters if each.job in mine]
+        rest = [sum(amounts_of(other, lease.tasks)[kind] for other, lease in here) for kind in (1, 2)]
+        yield Candidate(sum(each.cost for each in bundle), slot, number, bundle[0].seat), (milli, rest[0], rest[1])
+
+
+def _wholes_on(
+    fleet: Fleet, slot: int, sitters: Sequence[tuple[Candidate, Resources, Lease]]
+) -> Iterator[tuple[Bundle, int]]:
+    """For whole devices: each who has some, and those who share one, if nobody else is on it."""
+    shared: dict[int, list[Candidate]] = {}
+    held: dict[int, int] = {}
+    for each, ask, lease in sitters:
+        if ask.gpu_milli:
+            device = devices_in(lease.devices)
+            shared.setdefault(device, []).append(each)
+            held[device] = held.get(device, 0) + ask.gpu_milli * lease.tasks
+        else:
+            yield (each,), DEVICE * ask.gpus * lease.tasks
+    rests = fleet.devices(slot)
+    for device, bundle in sorted(shared.items()):
+        if held[device] + rests[device.bit_length() - 1] == DEVICE:
+            yield tuple(bundle), DEVICE
+
+
+def _shares_on(
+    fleet: Fleet, slot: int, ask: Resources, sitters: Sequence[tuple[Candidate, Resources, Lease]]
+) -> Iterator[tuple[Bundle, int]]:
+    """For a share of a device: on each, the cheapest who leave enough of it."""
+    rests = fleet.devices(slot)
+    by_device: dict[int, list[tuple[Candidate, int]]] = {}
+    for each, other, lease in sorted(sitters, key=lambda one: one[0][:3]):
+        for device in bits_of(devices_in(lease.devices)):
+            by_device.setdefault(device, []).append((each, other.gpu_milli * lease.tasks or DEVICE))
+    for device, here in sorted(by_device.items()):
+        missing = max(1, ask.gpu_milli - rests[device])
+        chosen = cheapest_of([(milli, each.cost) for each, milli in here], missing)
+        if chosen:
+            yield tuple(here[index][0] for index in chosen), ask.gpu_milli
+
+
+# -- on the stage --------------------------------------------------------------------------------------------------
+
+
+class _Search:
+    """Tries on one stage, for one gang."""
+
+    def __init__(self, world: World, stage: Stage, shape: Shape, pools: Pools) -> None:
+        self._world = world
+        self._stage = stage
+        self._shape = shape
+        self._pools = pools
+
+    def find(self) -> list[Lease] | None:
+        """Places for the gang as the stage is."""
+        shape = self._shape
+        return find_gang(self._world.fleet, shape.ask, shape.gang, shape.needs, self._pools)
+
+    def ways(
+        self, steps: Iterator[Step], bundles: Mapping[tuple[int, int], Bundle], sitters: Sitters
+    ) -> Iterator[list[Candidate]]:
+        """Whom to take, the cheapest way first: those of as many steps as the gang has tasks, and if they are not
+        enough, everybody on their nodes."""
+        gang, window = self._shape.gang, list[Step]()
+        for step in islice(steps, self._shape.gang + TRIES_MAX - 1):
+            window = [*window, step][-gang:]
+            if len(window) == gang:
+                taken = _each_once(each for one in window for part in one.taken for each in bundles[part[1:3]])
+                near = _each_once(each for one in window for each, _, _ in sitters.get(one.slot, ()))
+                yield taken
+                if len(near) > len(taken):
+                    yield near
+
+    def attempt(self, way: Sequence[Candidate]) -> Clearing | None:
+        """Who of them is needed, and where each would go; the stage is left as it was."""
+        for each in way:
+            self._stage.take(each.seat)
+        gone = {each.job: each for each in way}
+        leases = self.find()
+        for each in reversed(way) if leases is not None else ():  # the dearest first
+            self._stage.give_back(each.seat)
+            found = self.find()
+            if found is None:
+                self._stage.take(each.seat)
+            else:
+                del gone[each.job]
+                leases = found
+        homes = None if leases is None else self._rehouse(list(gone.values()), leases)
+        for each in gone.values():
+            self._stage.give_back(each.seat)
+        if leases is None or not homes:
+            return None
+        return Clearing(sum(each.cost for each in gone.values()), homes, leases)
+
+    def _rehouse(self, gone: list[Candidate], leases: list[Lease]) -> list[tuple[Candidate, list[Lease]]] | None:
+        """Another place for each of those who are gone, beside the gang; None if one finds none, or its own."""
+        homes: list[tuple[Candidate, list[Lease]]] = []
+        with ExitStack() as shown:
+            self._show(shown, self._shape.ask, leases)
+            for each in sorted(gone, key=lambda one: (*_size_of(one), one.job)):
+                spec, pools = each.seat.spec, home_pools(self._world, self._world.jobs[each.job])
+                home = find_gang(self._world.fleet, spec.ask, spec.gang, spec.needs, pools) if pools else None
+                if home is None or tuple(home) == each.seat.leases:
+                    return None
+                self._show(shown, spec.ask, home)
+                homes.append((each, home))
+        return homes
+
+    def _show(self, shown: ExitStack, ask: Resources, leases: Sequence[Lease]) -> None:
+        """Let somebody be there, until the stack is closed."""
+        fleet = self._world.fleet
+        for lease in leases:
+            fleet.show(lease.slot, ask, lease.tasks, lease.devices)
+            shown.callback(fleet.show, lease.slot, ask, -lease.tasks, lease.devices)
+
+
+def _each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Everybody once, the cheapest first."""
+    return sorted({each.job: each for each in candidates}.values(), key=lambda each: each[:3])
+
+
+def _size_of(each: Candidate) -> tuple[int, int]:
+    """The largest first: whoever needs the most on one node, then whoever needs the most of them."""
+    spec = each.seat.spec
+    return -amounts_of(spec.ask, 1)[0], -spec.gang
+
+
+def home_pools(world: World, job: Job) -> tuple[int, ...]:
+    """The pools that a run may be moved within: of its site and its flavors."""
+    leases, spec = leases_of(job), job.spec
+    flavors = {world.fleet.flavor(lease.slot) for lease in leases}
+    here = dict(places_of(world, world.fleet, spec.ask, spec.needs)).get(world.site_of(leases[0].slot), ())
+    return tuple(pool for pool in here if world.fleet.pools[pool].flavor in flavors)

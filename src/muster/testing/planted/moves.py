@@ -1,0 +1,79 @@
+"""Bugs planted in who is moved so that others fit, and in the account of it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+from unittest import mock
+
+import msgspec
+
+from muster.model import fact
+from muster.model.job import Job
+from muster.model.phase import Lease
+from muster.scheduler import consolidation, moving
+from muster.scheduler.consolidation import Plan
+from muster.testing.planted.plant import Plant
+from muster.units import MINUTE_MS
+from muster.world.runs import amounts_of
+from muster.world.widths import width_of
+from muster.world.world import World
+
+
+@contextlib.contextmanager
+def moved_to_nowhere() -> Iterator[None]:
+    """Whoever is moved is told to stop, and its new place is kept for nobody."""
+    honest = Plan.facts
+
+    def facts(plan: Plan) -> Iterator[fact.Fact]:
+        moved = {job.id for job, _ in plan.moves}
+        return (item for item in honest(plan) if not (isinstance(item, fact.Claimed) and item.job in moved))
+
+    with mock.patch.object(Plan, "facts", facts):
+        yield
+
+
+@contextlib.contextmanager
+def moved_at_any_price() -> Iterator[None]:
+    """A plan is taken whatever it costs."""
+    with mock.patch.object(consolidation, "WORTH", 0):
+        yield
+
+
+@contextlib.contextmanager
+def lost_work_not_counted() -> Iterator[None]:
+    """The account counts the restart, and not what was done since the last checkpoint."""
+
+    def cost_of(world: World, job: Job, at: int) -> int:  # noqa: ARG001 - not looking at the time is the bug
+        return amounts_of(job.spec.ask, width_of(job))[0] * MINUTE_MS
+
+    with mock.patch.object(consolidation, "cost_of", cost_of):
+        yield
+
+
+@contextlib.contextmanager
+def moved_again_and_again() -> Iterator[None]:
+    """Nobody rests from being moved."""
+    with mock.patch.object(consolidation, "may_move", return_value=True):
+        yield
+
+
+@contextlib.contextmanager
+def moved_as_new() -> Iterator[None]:
+    """Whoever is moved counts from then on, behind all who came after it."""
+
+    def claim_elsewhere(job: Job, leases: Sequence[Lease], now: int, grace_ms: int = 0) -> fact.Claimed:
+        return msgspec.structs.replace(moving.claim_elsewhere(job, leases, now, grace_ms), ticket=0)
+
+    with mock.patch.object(consolidation, "claim_elsewhere", claim_elsewhere):
+        yield
+
+
+PLANTS: Final[tuple[Plant, ...]] = (
+    moved_to_nowhere,
+    moved_at_any_price,
+    lost_work_not_counted,
+    moved_again_and_again,
+    moved_as_new,
+)

@@ -1,0 +1,206 @@
+"""Runs are moved so that somebody fits who lacks nothing but a place: when it is worth it, and never otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from muster.model.errors import InvariantError
+from muster.model.event import Progressed, SetFlavor, SetTier
+from muster.model.fact import Fact, MovesPlanned
+from muster.model.node import Flavor
+from muster.model.partition import Partition, devices_in
+from muster.model.phase import Running
+from muster.model.reason import Code, Refused
+from muster.model.sharing import Sharing
+from muster.model.spec import Needs
+from muster.model.tier import Tier
+from muster.testing.planted import PLANTED
+from muster.testing.scene import Scene
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+
+LONG: dict[str, Any] = {"minutes": 600, "limit_ms": 10 * HOUR_MS}
+"""Somebody who will not be gone by itself while anybody looks."""
+
+
+class Watched(Scene):
+    """A scene that remembers its plans."""
+
+    def __init__(self, **tier: Any) -> None:
+        super().__init__()
+        self.plans: list[MovesPlanned] = []
+        self.body.observers.append(lambda outcome, _: self._note(outcome.facts))
+        self.send(SetTier("standard", Tier(200, DAY_MS, **{"moves_max": 2, **tier})))
+
+    def _note(self, facts: list[Fact]) -> None:
+        self.plans += [item for item in facts if isinstance(item, MovesPlanned)]
+
+    def devices_of(self, name: str) -> list[tuple[int, int]]:
+        """Where a job is: node and devices."""
+        job = self.find_job(name)
+        assert job is not None
+        assert isinstance(job.phase, Running)
+        return [(lease.slot, devices_in(lease.devices)) for lease in job.phase.run.leases]
+
+
+def scattered(**tier: Any) -> Watched:
+    """Two nodes of eight, on each half is taken: 8 are free, and nobody finds them together.
+
+    node-0  a a a a . . . .        node-1  b b b b . . . .
+    """
+    scene = Watched(**tier)
+    scene.cluster(nodes=2, gpus=8).job("a", gpus=4, **LONG).job("brief", gpus=4, minutes=1).job("b", gpus=4, **LONG)
+    scene.run().advance(minutes=2)
+    return scene
+
+
+def test_one_is_moved_and_the_other_fits() -> None:
+    scene = scattered()
+    scene.job("wide", gpus=8, **LONG).expect(stopping="a", reason={"wide": Code.MOVED_FOR})
+    scene.advance(minutes=1).expect(running=["a", "b", "wide"], on={"a": "node-1", "wide": "node-0"})
+    (plan,) = scene.plans
+    assert (plan.job, plan.moved, plan.off, plan.to) == (scene.number("wide"), [scene.number("a")], [0], [1])
+    ran_ms = 2 * MINUTE_MS - 2040  # as of the full minute: it was up two seconds after the beginning
+    assert plan.cost == 4000 * (ran_ms + 10_000 + MINUTE_MS)
+    assert plan.gain == 8000 * (4 * HOUR_MS - 10_000)
+
+
+def test_off_unless_the_tier_says_so() -> None:
+    scene = scattered(moves_max=0)
+    scene.job("wide", gpus=8, **LONG).advance(hours=2).expect(running=["a", "b"], waiting="wide")
+    assert not scene.plans
+
+
+def test_whoever_has_run_for_long_without_a_checkpoint_stays() -> None:
+    scene = scattered()
+    scene.advance(hours=5)
+    scene.job("wide", gpus=8, minutes=60, limit_ms=HOUR_MS).advance(minutes=5).expect(waiting="wide")
+    scene.send(Progressed(scene.number("b"), 1, step=7, checkpointed=True)).advance(minutes=2)
+    scene.expect(running=["a", "b", "wide"], on={"b": "node-0"})
+
+
+def test_nobody_is_moved_for_what_opens_soon() -> None:
+    scene = scattered()
+    scene.job("fill", gpus=4, minutes=6, limit_ms=8 * MINUTE_MS).job("more", gpus=4, **LONG).run()
+    scene.cancel("b").run().job("wide", gpus=8, minutes=600).advance(minutes=4).expect(waiting="wide")
+    assert not scene.plans
+
+
+def test_what_may_not_be_evicted_and_who_has_just_begun_stay() -> None:
+    firm = Watched()
+    firm.cluster(nodes=2, gpus=8).share("default", gpus=16)
+    for name in ("a", "brief", "b"):
+        firm.job(name, gpus=4, evictable=False, **({"minutes": 1} if name == "brief" else LONG))
+    firm.run().advance(minutes=2).job("wide", gpus=8, **LONG).advance(minutes=5).expect(waiting="wide")
+    young = scattered(min_run_ms=HOUR_MS)
+    young.job("wide", gpus=8, **LONG).advance(minutes=30).expect(waiting="wide")
+    young.send(Progressed(young.number("a"), 1, step=1, checkpointed=True)).advance(minutes=35)
+    young.expect(running=["a", "b", "wide"])
+
+
+def test_whoever_was_moved_rests_for_an_hour() -> None:
+    scene = scattered()
+    scene.share("default", gpus=16).job("wide", gpus=8, minutes=2, limit_ms=HOUR_MS).advance(minutes=5)
+    scene.job("firm", gpus=4, evictable=False, **LONG).run().cancel("b").run()
+    scene.job("again", gpus=8, **LONG).advance(minutes=50).expect(waiting="again", on={"a": "node-1"})
+    scene.send(Progressed(scene.number("a"), 2, step=1, checkpointed=True)).advance(minutes=15)
+    scene.expect(running=["a", "again", "firm"], on={"a": "node-0", "again": "node-1"})
+
+
+def test_a_gang_finds_room_on_several_nodes_by_several_moves() -> None:
+    scene = Watched()
+    scene.cluster(nodes=4, gpus=4)
+    for node in range(4):
+        scene.job(f"stays-{node}", gpus=2, **LONG).job(f"goes-{node}", gpus=2, minutes=1)
+    scene.run().advance(minutes=2)
+    scene.job("gang", gpus=4, gang=2, **LONG).advance(minutes=2)
+    scene.expect(running=["gang", *(f"stays-{node}" for node in range(4))])
+    assert len(scene.plans[0].moved) == 2
+
+
+def test_shares_of_devices_are_packed_so_that_whole_ones_come_free() -> None:
+    scene = Watched()
+    scene.cluster(nodes=1, gpus=3)
+    for name in ("x", "y", "z"):
+        scene.job(f"{name}-brief", ask=share(700), minutes=1)
+    for name in ("x", "y", "z"):
+        scene.job(name, ask=share(300), **LONG)
+    scene.run().expect(on=dict.fromkeys("xyz", "node-0")).advance(minutes=2)
+    scene.job("whole", gpus=2, **LONG).advance(minutes=2).expect(running=["x", "y", "z", "whole"])
+    assert scene.devices_of("x") == scene.devices_of("y") == scene.devices_of("z") == [(0, 0b100)]
+    assert scene.devices_of("whole") == [(0, 0b011)]
+
+
+def test_partitions_are_packed_so_that_a_larger_one_fits() -> None:
+    cuts = (Partition("1g", 1, (0, 1, 2, 3, 4, 5, 6)), Partition("3g", 4, (0, 4)), Partition("7g", 8, (0,)))
+    scene = Watched()
+    scene.send(SetFlavor("gpu", Flavor("gpu", slots=8, partitions=cuts))).cluster(nodes=1, gpus=2)
+    for name in ("a", "a-brief", "b", "b-brief"):
+        scene.job(name, **piece("3g"), **({"minutes": 1} if "brief" in name else LONG))
+    scene.run().advance(minutes=2)
+    assert [scene.devices_of(name) for name in "ab"] == [[(0, 1)], [(0, 2)]]
+    scene.job("large", **piece("7g"), **LONG).advance(minutes=2).expect(running=["a", "b", "large"])
+    assert scene.devices_of("a") == scene.devices_of("b")
+
+
+def test_nobody_is_helped_past_one_who_is_due() -> None:
+    scene = scattered()
+    scene.send(SetTier("standard", Tier(200, MINUTE_MS, moves_max=2)))
+    scene.job("huge", gpus=8, gang=2, **LONG).advance(minutes=3)
+    scene.job("wide", gpus=8, **LONG).advance(minutes=1).expect(waiting=["huge", "wide"])
+    assert not scene.plans
+
+
+def test_a_tier_of_turns_moves_nobody() -> None:
+    scene = Scene()
+    tier = Tier(200, DAY_MS, sharing=Sharing("attained"), moves_max=1)
+    (answer,) = scene.body.ask(SetTier("turns", tier)).answers
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.TURNS_NOT_MOVED
+
+
+def tell_of_one_move() -> None:
+    """It is worth it: somebody who has only just begun is moved."""
+    scattered().job("wide", gpus=8, **LONG).advance(minutes=2)
+
+
+def tell_of_much_to_lose() -> None:
+    """It is not: both have run for hours, and who waits wants an hour."""
+    scattered().advance(hours=5).job("wide", gpus=8, minutes=60, limit_ms=HOUR_MS).advance(minutes=2)
+
+
+def tell_of_two_moves() -> None:
+    """It would be worth it twice within the hour, for the same one."""
+    scene = scattered(moves_max=1)
+    scene.share("default", gpus=16).job("wide", gpus=8, minutes=2, limit_ms=HOUR_MS).advance(minutes=5)
+    scene.job("firm", gpus=4, evictable=False, **LONG).run().cancel("b").run()
+    scene.expect(on={"a": "node-1", "firm": "node-0"}).job("again", gpus=8, **LONG).advance(minutes=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "tell", "law"),
+    [
+        ("moved_to_nowhere", tell_of_one_move, "whoever is moved has a place that is kept for it"),
+        ("moved_at_any_price", tell_of_much_to_lose, "a move is worth it"),
+        ("lost_work_not_counted", tell_of_one_move, "an account leaves nothing out"),
+        ("moved_again_and_again", tell_of_two_moves, "nobody is moved more often than its tier allows"),
+        ("moved_as_new", tell_of_one_move, "who keeps its places is as old as before"),
+    ],
+)
+def test_a_planted_bug_is_found(name: str, tell: Callable[[], None], law: str) -> None:
+    tell()
+    with PLANTED[name](), pytest.raises(InvariantError) as caught:
+        tell()
+    assert caught.value.law == law
+
+
+def share(milli: int) -> Resources:
+    """So much of one device."""
+    return Resources(0, 1000, 2**30, milli)
+
+
+def piece(name: str) -> dict[str, Any]:
+    """A partition of one device."""
+    return {"ask": Resources(1, 1000, 2**30), "needs": Needs(partition=name)}
