@@ -33,7 +33,7 @@ def rows_of(leases: Sequence[Lease]) -> array[int]:
 
 def occupy_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) -> None:
     """Give tasks of a job that ask for the same all their places. The inverse of `vacate_all`."""
-    if len(leases) <= FEW or fleet.crowd is not None:
+    if len(leases) <= FEW or fleet.crowd is not None or (ask.gpu_milli and fleet.claimed):
         for lease in leases:
             fleet.occupy(lease.slot, job, ask, lease.tasks, lease.devices)
         return
@@ -50,6 +50,7 @@ def vacate_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) 
         for lease in leases:
             fleet.vacate(lease.slot, job, ask, lease.tasks, lease.devices)
         return
+    _move(fleet, job, ask, leases, -1)  # first: the fleet may be laid out for it, by who holds what
     holders = fleet.holders
     for lease in leases:
         here = holders.get(lease.slot) or {}
@@ -63,7 +64,6 @@ def vacate_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) 
             del others[job]
         else:
             del holders[lease.slot]
-    _move(fleet, job, ask, leases, -1)
 
 
 def _move(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease], sign: int) -> None:

@@ -7,8 +7,10 @@ import pytest
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import DEVICES_MAX, Lack, Traits
+from muster.model.phase import Lease
 from muster.units import Resources
 from muster.world.fleet import Fleet, FreeVector
+from muster.world.seating import occupy_all, vacate_all
 
 NODE = Resources(4, 4000, 400)
 ASK = Resources(2, 1000, 100)
@@ -198,3 +200,13 @@ def test_what_is_lacking_and_claimed_is_kept_back_once_when_the_fleet_is_laid_ou
     fleet.mention(frozenset({"zone"}))
     assert fleet.find_free(0) == free
     assert fleet.find_index_fault() is None
+
+
+def test_many_leave_a_fleet_that_is_to_be_laid_out_anew() -> None:
+    fleet, ask = Fleet(), Resources(gpus=1)
+    fleet.join(0, "a", Resources(gpus=8))
+    leases = [Lease(0, 1, 1 << device) for device in range(5)]
+    occupy_all(fleet, 1, ask, leases)
+    fleet.mention(frozenset({"zone"}))
+    vacate_all(fleet, 1, ask, leases)
+    assert (fleet.free(0).gpus, fleet.holders) == (8, {})
