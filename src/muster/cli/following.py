@@ -16,6 +16,7 @@ import click
 from muster.cli.explain import foretell
 from muster.cli.printing import show_progress
 from muster.sdk.client import LONG_PATIENCE_S, Client
+from muster.units import show_money
 from muster.wire.views import JobView
 
 RANKS_SHOWN_MAX: Final = 8
@@ -64,6 +65,8 @@ def follow_output(client: Client, job: int, first_epoch: int = 1) -> JobView:
     """Print a gang's output, try after try, until the job is over; the job as it ended."""
     client.be_patient(LONG_PATIENCE_S)
     view = _await_start(client, job)
+    if view.price_micros:
+        click.echo(f"job {job} costs {show_money(view.price_micros)} an hour", err=True)
     epoch = first_epoch
     while epoch <= view.epoch:
         if epoch > first_epoch:

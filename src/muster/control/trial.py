@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from muster.control.views import complete_reason, find_reason, view_job
+from muster.control.views import complete_reason, find_reason, price_of, view_job
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.errors import RejectedError
 from muster.model.event import Event, Submit
-from muster.model.job import Job
 from muster.model.reason import Done, Refused
 from muster.model.spec import Spec
 from muster.scheduler.reasons import explain
@@ -50,7 +49,7 @@ def try_out(world: World, event: Event, now: int) -> TrialView:
         seq=world.seq,
         job=None if job is None else view_job(found.after, job),
         why=complete_reason(found.after, reason),
-        price_micros=0 if job is None else _price(found.after, job),
+        price_micros=0 if job is None else price_of(found.after, job),
         starts=[_tell(found.after, number, "starts") for number in starts[:SHOWN_MAX]],
         stops=[_tell(found.after, number, "is told to stop") for number in stops[:SHOWN_MAX]],
         waits=waits[:SHOWN_MAX],
@@ -101,10 +100,3 @@ def _changed(found: Aftermath, started: frozenset[int]) -> Iterator[TrialJob]:
 def _tell(world: World, number: int, what: str) -> TrialJob:
     spec: Spec = world.jobs[number].spec
     return TrialJob(number, spec.tenant, spec.name, what)
-
-
-def _price(world: World, job: Job) -> int:
-    """What it would cost in an hour where it would be, in millionths; 0 if it is nowhere yet, or free."""
-    leases = getattr(getattr(job.phase, "run", None), "leases", ())
-    parts = job.spec.parts(leases)
-    return sum(world.flavor_of(x.slot).price_micros * ask.gpus * x.tasks for ask, part in parts for x in part)

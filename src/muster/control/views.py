@@ -72,7 +72,15 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         late=_late(world, job, max(world.now, now)) if whole else "",
         cpu_ms=meter.cpu_ms,
         rss_bytes=meter.rss_bytes,
+        price_micros=price_of(world, job) if whole else 0,
     )
+
+
+def price_of(world: World, job: Job) -> int:
+    """What a gang costs in an hour where it is, in millionths; 0 if it is nowhere yet, or free."""
+    leases = getattr(getattr(job.phase, "run", None), "leases", ())
+    parts = job.spec.parts(leases)
+    return sum(world.flavor_of(x.slot).price_micros * ask.gpus * x.tasks for ask, part in parts for x in part)
 
 
 def is_over(job: Job) -> bool:

@@ -53,7 +53,7 @@ class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
     `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
     and how many there are; `spares` are places that it holds for no task. `note` is what the engine said of its
-    failure, if it said anything."""
+    failure, if it said anything; the price is that of an hour where it is, in millionths."""
 
     id: int
     name: str
@@ -80,6 +80,7 @@ class JobView(View, frozen=True):
     account: JobAccount | None = None
     note: str = ""
     spares: list[Place] = []
+    price_micros: int = 0
 
 
 class JobPage(View, frozen=True):

@@ -110,6 +110,7 @@ def test_a_job_that_would_start_says_where_and_for_how_much(history: History) ->
     view = try_out(load_past(history.store, history.at), submit(1), history.at)
     assert view.job is not None
     assert ([place.node for place in view.job.places], view.price_micros, view.why) == (["node-1"], 2_500_000, None)
+    assert view.job.price_micros == view.price_micros
 
 
 def test_a_job_that_would_wait_says_why_and_changes_nothing(history: History) -> None:
