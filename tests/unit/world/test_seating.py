@@ -71,3 +71,12 @@ def test_what_is_not_held_is_not_given_back_by_many() -> None:
     occupy_all(fleet, 7, ASK, leases)
     with pytest.raises(InvariantError, match="only what is held is given back"):
         vacate_all(fleet, 8, ASK, leases)
+
+
+def test_many_leave_a_fleet_that_is_to_be_laid_out_anew() -> None:
+    fleet = make_fleet()
+    leases = [Lease(slot, 1, 0b1) for slot in range(6)]
+    occupy_all(fleet, 7, ASK, leases)
+    fleet.join(8, "n8", NODE)
+    vacate_all(fleet, 7, ASK, leases)
+    assert state_of(fleet) == state_of(make_fleet())
