@@ -82,6 +82,8 @@ FOUND_BY = {
     "due_time_ignored": {"the leaf goes by its table"},
     "size_before_due_time": {"the leaf goes by its table"},
     "any_end_is_a_success": {"a job waits until its conditions are met"},
+    "any_end_of_its_like": {"a task follows its like"},
+    "likes_forgotten": {"a task is blocked until its like is over", "nobody waits for a job that is over"},
     "epoch_not_raised": {"epochs strictly rise"},
     "terminal_overwritten": {"terminal is final"},
     "ledger_leak": {"the ledger is the sum of the leases"},

@@ -50,6 +50,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.UNKNOWN_PREDECESSOR: 422,
     Code.PREDECESSOR_RETIRED: 422,
     Code.NEVER_AFTER: 422,
+    Code.UNLIKE: 422,
     Code.DUE_ALREADY: 422,
     Code.NO_NODES_TO_BOOK: 409,
     Code.TOO_FEW_NODES: 422,

@@ -64,6 +64,9 @@ LEFT_OUT_SHOWN: Final = 5
 @click.option("--afterok", multiple=True, metavar="JOBS", help="After these jobs succeeded; if one does not, it ends.")
 @click.option("--afterany", multiple=True, metavar="JOBS", help="After these jobs are over.")
 @click.option("--afternotok", multiple=True, metavar="JOBS", help="After these jobs failed or were cancelled.")
+@click.option(
+    "--aftercorr", multiple=True, metavar="JOBS", help="Each task of an array after its like in these succeeded."
+)
 @click.option("--hold", is_flag=True, help="Do not start it before `muster release`.")
 @click.option("--env", multiple=True, metavar="K=V", help="Set a variable; K alone hands yours on.")
 @click.option("--workdir", type=click.Path(path_type=Path), help="Where it runs.  [default: here]")
@@ -103,7 +106,7 @@ def describe(command: tuple[str, ...], env: tuple[str, ...], workdir: Path | Non
     fields: dict[str, Any] = {
         name: list(value) if isinstance(value, tuple) else value for name, value in options.items()
     }
-    for when in ("after", "afterok", "afterany", "afternotok"):
+    for when in ("after", "afterok", "afterany", "afternotok", "aftercorr"):
         fields[when] = [number for text in fields[when] for number in text.split(",")]
     variables: dict[str, str | int] = dict(_parse_variable(text) for text in env)
     return JobFile(list(words), env=variables, workdir=str(workdir or ""), **fields)

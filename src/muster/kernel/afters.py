@@ -1,22 +1,31 @@
 """Who may follow whom: what a new job has to wait for, and what becomes of those who wait when another starts or ends.
 
 Whoever waits is decided in the batch in which the job that it names moves: its condition is met, or it can never be
-and the job ends, and with it the chain behind it. The table is `muster.lifecycle.after`.
+and the job ends, and with it the chain behind it. Of an array that follows another task by task, the same is decided of
+each task when its like is over. The table is `muster.lifecycle.after`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from muster.kernel.attempts import close_array
 from muster.kernel.turn import Turn, refuse
-from muster.lifecycle.after import Verdict, judge
+from muster.lifecycle.after import STAGES, Verdict, judge
 from muster.lifecycle.gang import PHASE_OF
 from muster.model import event, fact
-from muster.model.after import After
+from muster.model.after import After, When
 from muster.model.job import Job
 from muster.model.phase import TERMINAL, TaskPhase, Why
 from muster.model.reason import Code, Refused
+from muster.world.tasks import spans_of
 from muster.world.world import World
+
+_OVER: Final = (TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED)
+_BLOCKED: Final = (TaskPhase.BLOCKED,)
+_MET_AT: Final = tuple(stage for stage in STAGES if judge(When.TASK_BY_TASK, stage) is Verdict.MET)
+_NEVER_AT: Final = tuple(stage for stage in STAGES if judge(When.TASK_BY_TASK, stage) is Verdict.NEVER)
 
 
 def find_open(world: World, item: event.Submit) -> tuple[int, ...] | Refused:
@@ -28,6 +37,12 @@ def find_open(world: World, item: event.Submit) -> tuple[int, ...] | Refused:
         if isinstance(stage, Refused):
             return stage
         verdict = judge(each.when, stage)
+        if each.when is When.TASK_BY_TASK:
+            other = world.jobs.get(each.job)
+            if not item.spec.array or (other is not None and other.spec.array != item.spec.array):
+                tasks = 0 if other is None else other.spec.array
+                return refuse(Code.UNLIKE, str(each), item.spec.array, tasks, f"job {each.job}")
+            verdict = Verdict.OPEN if other is not None else verdict  # each of its tasks is looked at by itself
         if verdict is Verdict.NEVER:
             return refuse(Code.NEVER_AFTER, str(each), each.job, detail=stage.name.lower())
         if verdict is Verdict.OPEN:
@@ -40,9 +55,14 @@ def settle(turn: Turn, first: int) -> None:
     is cancelled here is waited for by others."""
     successors, facts = turn.world.successors, turn.facts
     while first < len(facts):
-        for number in _moved(facts[first]):
+        item = facts[first]
+        for number in _moved(item):
             if number in successors:
                 _decide(turn, turn.world.jobs[number])
+        if isinstance(item, fact.TasksEnded | fact.ArrayCancelled) and item.job in successors:
+            _decide_tasks(turn, item)
+        elif isinstance(item, fact.Accepted) and item.waits and item.spec.likes:
+            _decide_newcomer(turn, turn.world.jobs[item.job])
         first += 1
 
 
@@ -58,13 +78,56 @@ def _decide(turn: Turn, other: Job) -> None:
     cause = f"job {other.id} {'started' if stage == TaskPhase.RUNNING else stage.name.lower()}"
     for number in sorted(turn.world.successors[other.id]):
         job = turn.world.jobs[number]
-        verdict = judge(next(each.when for each in job.spec.after if each.job == other.id), stage)
+        when = next(each.when for each in job.spec.after if each.job == other.id)
+        verdict = judge(when, stage)
+        if when is When.TASK_BY_TASK:
+            verdict = Verdict.MET if stage in _OVER else Verdict.OPEN  # all its tasks are decided
         if verdict is Verdict.MET:
             met.append(number)
         elif verdict is Verdict.NEVER:
             _give_up(turn, job, cause)
     if met:
         turn.emit(fact.AfterMet(other.id, met, cause))
+
+
+def _decide_newcomer(turn: Turn, job: Job) -> None:
+    """Of what a new array follows task by task, some may be over, or all of it."""
+    if not isinstance(job.phase, TERMINAL):
+        _decide_span(turn, job, 0, job.spec.array, "what was over before it came")
+    for other in job.waits:
+        if other in turn.world.successors and isinstance(turn.world.jobs[other].phase, TERMINAL):
+            _decide(turn, turn.world.jobs[other])
+
+
+def _decide_tasks(turn: Turn, item: fact.TasksEnded | fact.ArrayCancelled) -> None:
+    """Tasks of an array are over: those that are their likes in others follow, or never can."""
+    cause = f"job {item.job}, task by task"
+    for number in sorted(turn.world.successors[item.job]):
+        job = turn.world.jobs[number]
+        if item.job in job.spec.likes and isinstance(item, fact.ArrayCancelled):
+            _decide_span(turn, job, 0, job.spec.array, cause)
+        elif item.job in job.spec.likes and isinstance(item, fact.TasksEnded) and item.phase in _OVER:
+            _decide_span(turn, job, item.first, item.count, cause)
+
+
+def _decide_span(turn: Turn, job: Job, first: int, count: int, cause: str) -> None:
+    """Let the blocked tasks of a range follow whose likes have all succeeded; those of which one did not are over."""
+    tasks, whole = turn.world.arrays[job.id].phase, [(first, count)]
+    likes = [turn.world.arrays[other].phase for other in job.waits if other in job.spec.likes]
+    for phases in likes:
+        for span in _among(phases, _NEVER_AT, _among(tasks, _BLOCKED, whole)):
+            turn.emit(fact.TasksEnded(job.id, *span, TaskPhase.CANCELLED, Why.DEPENDENCY, cause=cause))
+    met = _among(tasks, _BLOCKED, whole)
+    for phases in likes:
+        met = _among(phases, _MET_AT, met)
+    for span in met:
+        turn.emit(fact.TasksMoved(job.id, *span, TaskPhase.QUEUED, cause))
+    close_array(turn, job, cause)
+
+
+def _among(phases: bytearray, wanted: tuple[TaskPhase, ...], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The runs inside some spans of tasks whose phase is wanted."""
+    return [run for first, count in spans for run in spans_of(phases, wanted, first, first + count)]
 
 
 def _give_up(turn: Turn, job: Job, cause: str) -> None:
@@ -94,5 +157,4 @@ def _stage_of(world: World, job: Job) -> TaskPhase:
 def _had_a_place(world: World, job: Job) -> bool:
     if not job.spec.array:
         return job.epoch > 0
-    tasks = world.arrays[job.id]
-    return tasks.counts[TaskPhase.QUEUED] < len(tasks) or any(tasks.epoch)
+    return any(world.arrays[job.id].epoch)

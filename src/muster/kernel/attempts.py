@@ -18,7 +18,7 @@ from muster.model.phase import ACTIVE, RESIZED, TAKEN, TERMINAL, Running, Spread
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.repair import can_mend, plan_repair
 from muster.units import AMOUNT_MAX
-from muster.world.tasks import HOLDING, Tasks, spans_of
+from muster.world.tasks import HOLDING, LIVE, Tasks, spans_of
 from muster.world.widths import LEFT, members_of
 
 Verdict: TypeAlias = tuple[int, int, TaskPhase, Why]
@@ -84,7 +84,7 @@ def lose(turn: Turn, number: int, first: int, count: int, cause: str) -> None:
     if isinstance(job.phase, Spread):
         after = TaskPhase.CANCELLED if job.phase.cancelled else TaskPhase.QUEUED
         turn.emit(fact.TasksEnded(number, first, count, after, Why.LOST, cause=cause))
-        _close_array(turn, job, cause)
+        close_array(turn, job, cause)
     elif isinstance(job.phase, ACTIVE):
         count = _let_leave(turn, job, first, count, cause)
         if count:
@@ -206,7 +206,7 @@ def _end_tasks(turn: Turn, job: Job, item: event.Exited) -> None:
     for first, count in spans:
         for begin, width, after, why in _verdicts(job, tasks, first, count, item.code):
             turn.emit(fact.TasksEnded(job.id, begin, width, after, why, item.code, cause))
-    _close_array(turn, job, cause)
+    close_array(turn, job, cause)
 
 
 def _meter(turn: Turn, item: event.Exited) -> None:
@@ -241,14 +241,16 @@ def _own_verdicts(job: Job, tasks: Tasks, first: int, count: int, code: int) -> 
     ]
 
 
-def _close_array(turn: Turn, job: Job, cause: str) -> None:
+def close_array(turn: Turn, job: Job, cause: str) -> None:
+    """An array is over with its last task. Whose tasks were cancelled by nobody had likes that did not succeed."""
     counts = turn.world.arrays[job.id].counts
-    if any(counts[phase] for phase in (TaskPhase.QUEUED, *HOLDING)):
+    if any(counts[phase] for phase in LIVE):
         return
+    why = Why.CANCEL if isinstance(job.phase, Spread) and job.phase.cancelled else Why.DEPENDENCY
     if counts[TaskPhase.FAILED]:
         turn.emit(fact.Ended(job.id, TaskPhase.FAILED, Why.EXIT, counts[TaskPhase.FAILED], cause))
     elif counts[TaskPhase.CANCELLED]:
-        turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, Why.CANCEL, cause=cause))
+        turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, cause=cause))
     else:
         turn.emit(fact.Ended(job.id, TaskPhase.SUCCEEDED, cause=cause))
 

@@ -37,8 +37,9 @@ TABLE: Final[dict[When, tuple[Verdict, ...]]] = {
     When.SUCCEEDED: (_OPEN, _OPEN, _MET, _NEVER, _NEVER),
     When.OVER: (_OPEN, _OPEN, _MET, _MET, _MET),
     When.NOT_SUCCEEDED: (_OPEN, _OPEN, _NEVER, _MET, _MET),
+    When.TASK_BY_TASK: (_OPEN, _OPEN, _MET, _NEVER, _NEVER),
 }
-"""By condition, the verdict at each of the stages, in their order."""
+"""By condition, the verdict at each of the stages, in their order; task by task, at those of each task by itself."""
 
 
 def judge(when: When, stage: TaskPhase) -> Verdict:

@@ -12,7 +12,7 @@ from muster.model.phase import Cancelled, Failed, Phase, Queued, Running, Starti
 from muster.units import MINUTE_MS
 
 _Q, _A, _R, _S = TaskPhase.QUEUED, TaskPhase.STARTING, TaskPhase.RUNNING, TaskPhase.STOPPING
-_OK, _BAD, _OFF = TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED
+_OK, _BAD, _OFF, _B = TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED, TaskPhase.BLOCKED
 
 TABLE: Final[dict[TaskPhase, dict[TaskPhase, str]]] = {
     _Q: {_A: "placed", _OFF: "cancelled while waiting"},
@@ -22,6 +22,7 @@ TABLE: Final[dict[TaskPhase, dict[TaskPhase, str]]] = {
     _OK: {},
     _BAD: {},
     _OFF: {},
+    _B: {_Q: "its like succeeded", _OFF: "its like did not, or cancelled"},
 }
 
 PHASE_OF: Final[dict[type, TaskPhase]] = {
@@ -60,7 +61,11 @@ def sources_of(to: TaskPhase) -> tuple[TaskPhase, ...]:
 
 def diagram() -> str:
     """The table as a Mermaid state diagram."""
-    lines = ["stateDiagram-v2", "    [*] --> queued: accepted"]
+    lines = [
+        "stateDiagram-v2",
+        "    [*] --> queued: accepted",
+        "    [*] --> blocked: accepted, task by task",
+    ]
     for source, row in TABLE.items():
         lines += [f"    {source.name.lower()} --> {to.name.lower()}: {word}" for to, word in row.items()]
         if not row:

@@ -1,4 +1,4 @@
-"""What a job waits for of another one: its start, its success, its end, or that it did not succeed.
+"""What a job waits for of another one: its start, its success, its end, that it did not succeed, or task by task.
 
 Only words: whether a condition is met is decided by `muster.lifecycle.after`, and who waits is kept by the world.
 """
@@ -44,9 +44,6 @@ def find_after_fault(after: Sequence[After]) -> Reason | None:
         return Reason(Code.TOO_LARGE, "after", needed=len(after), available=AFTER_MAX)
     jobs: dict[int, None] = {}
     for each in after:
-        if each.when == When.TASK_BY_TASK:
-            detail = "aftercorr is not there yet: an array starts after the whole of another job; use afterok"
-            return Reason(Code.BAD_SPEC, "after", detail=detail)
         if each.job in jobs:
             return Reason(Code.BAD_SPEC, "after", detail=f"job {each.job} is named twice; say one condition for it")
         jobs[each.job] = None

@@ -16,9 +16,9 @@ class Job(Record, frozen=True):
 
     `epoch` is that of its latest run (0 before the first) and `failures` counts the runs that ended badly. One that is
     `held` starts nothing, and is in no line; nor is one that `waits` for other jobs, which are named here as long as
-    they are not as far as it wants them. `evicted` and `took` are when it was last stopped for others, and others for
-    it: the latest few; `moves` are when it was last moved so that others fit. For `served_ms` earlier runs of it were
-    up.
+    they are not as far as it wants them: of arrays that it follows task by task, until they are over. `evicted` and
+    `took` are when it was last stopped for others, and others for it: the latest few; `moves` are when it was last
+    moved so that others fit. For `served_ms` earlier runs of it were up.
     """
 
     id: int
@@ -34,6 +34,11 @@ class Job(Record, frozen=True):
     took: tuple[int, ...] = ()
     served_ms: int = 0
     moves: tuple[int, ...] = ()
+
+    @property
+    def stands_back(self) -> bool:
+        """Whether it stands in no line since it waits for others as a whole, and not task by task."""
+        return bool(self.waits) and any(other not in self.spec.likes for other in self.waits)
 
     def moved(self, phase: Phase, epoch: int) -> Job:
         """The same job in another phase, waiting for nobody. Spelled out, for `replace` takes twice the time."""

@@ -136,7 +136,8 @@ metaclass: so these begin with the likeliest, and where it matters `type(phase) 
 
 
 class TaskPhase(enum.IntEnum):
-    """The same phases as small integers, for columns of tasks."""
+    """The same phases as small integers, for columns of tasks; and one more for the tasks of an array that follows
+    another one task by task, as long as its like is not as far as it wants."""
 
     QUEUED = 0
     STARTING = 1
@@ -145,3 +146,4 @@ class TaskPhase(enum.IntEnum):
     SUCCEEDED = 4
     FAILED = 5
     CANCELLED = 6
+    BLOCKED = 7

@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from muster.model.after import After, find_after_fault
+from muster.model.after import After, When, find_after_fault
 from muster.model.group import GROUPS_MAX, Group, Part, parts_of, total_of
 from muster.model.node import LEVELS, TORUS_SPOTS_MAX
 from muster.model.origin import Origin, find_origin_fault
@@ -136,6 +136,11 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     def is_elastic(self) -> bool:
         """Whether it may have more tasks than it needs to start."""
         return self.gang_most > self.gang
+
+    @property
+    def likes(self) -> tuple[int, ...]:
+        """The arrays that it follows task by task."""
+        return tuple(each.job for each in self.after if each.when is When.TASK_BY_TASK)
 
     @property
     def tasks(self) -> int:

@@ -67,7 +67,7 @@ def explain(world: World, job: Job) -> Waiting | None:
             missing = job.spec.gang - sum(lease.tasks for lease in claim.leases)
             reason = Reason(Code.REPAIRED, "tasks", needed=missing, available=claim.until)
         return Waiting(reason, 0, [], Resources())
-    if job.waits:
+    if job.stands_back or (job.waits and not world.is_waiting(job)):
         return Waiting(_others_reason(job), 0, [], Resources())
     position = find_position(world, job)
     if position is None:

@@ -118,6 +118,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     afterok: Annotated[Jobs, _says("After these jobs succeeded; if one does not, it ends.")] = []
     afterany: Annotated[Jobs, _says("After these jobs are over.")] = []
     afternotok: Annotated[Jobs, _says("After these jobs failed or were cancelled.")] = []
+    aftercorr: Annotated[Jobs, _says("Each task of an array after its like in these succeeded.")] = []
     hold: Annotated[bool, _says("Do not start it before `muster release`.")] = False
     env: Annotated[dict[str, str | int], _says("Variables that it gets.")] = {}
     image: Annotated[str, _says("In a container of this image, by podman or docker.")] = ""
@@ -292,7 +293,7 @@ def _qualify(tenant: str, name: str) -> str:
 
 
 def _afters(job: JobFile, numbers: Mapping[str, int]) -> Iterator[After]:
-    for when in (When.STARTED, When.SUCCEEDED, When.OVER, When.NOT_SUCCEEDED):
+    for when in When:
         field = when.value
         value: Jobs = getattr(job, field)
         for each in value if isinstance(value, list) else [value]:

@@ -51,6 +51,8 @@ AFTER_SHARE: Final = 0.04
 """How many of the jobs are to run after others, of the last few."""
 AFTER_REACH: Final = 12
 AFTER_MIX: Final = (When.SUCCEEDED, When.SUCCEEDED, When.OVER, When.STARTED, When.NOT_SUCCEEDED)
+FOLLOW_SHARE: Final = 0.25
+"""How many of the arrays follow the one before them task by task."""
 DUE_SHARE: Final = 0.1
 """How many of the jobs have a due time."""
 CUT: Final = "cut"
@@ -125,6 +127,8 @@ class Load:
         self._cut_dice = random.Random(f"{options.seed}/cut")  # noqa: S311 - a simulation wants seeded dice
         self._spare_dice = random.Random(f"{options.seed}/spare")  # noqa: S311 - a simulation wants seeded dice
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
+        self._follow_dice = random.Random(f"{options.seed}/follow")  # noqa: S311 - a simulation wants seeded dice
+        self._latest_array = (0, 0)
 
     def node_capacity(self) -> Resources:
         """What each node has."""
@@ -181,6 +185,7 @@ class Load:
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
         spec = self._spared(self._cut(self._divide(self._widened(self._spec(kind, tenant), kind))))
         spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
+        spec = self._follow(spec, newest + 1) if spec.array else spec
         return Submit(spec, key, cause=f"user of {tenant}")
 
     def is_sent_twice(self) -> bool:
@@ -289,6 +294,14 @@ class Load:
         jobs = range(max(1, newest - AFTER_REACH), newest + 1)
         chosen = dice.sample(jobs, min(len(jobs), dice.choice((1, 1, 2))))
         return tuple(After(job, dice.choice(AFTER_MIX)) for job in chosen)
+
+    def _follow(self, spec: Spec, number: int) -> Spec:
+        """Some arrays follow the one before task by task, and are as long as it then."""
+        other, tasks = self._latest_array
+        if other and not spec.after and self._follow_dice.random() < FOLLOW_SHARE:
+            spec = msgspec.structs.replace(spec, array=tasks, after=(After(other, When.TASK_BY_TASK),))
+        self._latest_array = number, spec.array
+        return spec
 
     def _due_at(self, least: int) -> int | None:
         """Some are due on one of the next full hours, so that many are due together."""

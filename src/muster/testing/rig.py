@@ -77,13 +77,17 @@ class Rig:
 
     def start(self, number: int, first: int = 0, count: int = 0) -> Outcome:
         """Its tasks are up."""
-        job = self.job(number)
-        return self.feed(event.Started(number, job.epoch, first, count or job.spec.tasks))
+        return self.feed(event.Started(number, self._epoch(number, first), first, count or self.job(number).spec.tasks))
 
     def exit(self, number: int, code: int = 0, first: int = 0, count: int = 0) -> Outcome:
         """Its tasks exit."""
-        job = self.job(number)
-        return self.feed(event.Exited(number, job.epoch, code, first, count or job.spec.tasks))
+        tasks = count or self.job(number).spec.tasks
+        return self.feed(event.Exited(number, self._epoch(number, first), code, first, tasks))
+
+    def _epoch(self, number: int, first: int) -> int:
+        """The epoch of a job's run, or of a task of an array."""
+        tasks = self.world.arrays.get(number)
+        return self.job(number).epoch if tasks is None else tasks.epoch[first]
 
 
 def spec(gpus: int = 1, **fields: Any) -> Spec:

@@ -40,7 +40,7 @@ from muster.simulator.body import Body
 from muster.simulator.engine import Fate, Network, SimulatedEngine
 from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS, Resources, show_duration
 
-_WORDS = ("waiting", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
+_WORDS = ("waiting", "starting", "running", "stopping", "succeeded", "failed", "cancelled", "blocked")
 _WORD_OF = {"Queued": "waiting"}
 OPERATOR = "operator"
 
@@ -271,8 +271,7 @@ class Scene:
 
     def _tasks(self, name: str) -> dict[str, int]:
         counts = self.body.world.arrays[self._numbers[name]].counts
-        words = ["waiting", *_WORDS[1:]]
-        return {word: count for word, count in zip(words, counts, strict=True) if count}
+        return {word: count for word, count in zip(_WORDS, counts, strict=True) if count}
 
     def _require(self, what: str, wanted: object, found: object) -> None:
         if wanted != found:

@@ -79,6 +79,10 @@ def _submit(rig: Rig, x: int, y: int) -> list[event.Event]:
     shape |= {"tier": TIER_NAMES[y // 3 % 5], "priority": (0, 0, 7, -7)[x // 5 % 4]}
     if x % 4 == 1:
         shape["after"] = (After(_job(rig, y), _WHENS[y % 4]), *((After(_job(rig, y + 3)),) if y % 3 == 0 else ()))
+    arrays = [job.id for job in rig.world.jobs.values() if job.spec.array]
+    if x % 6 == 3 and arrays:
+        other = rig.world.jobs[arrays[y % len(arrays)]]
+        shape |= {"array": other.spec.array, "after": (After(other.id, When.TASK_BY_TASK),)}
     if y % 5 == 1:
         shape["due_at"] = rig.now + (0, 1, 60_000, 60_000, 90_000)[x % 5]
     tenant = TENANTS[x // 2 % 3]

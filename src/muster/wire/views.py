@@ -36,6 +36,7 @@ class TaskCounts(View, frozen=True):
     succeeded: int = 0
     failed: int = 0
     cancelled: int = 0
+    blocked: int = 0
 
 
 class JobAccount(View, frozen=True):

@@ -227,6 +227,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "{subject}: job {needed} is over ({detail}), so it would never start",
         "leave the condition out, or run job {needed} again and name the new one",
     ),
+    Code.UNLIKE: Words(
+        "{subject}: it has {needed} tasks and {detail} has {available}, so not each of its tasks has its like there",
+        "follow an array of as many tasks, or the whole of the other job: --afterok",
+    ),
     Code.DUE_ALREADY: Words("it is due at {amount}, and that is past: it is {limit}", "give a later due time, or none"),
     Code.MAY_BE_LATE: Words(
         "due at {amount}; if it takes its whole limit, it ends at {limit}",

@@ -6,13 +6,14 @@ told by the auditor's other books.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from muster.model.after import When
-from muster.model.fact import AfterMet
+from muster.model.fact import AfterMet, TasksEnded, TasksMoved
 from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
+from muster.world.books import JobBook
 from muster.world.law import require
 
 _OVER: Final = (TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED)
@@ -21,7 +22,9 @@ _MET_AT: Final = {
     When.SUCCEEDED: _OVER[:1],
     When.OVER: _OVER,
     When.NOT_SUCCEEDED: _OVER[1:],
+    When.TASK_BY_TASK: _OVER,
 }
+"""When nobody waits for a job any longer: of an array that is followed task by task, when all of it is over."""
 _UNTIL: Final = "a job waits until its conditions are met"
 _GIVEN_UP: Final = "only what can never start is given up"
 
@@ -34,6 +37,7 @@ class AfterBooks:
         self._stage_of = stage_of
         self._waits: dict[int, dict[int, When]] = {}
         self._behind: dict[int, dict[int, None]] = {}
+        self._given_up: dict[int, None] = {}
         self._ended: list[int] = []
 
     def accept(self, job: int, spec: Spec, waits: Sequence[int]) -> None:
@@ -56,14 +60,41 @@ class AfterBooks:
 
     def start(self, job: int) -> None:
         """A job, or part of an array, gets a place."""
-        waits = self._waits.get(job)
+        waits = [other for other, when in self._waits.get(job, {}).items() if when is not When.TASK_BY_TASK]
         require(not waits, "what waits for others starts nothing", f"job {job}: {waits}")
+
+    def follow(self, item: TasksMoved, jobs: Mapping[int, JobBook]) -> None:
+        """Tasks join their line: their likes in every array that they follow have succeeded."""
+        likes = self._likes(item.job, jobs)
+        for task in range(item.first, item.first + item.count):
+            met = all(phases[task] == TaskPhase.SUCCEEDED for phases in likes)
+            require(met, "a task follows its like", f"job {item.job}, task {task}")
+
+    def give_up(self, item: TasksEnded, jobs: Mapping[int, JobBook]) -> None:
+        """Tasks can never start: one of their likes is over and did not succeed."""
+        likes = self._likes(item.job, jobs)
+        for task in range(item.first, item.first + item.count):
+            never = any(phases[task] in _OVER[1:] for phases in likes) and item.phase == TaskPhase.CANCELLED
+            require(never, _GIVEN_UP, f"job {item.job}, task {task}")
+        self._given_up[item.job] = None
+
+    def _likes(self, job: int, jobs: Mapping[int, JobBook]) -> list[bytearray]:
+        waits = self._waits.get(job, {})
+        return [jobs[other].phases for other, when in waits.items() if when is When.TASK_BY_TASK]
+
+    def cancel(self, job: int) -> None:
+        """An array is to end: none of its tasks waits for its like any longer."""
+        waits = self._waits.get(job, {})
+        for other in [other for other, when in waits.items() if when is When.TASK_BY_TASK]:
+            del waits[other], self._behind[other][job]
 
     def end(self, job: int, why: Why) -> None:
         """A job is over."""
         waits = self._waits.pop(job, {})
         stages = {other: self._stage_of(other) for other in waits}
         never = any(stages[other] in _OVER and stages[other] not in _MET_AT[when] for other, when in waits.items())
+        never = never or job in self._given_up
+        self._given_up.pop(job, None)
         require(never or why != Why.DEPENDENCY, _GIVEN_UP, f"job {job}: {waits}, {stages}")
         for other in waits:
             del self._behind[other][job]

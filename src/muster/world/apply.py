@@ -40,9 +40,10 @@ from muster.world.booking import change_window, drop_booking, put_booking
 from muster.world.budgets import AccountKey
 from muster.world.claiming import drop_claim, next_ticket, put_claim, spoken_for
 from muster.world.losses import BROKEN
+from muster.world.others import leave_others, stop_waiting, unblock_tasks, wait_for_others
 from muster.world.overlays import put_overlay
 from muster.world.tables import heed
-from muster.world.tasks import HOLDING, Tasks
+from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.widths import ask_shrink, drop_spares, give_spares, grow, part, set_bounds, shrink, use_spares
 from muster.world.world import World
 
@@ -180,7 +181,8 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     phase: Phase = Spread(at) if spec.array else Queued(at)
     job = world.jobs[item.job] = Job(item.job, spec, at, phase, 0, 0, item.key, spec.held, item.waits)
     if spec.array:
-        world.arrays[item.job] = Tasks(spec.array)
+        follows = bool(item.waits) and any(other in item.waits for other in spec.likes)
+        world.arrays[item.job] = Tasks(spec.array, TaskPhase.BLOCKED if follows else TaskPhase.QUEUED)
     if item.key:
         world.keys[(spec.tenant, item.key)] = item.job
     if world.mix is not None:
@@ -190,12 +192,15 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     world.next_job = item.job + 1
     world.varied += is_varied(spec)
     world.accepted += 1
-    world.enqueue(job)
+    if world.is_waiting(job):
+        world.enqueue(job)
+    else:
+        wait_for_others(world, job)
 
 
 def _after_met(world: World, item: fact.AfterMet, at: int) -> None:  # noqa: ARG001 - one signature for the table
     for number in item.jobs:
-        world.stop_waiting(world.jobs[number], item.other)
+        stop_waiting(world, world.jobs[number], item.other)
 
 
 def _placed(world: World, item: fact.Placed, at: int) -> None:
@@ -264,6 +269,7 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
     if world.widths.resizes:
         world.widths.resizes.pop(item.job, None)
     if job.spec.array:
+        leave_others(world, job)
         world.put(after)
     else:
         world.release(job, after, at)
@@ -347,6 +353,9 @@ def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:
 
 def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
+    if item.phase == TaskPhase.QUEUED:
+        unblock_tasks(world, job, item.first, item.count)
+        return
     if has_devices(job.spec):
         world.goodput.close_tasks(job, tasks, item.first, item.count, at)
     tasks.set_since(item.first, item.count, at)
@@ -354,6 +363,9 @@ def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
 
 
 def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:
+    if world.arrays[item.job].phase[item.first] == TaskPhase.BLOCKED:
+        world.arrays[item.job].set_phase(item.first, item.count, item.phase)
+        return
     world.release_tasks(world.jobs[item.job], item.first, item.count, item.phase, at)
     if item.phase == TaskPhase.QUEUED and item.why == Why.EXIT:
         failures = world.arrays[item.job].failures
@@ -365,7 +377,8 @@ def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
     if tasks.counts[TaskPhase.QUEUED] > spoken_for(world, item.job):
         world.dequeue(job)
-    while (run := tasks.find_queued(len(tasks))) is not None:
+    leave_others(world, job)
+    for run in list(spans_of(tasks.phase, (TaskPhase.QUEUED, TaskPhase.BLOCKED), 0, len(tasks))):
         tasks.set_phase(*run, TaskPhase.CANCELLED)
     world.set_job_phase(job, Spread(at, cancelled=True))
 

@@ -108,7 +108,8 @@ class Auditor:
 
     def _accepted(self, item: fact.Accepted) -> None:
         require(item.job > self._newest, "job ids rise", f"job {item.job} after {self._newest}")
-        self._newest, self._jobs[item.job] = item.job, JobBook(item.spec)
+        follows = any(other in item.spec.likes for other in item.waits)
+        self._newest, self._jobs[item.job] = item.job, JobBook(item.spec, follows=follows)
         self._after.accept(item.job, item.spec, item.waits)
         self._settings.check_promise(item.spec, self._jobs, self._fleet.nodes)
         self._jobs_touched[item.job] = None
@@ -333,11 +334,18 @@ class Auditor:
         self._start(item.job, book.spec, list(zip(item.slots, item.counts, strict=True)), item.ticket)
 
     def _tasks_moved(self, item: fact.TasksMoved) -> None:
-        require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
+        if item.phase == TaskPhase.QUEUED:
+            self._after.follow(item, self._jobs)
+        else:
+            require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
         self._move_tasks(item.job, item.first, item.count, item.phase)
 
     def _tasks_ended(self, item: fact.TasksEnded) -> None:
         book = self._book_of(item.job)
+        if book.phases[item.first] == TaskPhase.BLOCKED:
+            self._after.give_up(item, self._jobs)
+            self._move_tasks(item.job, item.first, item.count, item.phase)
+            return
         stopped = TaskPhase.STOPPING in book.phases[item.first : item.first + item.count]
         ends = stopped and item.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
         require(
@@ -352,7 +360,9 @@ class Auditor:
 
     def _array_cancelled(self, item: fact.ArrayCancelled) -> None:
         book = self._book_of(item.job)
-        book.phases = book.phases.replace(bytes([TaskPhase.QUEUED]), bytes([TaskPhase.CANCELLED]))
+        self._after.cancel(item.job)
+        for phase in (TaskPhase.QUEUED, TaskPhase.BLOCKED):
+            book.phases = book.phases.replace(bytes([phase]), bytes([TaskPhase.CANCELLED]))
         self._spans_touched.append((item.job, 0, len(book.phases)))
         self._jobs_touched[item.job] = None
 
@@ -392,7 +402,8 @@ class Auditor:
         inside = first >= 0 and count > 0 and first + count <= len(book.phases)
         require(inside, "a range lies inside its array", f"job {number}: {first} and {count} of {len(book.phases)}")
         window = book.phases[first : first + count]
-        for task in range(first, first + count) if to != TaskPhase.STARTING else ():
+        has_places = to != TaskPhase.STARTING and TaskPhase.BLOCKED not in window
+        for task in range(first, first + count) if has_places else ():
             seats = seats_of(book.spec, self._fleet.nodes, [(book.slots[task], 1)])
             self._goodput.move_task(number, task, book.spec, seats, to)
         for phase in TaskPhase:

@@ -68,7 +68,7 @@ class JobBook:
         "why",
     )
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, *, follows: bool = False) -> None:
         self.spec = spec
         self.phase: int = SPREAD if spec.array else TaskPhase.QUEUED
         self.epoch = 0
@@ -80,7 +80,7 @@ class JobBook:
         self.meter: Meter | None = None
         self.ranks = bytearray()
         self.shrinks_to = 0
-        self.phases = bytearray(spec.array)
+        self.phases = bytearray([TaskPhase.BLOCKED if follows else TaskPhase.QUEUED]) * spec.array
         self.epochs = array("i", bytes(4 * spec.array))
         self.slots = array("i", [NOWHERE]) * spec.array
         self.devices = array("q", bytes(8 * spec.array))
@@ -249,7 +249,7 @@ class JobBook:
         """How far it is, as far as others care: without a place so far, with one now or before, or over."""
         if self.phase >= TaskPhase.SUCCEEDED:
             return TaskPhase(self.phase)
-        return TaskPhase.RUNNING if any(self.epochs) or any(self.phases) or self.epoch else TaskPhase.QUEUED
+        return TaskPhase.RUNNING if any(self.epochs) or self.epoch else TaskPhase.QUEUED
 
 
 class NodeBook:

@@ -40,7 +40,7 @@ from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
 from muster.world.runs import Runs, class_of, find_runs
 from muster.world.sightings import devices_of, is_quarantined
 from muster.world.snapshot import digest
-from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
+from muster.world.tasks import HOLDING, LIVE, NOWHERE, Tasks, spans_of
 from muster.world.timers import BarEnd
 from muster.world.tour import Tour
 from muster.world.width_law import check_widths
@@ -351,11 +351,23 @@ def _check_lines(world: World, shape: Shape) -> None:
 
 def _waits(world: World, job: Job) -> bool:
     """Whether a job has a place in the queue."""
-    if job.held or job.waits:
+    if job.held or job.stands_back:
         return False
     if job.spec.array:
         return world.arrays[job.id].counts[TaskPhase.QUEUED] > spoken_for(world, job.id)
     return isinstance(job.phase, Queued)
+
+
+def _check_blocked(world: World) -> None:
+    """A task is blocked as long as its like is not over, or those in all arrays that it follows have not succeeded."""
+    law = "a task is blocked until its like is over"
+    for number, tasks in world.arrays.items():
+        likes = [world.arrays[other].phase for other in world.jobs[number].waits if other in world.arrays]
+        for first, count in spans_of(tasks.phase, (TaskPhase.BLOCKED,), 0, len(tasks)):
+            for task in range(first, first + count):
+                stages = [phases[task] for phases in likes if phases[task] != TaskPhase.SUCCEEDED]
+                is_open = bool(stages) and all(TaskPhase(stage) in LIVE for stage in stages)
+                require(is_open, law, f"job {number}, task {task}: {stages}")
 
 
 def _check_successors(world: World) -> None:
@@ -363,12 +375,13 @@ def _check_successors(world: World) -> None:
     wanted: dict[int, list[int]] = {}
     for number, job in sorted(world.jobs.items()):
         named = [each.job for each in job.spec.after]
-        waits = not job.waits or (world.is_waiting(job) and set(job.waits) <= set(named))
+        waits = not job.waits or (not isinstance(job.phase, TERMINAL) and set(job.waits) <= set(named))
         require(waits, "a job waits for those that it names", f"job {number}: {job.waits} of {named}")
         for other in job.waits:
             wanted.setdefault(other, []).append(number)
     kept = {number: sorted(jobs) for number, jobs in world.successors.items()}
     require(kept == wanted, "who waits for others is found by them", _first_change(kept, wanted))
+    _check_blocked(world)
     over = [number for number in wanted if number not in world.jobs or isinstance(world.jobs[number].phase, TERMINAL)]
     require(not over, "nobody waits for a job that is over", f"jobs {over[:5]}: {[wanted[n] for n in over[:5]]}")
 
@@ -459,7 +472,7 @@ def _check_claims(world: World) -> None:
     claimed: dict[int, Lack] = {}
     for number, claim in world.claims.items():
         job = world.jobs.get(number)
-        waits = job is not None and (world.is_waiting(job) or is_moving(job)) and not (job.held or job.waits)
+        waits = job is not None and (world.is_waiting(job) or is_moving(job)) and not (job.held or job.stands_back)
         require(waits, "whoever has a claim waits", f"job {number}")
         width, most = claim.width, 0 if job is None else job.spec.places
         if number in world.arrays:

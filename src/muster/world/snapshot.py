@@ -36,6 +36,7 @@ from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
 from muster.world.goodput import SPARE, Carry
 from muster.world.losses import Days
+from muster.world.others import wait_for_others
 from muster.world.overlays import put_overlay
 from muster.world.seating import occupy_all
 from muster.world.spending import recount_spending
@@ -390,6 +391,8 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
         world.charge(job.spec, leases, world.now)
     if tasks.counts[TaskPhase.QUEUED]:
         world.enqueue(job)
+    else:
+        wait_for_others(world, job)
 
 
 def _task_columns(tasks: Tasks) -> TaskColumns:

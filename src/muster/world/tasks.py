@@ -19,7 +19,7 @@ from muster.world.seating import LEASE, rows_of
 
 NOWHERE: Final = -1
 HOLDING: Final = (TaskPhase.STARTING, TaskPhase.RUNNING, TaskPhase.STOPPING)
-LIVE: Final = (TaskPhase.QUEUED, *HOLDING)
+LIVE: Final = (TaskPhase.QUEUED, TaskPhase.BLOCKED, *HOLDING)
 
 _NOT_QUEUED: Final = re.compile(rb"[^\x00]")
 
@@ -48,15 +48,15 @@ class Tasks:
 
     __slots__ = ("counts", "devices", "epoch", "failures", "phase", "search_from", "since", "slot", "ticket")
 
-    def __init__(self, count: int) -> None:
-        self.phase = bytearray(count)
+    def __init__(self, count: int, phase: TaskPhase = TaskPhase.QUEUED) -> None:
+        self.phase = bytearray([phase]) * count
         self.failures = bytearray(count)
         self.epoch = array("i", bytes(4 * count))
         self.slot = array("i", [NOWHERE]) * count
         self.devices = array("q", bytes(8 * count))
         self.since = array("q", bytes(8 * count))
         self.ticket = array("q", bytes(8 * count))
-        self.counts = [count, 0, 0, 0, 0, 0, 0]
+        self.counts = [count if each == phase else 0 for each in TaskPhase]
         self.search_from = 0
 
     def __len__(self) -> int:

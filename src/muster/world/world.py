@@ -34,6 +34,7 @@ from muster.world.fleet import Fleet, FreeVector
 from muster.world.goodput import Goodput, Stock
 from muster.world.ledger import Ledger
 from muster.world.mix import Mix
+from muster.world.others import leave_others, wait_for_others
 from muster.world.overlays import set_watts, wake_for_budget
 from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
@@ -224,16 +225,14 @@ class World:
     def enqueue(self, job: Job) -> None:
         """A job waits, or some tasks of an array do: for others to get as far as it wants them, or in its line unless
         it is held."""
-        if job.waits:
-            for other in job.waits:
-                self.successors.setdefault(other, {})[job.id] = None
-        elif not job.held:
+        wait_for_others(self, job)
+        if not (job.held or (job.waits and job.stands_back)):
             self.queue.add(job, self.tiers[job.spec.tier])
 
     def dequeue(self, job: Job) -> None:
-        """Nothing of a job waits any longer."""
-        if job.waits:
-            self._leave_others(job)
+        """Nothing of a job waits any longer, unless it is for its like."""
+        if job.waits and job.stands_back:
+            leave_others(self, job)
         elif not job.held:
             self.queue.remove(job)
 
@@ -245,13 +244,6 @@ class World:
         after = self.jobs[job.id] = replace(job, held=held)
         if is_waiting:
             self.enqueue(after)
-
-    def stop_waiting(self, job: Job, other: int) -> None:
-        """Another job is as far as this one wants it; whoever waits for nobody any more joins its line."""
-        self.dequeue(job)
-        waits = tuple(number for number in job.waits if number != other)
-        after = self.jobs[job.id] = replace(job, waits=waits)
-        self.enqueue(after)
 
     def is_waiting(self, job: Job) -> bool:
         """Whether a job, or part of an array, waits; in a line, for others, or held."""
@@ -516,13 +508,6 @@ class World:
             self.queue.floors.unseat(job)
         if self.fleet.company.by_name:
             self.leave_company(spec, leases)
-
-    def _leave_others(self, job: Job) -> None:
-        for other in job.waits:
-            jobs = self.successors[other]
-            del jobs[job.id]
-            if not jobs:
-                del self.successors[other]
 
     def vacate(self, job: Job, leases: Sequence[Lease], at: int) -> None:
         """Tasks leave their nodes: whoever could use what they had is worth a try, unless no new work may go there."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -170,7 +171,7 @@ def test_what_cannot_be_waited_for_is_refused() -> None:
         After(0): Code.UNKNOWN_PREDECESSOR,
         After(-3): Code.UNKNOWN_PREDECESSOR,
         After(itself): Code.UNKNOWN_PREDECESSOR,
-        After(first, When.TASK_BY_TASK): Code.BAD_SPEC,
+        After(first, When.TASK_BY_TASK): Code.UNLIKE,
     }
     for each, code in refused.items():
         assert code_of(rig.answer(event.Submit(spec(after=(each,))))) == code
@@ -249,3 +250,120 @@ def test_a_story_of_a_pipeline() -> None:
     scene.advance(minutes=11).expect(running=["train", "watch"], succeeded="prepare")
     scene.advance(minutes=61).expect(running="post-mortem", failed="train", cancelled="publish")
     scene.advance(minutes=5).expect(succeeded=["prepare", "watch", "post-mortem"])
+
+
+def follow(rig: Rig, *others: int, tasks: int = 4, **fields: Any) -> int:
+    """An array that follows others task by task."""
+    return rig.submit(array=tasks, after=after(When.TASK_BY_TASK, *others), **fields)
+
+
+def phases(rig: Rig, job: int) -> list[str]:
+    return [TaskPhase(phase).name.lower() for phase in rig.world.arrays[job].phase]
+
+
+def test_a_task_follows_its_like_whatever_the_others_do() -> None:
+    rig = Rig(nodes=2)
+    first = rig.submit(array=4)
+    second = follow(rig, first)
+    assert phases(rig, second) == ["blocked"] * 4
+    rig.start(first, count=4)
+    rig.exit(first, first=2, count=1)
+    assert phases(rig, second) == ["blocked", "blocked", "starting", "blocked"]
+    rig.exit(first, first=1, count=1, code=1)
+    assert phases(rig, second) == ["blocked", "cancelled", "starting", "blocked"]
+    rig.exit(first, first=0, count=1)
+    rig.exit(first, first=3, count=1)
+    assert phases(rig, second) == ["starting", "cancelled", "starting", "starting"]
+    assert rig.job(second).waits == ()
+    check_world(rig.world)
+
+
+def test_an_array_whose_likes_all_fail_is_over_and_so_is_the_one_behind_it() -> None:
+    rig = Rig(nodes=2)
+    first = rig.submit(array=4)
+    second = follow(rig, first)
+    third = follow(rig, second)
+    rig.start(first, count=4)
+    outcome = rig.exit(first, count=4, code=1)
+    for job in (second, third):
+        assert phases(rig, job) == ["cancelled"] * 4
+        assert isinstance(rig.job(job).phase, Cancelled)
+    ends = [item for item in outcome.facts if isinstance(item, fact.Ended)]
+    assert [item.why for item in ends] == [Why.EXIT, Why.DEPENDENCY, Why.DEPENDENCY]
+    check_world(rig.world)
+
+
+def test_a_task_with_two_likes_follows_the_last_of_them() -> None:
+    rig = Rig(nodes=3)
+    one, two = rig.submit(array=4), rig.submit(array=4)
+    both = follow(rig, one, two)
+    rig.start(one, count=4)
+    rig.start(two, count=4)
+    rig.exit(one, count=4)
+    assert phases(rig, both) == ["blocked"] * 4
+    rig.exit(two, first=1, count=2)
+    assert phases(rig, both) == ["blocked", "starting", "starting", "blocked"]
+    check_world(rig.world)
+
+
+def test_who_follows_a_job_that_is_over_is_decided_at_once() -> None:
+    rig = Rig(nodes=2)
+    first = rig.submit(array=4)
+    rig.start(first, count=4)
+    rig.exit(first, first=0, count=3)
+    rig.exit(first, first=3, count=1, code=1)
+    second = follow(rig, first)
+    assert phases(rig, second) == ["starting", "starting", "starting", "cancelled"]
+    assert not rig.world.successors
+    check_world(rig.world)
+
+
+def test_a_cancelled_array_takes_those_with_it_that_follow_what_had_not_begun() -> None:
+    rig = Rig(nodes=1, gpus=2)
+    first = rig.submit(1, array=4)
+    second = follow(rig, first)
+    rig.feed(event.Cancel(first))
+    assert phases(rig, second) == ["blocked", "blocked", "cancelled", "cancelled"]
+    check_world(rig.world)
+    rig.feed(event.Cancel(second))
+    assert isinstance(rig.job(second).phase, Cancelled)
+    assert not rig.world.successors
+    check_world(rig.world)
+
+
+@pytest.mark.parametrize("tasks", [0, 3, 5])
+def test_only_arrays_of_one_length_have_likes(tasks: int) -> None:
+    rig = Rig(nodes=1)
+    first = rig.submit(array=4)
+    asked = spec(array=tasks, after=after(When.TASK_BY_TASK, first))
+    before = digest(rig.world)
+    assert code_of(rig.answer(event.Submit(asked))) == Code.UNLIKE
+    assert digest(rig.world) == before
+
+
+def test_a_blocked_array_says_whom_it_waits_for_and_is_the_same_when_restored() -> None:
+    rig = Rig(nodes=1)
+    first = rig.submit(array=4)
+    second = follow(rig, first)
+    waiting = explain(rig.world, rig.job(second))
+    assert waiting is not None
+    assert put_in_words(waiting.reason).what == "waiting for 1 other jobs: aftercorr:1"
+    twin = restore(snapshot(rig.world))
+    assert digest(twin) == digest(rig.world)
+    assert twin.successors == rig.world.successors
+    check_world(twin)
+
+
+def test_an_array_that_is_cancelled_while_some_of_it_runs_waits_for_nobody() -> None:
+    rig = Rig(nodes=2)
+    first = rig.submit(array=4)
+    second = follow(rig, first)
+    rig.start(first, count=4)
+    rig.exit(first, first=0, count=1)
+    rig.feed(event.Cancel(second))
+    assert phases(rig, second) == ["stopping", "cancelled", "cancelled", "cancelled"]
+    assert rig.job(second).waits == ()
+    rig.exit(first, first=1, count=3)
+    rig.exit(second, first=0, count=1)
+    assert isinstance(rig.job(second).phase, Cancelled)
+    check_world(rig.world)

@@ -27,7 +27,7 @@ HANDED_ON: Final = (
 """Of the submitter's variables, those by which programs are found. The rest may hold secrets, and a job is kept for
 long: it is handed on only if the script says so."""
 NEVER: Final = ("MUSTER_", "SLURM_", "BASH_FUNC")
-_KINDS: Final = ("after", "afterok", "afterany", "afternotok")
+_KINDS: Final = ("after", "afterok", "afterany", "afternotok", "aftercorr")
 _FEATURES: Final = re.compile(r"[\w.@/-]+(?:[&,][\w.@/-]+)*")
 _NOT_NAME: Final = re.compile(r"[^A-Za-z0-9._@/-]")
 

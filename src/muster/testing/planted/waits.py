@@ -59,6 +59,21 @@ def any_end_is_a_success() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def any_end_of_its_like() -> Iterator[None]:
+    """A task follows its like however that ended."""
+    ends = (*afters._MET_AT, *afters._NEVER_AT)
+    with mock.patch.object(afters, "_MET_AT", ends), mock.patch.object(afters, "_NEVER_AT", (TaskPhase.BLOCKED,)):
+        yield
+
+
+@contextlib.contextmanager
+def likes_forgotten() -> Iterator[None]:
+    """Nobody tells a task that its like is over."""
+    with mock.patch.object(afters, "_decide_tasks", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
 def due_time_ignored() -> Iterator[None]:
     """A line offers its oldest, whatever is due sooner."""
 
@@ -109,6 +124,8 @@ PLANTS: Final[tuple[Plant, ...]] = (
     dependency_ignored,
     dependency_forgotten,
     any_end_is_a_success,
+    any_end_of_its_like,
+    likes_forgotten,
     due_time_ignored,
     size_before_due_time,
     promise_without_order,
