@@ -18,9 +18,10 @@ SOUND_SEEDS = 10
 ELSEWHERE = (
     "limit_not_looked_at", "company_wakes_nobody", "feed_wakes_nobody", "mends_for_ever", "promise_without_order",
     "moved_to_nowhere", "moved_at_any_price", "lost_work_not_counted", "moved_again_and_again", "moved_as_new",
+    "spare_on_a_closed_node",
 )  # fmt: skip
 """Those that hardly any storm shows: scenes of their own do, in tests/unit (shadows, company, rations, mending,
-promises, consolidation)."""
+promises, consolidation, spares)."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
@@ -46,7 +47,7 @@ def storm(seed: int) -> SimOptions:
 RESTORE = "a restored world decides like the living one"
 FOUND_BY = {
     "device_given_twice": {"no device is in two leases"},
-    "partitions_overlap": {"no device is in two leases"},
+    "partitions_overlap": {"no device is in two leases", "what is shown is taken back"},
     "partition_begins_anywhere": {"a partition lies where it may"},
     "capacity_overrun": {"allocations fit their node", "a range lies inside its array"},
     "job_lost": {"the queue is everybody who waits", RESTORE},
@@ -74,7 +75,7 @@ FOUND_BY = {
     "lost_place_still_counts": {"the ledger is the sum of the leases"},
     "never_wider_again": {"who has less than it may is kept"},
     "spare_counts_as_work": {"only what succeeded or was checkpointed is of use", "device time is in one bucket"},
-    "spare_on_a_closed_node": {"a spare is where work may go", "only what is held is given back"},
+    "spare_on_a_closed_node": {"a spare is where work may go"},
     "spares_given_up_with_a_node": {
         *("a broken gang keeps its spares", "a broken gang keeps what is left"),
         "no run lacks a rank while it holds a spare",

@@ -9,6 +9,7 @@ from stage_kit import STAGES
 
 from muster.model import event, fact
 from muster.model.booking import Booking, Window
+from muster.model.errors import InvariantError
 from muster.model.goodput import Bucket
 from muster.model.instruction import Start
 from muster.model.job import BarKind
@@ -16,6 +17,7 @@ from muster.model.node import Place, Traits
 from muster.model.reason import Code, Done, Refused
 from muster.model.spec import Needs
 from muster.scheduler.reasons import explain
+from muster.testing.planted.widths import spare_on_a_closed_node
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, MINUTE_MS, Resources
 from muster.world.accounting import capacity_time, read_account
@@ -269,6 +271,12 @@ def test_a_spare_whose_node_closes_is_let_go_and_the_gang_goes_on(closing: event
     rig.feed(event.NodeSeen("node-4", NODE))
     assert spares_of(rig) == [4], "as soon as there is room, it has another"
     settled(rig)
+
+
+def test_a_spare_that_is_kept_on_a_closed_node_is_found() -> None:
+    rig = running(nodes=4)
+    with spare_on_a_closed_node(), pytest.raises(InvariantError, match="a spare is where work may go"):
+        rig.feed(event.BarNode("node-3", BarKind.CORDON, "op"))
 
 
 def test_a_booked_node_is_nobodys_spare() -> None:
