@@ -1,4 +1,5 @@
-"""What a gang of three, job 1 on the first three nodes of a rig, may be in the middle of when it loses a node."""
+"""Gangs that lose nodes: what a gang of three, job 1 on the first three nodes of a rig, may be in the middle of, and
+what holds afterwards."""
 
 from __future__ import annotations
 
@@ -8,6 +9,30 @@ from typing import Final
 from muster.model import event
 from muster.model.job import BarKind
 from muster.testing.rig import Rig
+from muster.world.accounting import capacity_time, read_account
+from muster.world.invariants import check_world
+from muster.world.snapshot import digest, restore, snapshot
+
+
+def slots_of(rig: Rig, job: int = 1) -> list[int]:
+    """Where a gang's ranks are."""
+    return [lease.slot for lease in rig.run(job).leases]
+
+
+def settled(rig: Rig) -> None:
+    """Every law holds, the account adds up, and what is restored is the same."""
+    check_world(rig.world)
+    for flavor, times in read_account(rig.world, rig.world.now).items():
+        assert sum(times.values()) == capacity_time(rig.world, flavor, rig.world.now)
+    twin = restore(snapshot(rig.world))
+    check_world(twin)
+    assert digest(twin) == digest(rig.world)
+
+
+def lose(rig: Rig, *names: str) -> None:
+    """Nodes are gone for good."""
+    rig.feed(*(event.NodeGone(name, "fenced") for name in names))
+    settled(rig)
 
 
 def starting(rig: Rig) -> None:

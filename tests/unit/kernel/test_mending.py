@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from stage_kit import STAGES
+from stage_kit import STAGES, lose, settled, slots_of
 
 from muster.model import event, fact
 from muster.model.errors import InvariantError
@@ -18,26 +18,11 @@ from muster.scheduler.repair import MEND_MS
 from muster.testing.planted.widths import mends_for_ever
 from muster.testing.rig import Rig
 from muster.units import MINUTE_MS, Resources
-from muster.world.accounting import capacity_time, read_account
 from muster.world.invariants import check_world
-from muster.world.snapshot import digest, restore, snapshot
+from muster.world.snapshot import restore, snapshot
 from muster.world.widths import width_of
 
 NODE = Resources(8, 64_000, 2**38)
-
-
-def slots_of(rig: Rig, job: int = 1) -> list[int]:
-    return [lease.slot for lease in rig.run(job).leases]
-
-
-def settled(rig: Rig) -> None:
-    """Every law holds, the account adds up, and what is restored is the same."""
-    check_world(rig.world)
-    for flavor, times in read_account(rig.world, rig.world.now).items():
-        assert sum(times.values()) == capacity_time(rig.world, flavor, rig.world.now)
-    twin = restore(snapshot(rig.world))
-    check_world(twin)
-    assert digest(twin) == digest(rig.world)
 
 
 def running(nodes: int, gang: int = 3, most: int = 0, **fields: object) -> Rig:
@@ -46,11 +31,6 @@ def running(nodes: int, gang: int = 3, most: int = 0, **fields: object) -> Rig:
     rig.submit(8, gang=gang, gang_most=most or gang, in_place=True, **fields)
     rig.start(1, 0, width_of(rig.job(1)))
     return rig
-
-
-def lose(rig: Rig, *names: str) -> None:
-    rig.feed(*(event.NodeGone(name, "fenced") for name in names))
-    settled(rig)
 
 
 def test_the_others_go_on_and_a_new_rank_joins_at_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from stage_kit import settled
 
 from muster.model import event, fact
 from muster.model.instruction import Start, Stop
@@ -13,7 +14,6 @@ from muster.model.spec import Needs
 from muster.scheduler.moving import MOVED
 from muster.testing.rig import Rig
 from muster.units import MINUTE_MS, Resources
-from muster.world.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 NODE = Resources(8, 64_000, 2**38)
@@ -29,11 +29,6 @@ def running(nodes: int = 5, gang: int = 2, **fields: object) -> Rig:
     rig.submit(8, gang=gang, **fields)
     rig.start(1)
     return rig
-
-
-def settled(rig: Rig) -> None:
-    check_world(rig.world)
-    assert digest(restore(snapshot(rig.world))) == digest(rig.world)
 
 
 def refusal(rig: Rig, item: event.Event) -> Code:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from stage_kit import STAGES
+from stage_kit import STAGES, lose, settled, slots_of
 
 from muster.model import event, fact
 from muster.model.booking import Booking, Window
@@ -20,29 +20,14 @@ from muster.scheduler.reasons import explain
 from muster.testing.planted.widths import spare_on_a_closed_node
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, MINUTE_MS, Resources
-from muster.world.accounting import capacity_time, read_account
-from muster.world.invariants import check_world
+from muster.world.accounting import read_account
 from muster.world.snapshot import digest, restore, snapshot
 
 NODE = Resources(8, 64_000, 2**38)
 
 
-def slots_of(rig: Rig, job: int = 1) -> list[int]:
-    return [lease.slot for lease in rig.run(job).leases]
-
-
 def spares_of(rig: Rig, job: int = 1) -> list[int]:
     return [lease.slot for lease in rig.run(job).spares]
-
-
-def settled(rig: Rig) -> None:
-    """Every law holds, the account adds up, and what is restored is the same."""
-    check_world(rig.world)
-    for flavor, times in read_account(rig.world, rig.world.now).items():
-        assert sum(times.values()) == capacity_time(rig.world, flavor, rig.world.now)
-    twin = restore(snapshot(rig.world))
-    check_world(twin)
-    assert digest(twin) == digest(rig.world)
 
 
 def running(nodes: int, gang: int = 3, spares: int = 1, **fields: object) -> Rig:
@@ -56,11 +41,6 @@ def running(nodes: int, gang: int = 3, spares: int = 1, **fields: object) -> Rig
 
 def in_place(nodes: int, gang: int = 3, spares: int = 1, most: int = 0) -> Rig:
     return running(nodes, gang, spares, gang_most=most or gang, in_place=True)
-
-
-def lose(rig: Rig, *names: str) -> None:
-    rig.feed(*(event.NodeGone(name, "fenced") for name in names))
-    settled(rig)
 
 
 def over(rig: Rig, job: int = 1) -> None:

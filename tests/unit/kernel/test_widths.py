@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from stage_kit import settled
 
 from muster.kernel.kernel import Outcome
 from muster.model import event, fact
@@ -11,9 +12,7 @@ from muster.model.phase import Stopping, Why
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.growing import IN_PLACE_MS, RESTART_MS
 from muster.testing.rig import Rig, spec
-from muster.world.accounting import capacity_time, read_account
-from muster.world.invariants import check_world
-from muster.world.snapshot import digest, restore, snapshot
+from muster.world.snapshot import digest
 from muster.world.widths import width_of
 
 
@@ -27,15 +26,6 @@ def start_all(rig: Rig, job: int) -> Outcome:
 
 def exit_all(rig: Rig, job: int, code: int = 0) -> Outcome:
     return rig.exit(job, code, 0, width(rig, job))
-
-
-def settled(rig: Rig) -> None:
-    """Every law holds, the account adds up, and what is restored is the same."""
-    check_world(rig.world)
-    world = rig.world
-    for flavor, times in read_account(world, world.now).items():
-        assert sum(times.values()) == capacity_time(world, flavor, world.now)
-    assert digest(restore(snapshot(world))) == digest(world)
 
 
 def running(nodes: int = 4, **fields: object) -> Rig:
