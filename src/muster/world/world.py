@@ -22,7 +22,7 @@ from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Needs, Spec, has_devices, is_varied
-from muster.model.tenant import CPU, DEVICE_MILLI, OPEN, ROOT, Tenant
+from muster.model.tenant import CPU, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
@@ -210,16 +210,13 @@ class World:
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
         sign -1."""
-        tenant = spec.tenant
-        for ask, part in spec.parts(leases):
-            milli = ask.gpus * DEVICE_MILLI + ask.gpu_milli
-            for site, tasks in self.sites.spread(part):
-                count = sign * tasks
-                self.ledger.charge(tenant, site, ask, count)
-                if milli:
-                    self.usage.step(tenant, site.family, milli * site.units * count, at, end)
-                else:
-                    self.usage.step(tenant, CPU, ask.cpu_milli * count, at, end)
+        tenant, usage = spec.tenant, self.usage
+        for site, ask, tasks in self.sites.share(spec, leases):
+            devices = self.ledger.charge(tenant, site, ask, sign * tasks)
+            if devices:
+                usage.step(tenant, site.family, devices, at, end)
+            else:
+                usage.step(tenant, CPU, sign * tasks * ask.cpu_milli, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
