@@ -520,17 +520,13 @@ class World:
                 whole = [lease for lease in part if lease.slot not in lacking] if lacking else part
                 goodput.give_back(fleet, whole, ask, at)
             for lease in part:
-                self._note_room(ask, lease)
-
-    def _note_room(self, ask: Resources, lease: Lease) -> None:
-        """A lease was given back."""
-        vector = self.fleet.find_free(lease.slot)
-        if vector is not None:
-            self.wake_for_room(lease.slot, vector)
-        else:
-            self.sites.give_back(lease.slot, ask, lease.tasks)
-            if self.fleet.overlays.has_refused:
-                wake_for_budget(self)
+                vector = fleet.find_free(lease.slot)
+                if vector is not None:
+                    self.wake_for_room(lease.slot, vector)
+                else:
+                    self.sites.give_back(lease.slot, ask, lease.tasks)
+                    if fleet.overlays.has_refused:
+                        wake_for_budget(self)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""
