@@ -24,6 +24,8 @@ if rank == "1":
 print("from", first, flush=True)
 for step in range(first, 7):
     if step % 3 == 0:
+        assert muster.progress(step, checkpointing=True)
+        time.sleep(0.8)  # so that it is heard how long it took
         saved.write_text(str(step))
     assert muster.progress(step, checkpoint=step % 3 == 0)
     (place / f"step-{step}").touch()
@@ -40,6 +42,7 @@ def test_a_gang_that_crashes_resumes_from_its_checkpoint(live: LiveHome, tmp_pat
     job = ran.stderr.split()[1]
     story = live.muster("story", job).stdout
     assert "at step 3, checkpointed" in story
+    assert "at step 3, writes a checkpoint" in story
     assert "at step 4" in story
     assert "at step 6, checkpointed" in story
     assert "requeued" in story
@@ -49,6 +52,7 @@ def test_a_gang_that_crashes_resumes_from_its_checkpoint(live: LiveHome, tmp_pat
     assert "GPU time:" in shown
     assert "useful" in shown, "journey 4: what was lost, and how much was of use"
     assert ", lost " in shown
+    assert ", checkpointing " in shown
     told = live.muster("goodput", "--tenant", "training").stdout
     assert "useful" in told
     assert "lost" in told

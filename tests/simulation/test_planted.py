@@ -66,6 +66,7 @@ FOUND_BY = {
     "lost_work_is_useful": {"only what succeeded or was checkpointed is of use"},
     "idle_while_held": {"device time is what there was, times how long", "every moment is in one bucket"},
     "claimed_counts_as_idle": {"device time is what there was, times how long", "every moment is in one bucket"},
+    "writing_counts_as_work": {"only what succeeded or was checkpointed is of use", "every moment is in one bucket"},
     "booked_wait_counts_as_demand": {IDLE},
     "shrink_keeps_quota": {"the ledger is the sum of the leases"},
     "shrunk_below_least": {"no run shrinks below its least"},

@@ -61,6 +61,7 @@ class ProgressBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epoch: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX)]
     step: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
     checkpointed: bool = False
+    checkpointing: bool = False
 
 
 class ScaleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,7 +183,8 @@ class Jobs:
     async def progress(self, request: Request) -> Response:
         """A run says how far it is."""
         body = await read_body(request, _progress_decoder, "progress")
-        asked = Progressed(read_job(request), body.epoch, body.step, body.checkpointed, cause_of(request))
+        about = (body.epoch, body.step, body.checkpointed, cause_of(request), body.checkpointing)
+        asked = Progressed(read_job(request), *about)
         return answer_response(await self._follower.ask_of_job(asked), 200)
 
     async def scale(self, request: Request) -> Response:

@@ -125,7 +125,8 @@ class _Teller:
         return "began" if item.count == self._tasks else f"{_span('rank', item.first, item.count)} began"
 
     def progressed(self, item: fact.Progressed) -> str:
-        return f"at step {item.step}{', checkpointed' if item.checkpointed else ''}"
+        what = ", checkpointed" if item.checkpointed else ", writes a checkpoint" if item.checkpointing else ""
+        return f"at step {item.step}{what}"
 
     def metered(self, item: fact.Metered) -> str:
         return f"used {show_duration(item.cpu_ms)} of CPU, at most {show_bytes(item.rss_bytes)} of memory"

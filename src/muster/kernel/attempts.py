@@ -60,7 +60,9 @@ def on_progressed(turn: Turn, item: event.Progressed) -> Done | Refused:
     known = turn.world.goodput.marks.get(job.id, Mark(0)).step
     if not known <= item.step <= AMOUNT_MAX:
         return refuse(Code.BAD_AMOUNT, "step", item.step, AMOUNT_MAX, f"from {known} to 2^62")
-    turn.emit(fact.Progressed(job.id, item.step, item.checkpointed, item.cause))
+    if item.checkpointed and item.checkpointing:
+        return refuse(Code.BAD_SPEC, "progress", detail="a checkpoint is begun or written, not both")
+    turn.emit(fact.Progressed(job.id, item.step, item.checkpointed, item.cause, item.checkpointing))
     return Done(job.id)
 
 

@@ -272,13 +272,15 @@ def find_note(cause: str) -> str:
 
 
 class Progressed(Record, frozen=True, tag="progressed"):
-    """A run says how far it is, and whether what it did up to here is safe in a checkpoint."""
+    """A run says how far it is, and whether what it did up to here is safe in a checkpoint, or it begins to write
+    one."""
 
     job: int
     epoch: int
     step: int
     checkpointed: bool = False
     cause: str = ""
+    checkpointing: bool = False
 
 
 Event: TypeAlias = (

@@ -240,12 +240,14 @@ class Began(Record, frozen=True, tag="began.1"):
 
 
 class Progressed(Record, frozen=True, tag="progressed.1"):
-    """A run is so far; if it is checkpointed, what it did up to here is of use, whatever becomes of it."""
+    """A run is so far; if it is checkpointed, what it did up to here is of use, whatever becomes of it. One that is
+    `checkpointing` does nothing else until its next word."""
 
     job: int
     step: int
     checkpointed: bool = False
     cause: str = ""
+    checkpointing: bool = False
 
 
 class Metered(Record, frozen=True, tag="metered.1"):

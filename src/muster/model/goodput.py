@@ -16,6 +16,7 @@ class Bucket(enum.StrEnum):
     LOST = "lost"
     STARTING = "starting"
     RESTARTING = "restarting"
+    CHECKPOINTING = "checkpointing"
     STOPPING = "stopping"
     SPARE = "spare"
     CLAIMED = "claimed"
@@ -33,6 +34,7 @@ HELD: Final = (
     Bucket.LOST,
     Bucket.STARTING,
     Bucket.RESTARTING,
+    Bucket.CHECKPOINTING,
     Bucket.STOPPING,
     Bucket.SPARE,
 )
@@ -40,8 +42,10 @@ HELD: Final = (
 
 
 class Mark(Record, frozen=True):
-    """How far a run says it is: its step, and the step and the instant of its last checkpoint, 0 if it has none."""
+    """How far a run says it is: its step, and the step and the instant of its last checkpoint, 0 if it has none; and
+    whether it writes one now."""
 
     step: int
     saved_step: int = 0
     saved_at: int = 0
+    is_writing: bool = False

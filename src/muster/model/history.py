@@ -14,12 +14,12 @@ from muster.units import Resources
 AMOUNTS: Final = (
     *("useful", "lost", "starting", "restarting", "stopping"),
     *("cpu_ms", "cost_micros", "cost_rest", "jobs"),
-    "spare",
+    *("spare", "checkpointing"),
 )
 """What is added up: device time by what it was spent on, in thousandths of a device times milliseconds; CPU time, cost,
 and jobs that ended. Cost is in millionths of the currency, and a rest of so many parts of one."""
 CPU_MS, COST_MICROS, COST_REST, JOBS = range(5, 9)
-SPENT: Final = (0, 1, 2, 3, 4, 9)
+SPENT: Final = (0, 1, 2, 3, 4, 9, 10)
 """Where device time stands among the amounts, in the order of the goodput account."""
 COST_PARTS: Final = 1000 * 3_600_000
 """How many parts of a millionth there are: a price is for one device and one hour."""

@@ -430,9 +430,11 @@ class Client:
             view = msgspec.structs.replace(view, rows=view.rows + page.rows, next_after=None)
         return view
 
-    def progress(self, job: int, step: int, *, epoch: int, checkpointed: bool = False) -> None:
-        """Say how far a run is, and whether what it did is safe in a checkpoint."""
-        body = {"epoch": epoch, "step": step, "checkpointed": checkpointed}
+    def progress(
+        self, job: int, step: int, *, epoch: int, checkpointed: bool = False, checkpointing: bool = False
+    ) -> None:
+        """Say how far a run is, and whether what it did is safe in a checkpoint, or it begins to write one."""
+        body = {"epoch": epoch, "step": step, "checkpointed": checkpointed, "checkpointing": checkpointing}
         self._send(Request("POST", f"/v1/jobs/{job}/progress", body=msgspec.json.encode(body)))
 
     def tiers(self, *, at_ms: int | None = None) -> tuple[TierView, ...]:

@@ -1,8 +1,8 @@
 """How a running job says how far it is, from inside: `muster.progress(step)`.
 
-It appends one line to the file that `MUSTER_PROGRESS` names, which any language can do: the step, and `checkpoint`
-behind it if everything up to that step is safe. Nothing is imported here but the standard library, and nothing is
-waited for.
+It appends one line to the file that `MUSTER_PROGRESS` names, which any language can do: the step, and behind it
+`checkpoint` if everything up to that step is safe, or `checkpointing` if it is about to be. Nothing is imported here
+but the standard library, and nothing is waited for.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Final
 VARIABLE: Final = "MUSTER_PROGRESS"
 
 
-def progress(step: int, *, checkpoint: bool = False) -> bool:
-    """Say that this run has done `step`; with `checkpoint`, that it could resume from there. Whether anybody listens.
+def progress(step: int, *, checkpoint: bool = False, checkpointing: bool = False) -> bool:
+    """Say that this run has done `step`; with `checkpoint`, that it could resume from there; with `checkpointing`, that
+    it begins to save and trains no further until it says the next. Whether anybody listens.
 
     Outside of a job this does nothing, and a disk that is full harms no training.
     """
@@ -26,7 +27,8 @@ def progress(step: int, *, checkpoint: bool = False) -> bool:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.write(handle, f"{step} checkpoint\n".encode() if checkpoint else f"{step}\n".encode())
+            word = " checkpoint" if checkpoint else " checkpointing" if checkpointing else ""
+            os.write(handle, f"{step}{word}\n".encode())
         finally:
             os.close(handle)
     except OSError:

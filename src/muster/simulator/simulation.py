@@ -175,11 +175,13 @@ class Simulation:
         self.body.take(MigrateJob(number, others, names, cause="its owner"))
 
     def _progress(self, number: int) -> None:
-        """Now and then a run says how far it is, and has a checkpoint."""
+        """Now and then a run says how far it is, and has a checkpoint, or begins to write one."""
         job = self.body.world.jobs.get(number)
         if job is not None and isinstance(job.phase, Running):
             step = self.body.world.goodput.marks.get(number, Mark(0)).step + self._marks.randrange(3)
-            self.body.take(Progressed(number, job.epoch, step, self._marks.random() < 0.5, cause="its run"))
+            which = self._marks.random()
+            begins = 0.5 <= which < 0.8
+            self.body.take(Progressed(number, job.epoch, step, which < 0.5, "its run", checkpointing=begins))
 
     def _plan_hold(self, job: int, delay_ms: int) -> None:
         """The owner holds a job, has it sent back should it run, and releases it later."""

@@ -220,7 +220,7 @@ def _exited(rig: Rig, x: int, y: int) -> list[event.Event]:
 
 def _progressed(rig: Rig, x: int, y: int) -> list[event.Event]:
     held = _held(rig, x, 13 if y % 5 else y)
-    return [event.Progressed(held.job, held.epoch, y % 9, checkpointed=y % 2 == 0)]
+    return [event.Progressed(held.job, held.epoch, y % 9, checkpointed=y % 2 == 0, checkpointing=y % 4 == 1)]
 
 
 def _whole_job(rig: Rig, x: int, y: int) -> list[event.Event]:

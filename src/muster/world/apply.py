@@ -222,7 +222,7 @@ def _began(world: World, item: fact.Began, at: int) -> None:
 
 
 def _progressed(world: World, item: fact.Progressed, at: int) -> None:
-    world.goodput.mark(world.jobs[item.job], item.step, item.checkpointed, at)
+    world.goodput.mark(world.jobs[item.job], item, at)
     if item.checkpointed and world.runs is not None:
         world.runs.save(item.job, at)
 

@@ -176,6 +176,8 @@ class Auditor:
         require(book.phase == TaskPhase.RUNNING, "only what runs progresses", f"job {item.job}")
         if item.checkpointed:
             self._goodput.save(item.job, book.spec, self._seats_of(book))
+        else:
+            self._goodput.write(item.job, book.spec, self._seats_of(book), writes=item.checkpointing)
 
     def _metered(self, item: fact.Metered) -> None:
         self._book_of(item.job).use(item.cpu_ms, item.rss_bytes)

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from muster.model.fact import Progressed
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import Job, NodePhase
 from muster.model.partition import devices_in
@@ -32,11 +33,14 @@ booking is open are kept for it; of other nodes that are open, what somebody cla
 PARTS: Final = 6
 BOOKED_NODE: Final = -1
 """Of a node whose booking is open, all devices are kept."""
-USEFUL, LOST, STARTING, RESTARTING, STOPPING, SPARE = range(6)
+USEFUL, LOST, STARTING, RESTARTING, STOPPING, SPARE, CHECKPOINTING = range(7)
 """What is booked of devices that are held."""
-PROVISIONAL: Final = 6
+PROVISIONAL: Final = 7
 """What has not ended and may yet be of use or lost: never booked."""
-BOOKED: Final = (Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING, Bucket.STOPPING, Bucket.SPARE)
+BOOKED: Final = (
+    *(Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING, Bucket.STOPPING, Bucket.SPARE),
+    Bucket.CHECKPOINTING,
+)
 Parts: TypeAlias = tuple[int, int, int, int, int, int]
 Times: TypeAlias = dict[Bucket, int]
 Span: TypeAlias = tuple[int, int, int]
@@ -111,8 +115,8 @@ class Stock:
 
 
 class Carry(NamedTuple):
-    """What a run did since its last checkpoint with other widths, up to an instant, and may yet be lost: flavor,
-    thousandths of devices, from and to when."""
+    """What a run did since its last checkpoint with other widths, or before it began to write the next one, up to an
+    instant, and may yet be lost: flavor, thousandths of devices, from and to when."""
 
     at: int
     spans: tuple[tuple[str, int, int, int], ...] = ()
@@ -217,10 +221,8 @@ class Goodput:
             stock = self.stocks[flavor]
             parts = [stock.time(part, at) for part in range(PARTS)]
             times = [*parts[:KEPT], stock.blocked, stock.fragmented, *parts[KEPT:]]
-            while len(times) > KEPT + 2 and not times[-1]:
-                times.pop()
             if any(times):
-                found[flavor] = times
+                found[flavor] = trimmed(times, KEPT + 2)
         return found
 
     # -- what is held --------------------------------------------------------------------------------------------
@@ -233,11 +235,13 @@ class Goodput:
             self._book_carry(job, ran_as)
 
     def carry(self, job: Job, at: int) -> None:
-        """A run gets another width: what it did so far with the one that it has may yet be of use or lost."""
+        """A run gets another width, or begins or ceases to write a checkpoint: what it did so far may yet be of use or
+        lost, and what it wrote was spent on that."""
         start, *ran = self._spans(job, at)
-        self._book_leases(job, (start,))
+        self._book_leases(job, (start, *(span for span in ran if span[0] == CHECKPOINTING)))
         held = self._held(job.spec, _leases_of(job))
-        now = [(*each, begin, end) for each in held for _, begin, end in ran if begin < end]
+        done = [(begin, end) for kind, begin, end in ran if kind == PROVISIONAL and begin < end]
+        now = [(*each, *span) for each in held for span in done]
         if ran:
             self.carries[job.id] = Carry(at, (*self.carries.get(job.id, Carry(at)).spans, *now))
 
@@ -253,10 +257,14 @@ class Goodput:
         mark = self.marks.get(job)
         return since if mark is None else max(since, mark.saved_at)
 
-    def mark(self, job: Job, step: int, checkpointed: bool, at: int) -> None:
-        """A run is so far. If it is checkpointed, what it did up to now is of use, whatever becomes of it."""
-        if not checkpointed:
-            self.marks[job.id] = msgspec.structs.replace(self.marks.get(job.id, Mark(0)), step=step)
+    def mark(self, job: Job, item: Progressed, at: int) -> None:
+        """A run is so far. If it is checkpointed, what it did up to now is of use, whatever becomes of it; what it does
+        while it writes one is that, and nothing else."""
+        known, step, writes = self.marks.get(job.id, Mark(0)), item.step, item.checkpointing
+        if not item.checkpointed:
+            if writes != known.is_writing and has_devices(job.spec):
+                self.carry(job, at)
+            self.marks[job.id] = msgspec.structs.replace(known, step=step, is_writing=writes)
             return
         self._book_leases(job, self._spans(job, at, USEFUL)[1:])
         if job.id in self.carries:
@@ -312,7 +320,8 @@ class Goodput:
             mark = self.marks.get(job.id) if self.marks else None
             ran_since = began if mark is None else max(began, mark.saved_at)
             if self.carries and job.id in self.carries:  # what came before it is booked, or carried
-                return (STARTING, at, at), (ran_as, max(ran_since, self.carries[job.id].at), at)
+                does = CHECKPOINTING if mark is not None and mark.is_writing else ran_as
+                return (STARTING, at, at), (does, max(ran_since, self.carries[job.id].at), at)
             return (RESTARTING if job.epoch > 1 else STARTING, placed, began), (ran_as, ran_since, at)
         if isinstance(phase, Starting):
             return ((RESTARTING if job.epoch > 1 else STARTING, max(phase.run.since, since), at),)
@@ -370,6 +379,14 @@ class Goodput:
                 row[kind] += amount * (end - begin)
                 if diary is not None:
                     diary.spend(job, flavor, amount, (kind, begin, end))
+
+
+def trimmed(amounts: list[int], least: int) -> list[int]:
+    """Amounts as a snapshot has them: of those behind the first few, which there were always, none that is nothing."""
+    end = len(amounts)
+    while end > least and not amounts[end - 1]:
+        end -= 1
+    return amounts[:end]
 
 
 def _leases_of(job: Job) -> Sequence[Lease]:

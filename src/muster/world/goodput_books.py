@@ -12,7 +12,20 @@ from typing import Final, TypeAlias
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
 from muster.world.books import NodeBook
-from muster.world.goodput import LOST, NO_PARTS, PARTS, RESTARTING, SPARE, STARTING, STOPPING, USEFUL, Goodput, Parts
+from muster.world.goodput import (
+    BOOKED,
+    CHECKPOINTING,
+    LOST,
+    NO_PARTS,
+    PARTS,
+    RESTARTING,
+    SPARE,
+    STARTING,
+    STOPPING,
+    USEFUL,
+    Goodput,
+    Parts,
+)
 from muster.world.law import require
 
 Key: TypeAlias = tuple[str, str]
@@ -22,7 +35,7 @@ Seats: TypeAlias = list[tuple[str, int]]
 _EXACT: Final = "device time is what there was, times how long"
 _RULE: Final = "only what succeeded or was checkpointed is of use"
 _GANG: Final = -1
-KINDS: Final = SPARE + 1
+KINDS: Final = len(BOOKED)
 
 
 def seats_of(spec: Spec, nodes: Sequence[NodeBook], places: Iterable[tuple[int, int]]) -> Seats:
@@ -33,16 +46,18 @@ def seats_of(spec: Spec, nodes: Sequence[NodeBook], places: Iterable[tuple[int, 
 
 class RunBook:
     """When a try of a gang, or of a task, came to where it is; `saved` is when it was last checkpointed. `earlier` is
-    what it did with other widths since then, and for how long."""
+    what it did with other widths since then, and for how long. It `writes` a checkpoint since then, and `wrote` for so
+    long, since it was saved or has its width."""
 
-    __slots__ = ("earlier", "is_first", "placed", "ran", "saved", "stopped")
+    __slots__ = ("earlier", "is_first", "placed", "ran", "saved", "stopped", "writes", "wrote")
 
     def __init__(self, placed: int, is_first: bool) -> None:
         self.placed = placed
         self.is_first = is_first
         self.ran: int | None = None
         self.stopped: int | None = None
-        self.saved = 0
+        self.saved = self.wrote = 0
+        self.writes: int | None = None
         self.earlier: list[tuple[Seats, int]] = []
 
 
@@ -90,17 +105,28 @@ class GoodputBooks:
         """A gang is checkpointed."""
         run = self._runs[(job, _GANG)]
         if run.ran is not None:
-            self._book(spec, seats, USEFUL, self.at - max(run.ran, run.saved))
+            self._book(spec, seats, USEFUL, self._worked(run, spec, seats, run.ran))
             self._settle(run, spec, USEFUL)
             run.saved = self.at
+
+    def write(self, job: int, spec: Spec, seats: Seats, *, writes: bool) -> None:
+        """A gang that runs says that it writes a checkpoint, or that it does not. If that is news, all is booked that
+        is known: its start, and what it wrote."""
+        run = self._runs[(job, _GANG)]
+        if run.ran is not None and writes != (run.writes is not None):
+            self._book(spec, seats, STARTING if run.is_first else RESTARTING, run.ran - run.placed)
+            self._cease_writing(run, spec, seats)
+            run.placed, run.writes = run.ran, self.at if writes else None
 
     def resize(self, job: int, spec: Spec, seats: Seats) -> None:
         """A gang that runs gets another width: what it did with the one that it had is known, its fate is not."""
         run = self._runs[(job, _GANG)]
         if run.ran is not None:
             self._book(spec, seats, STARTING if run.is_first else RESTARTING, run.ran - run.placed)
-            run.earlier.append((seats, self.at - max(run.ran, run.saved)))
+            writes = run.writes is not None
+            run.earlier.append((seats, self._worked(run, spec, seats, run.ran)))
             run.placed = run.ran = self.at
+            run.writes = self.at if writes else None
 
     def stop(self, job: int, spec: Spec, seats: Seats) -> None:
         """A gang is told to stop: whatever it does from now on is of no use, nor what it did since it was saved."""
@@ -153,8 +179,21 @@ class GoodputBooks:
         up = self.at if run.ran is None else run.ran
         self._book(spec, seats, STARTING if run.is_first else RESTARTING, up - run.placed)
         if run.ran is not None:
-            self._book(spec, seats, ran_as, self.at - max(run.ran, run.saved))
+            self._book(spec, seats, ran_as, self._worked(run, spec, seats, run.ran))
             self._settle(run, spec, ran_as)
+
+    def _worked(self, run: RunBook, spec: Spec, seats: Seats, ran: int) -> int:
+        """For how long a run, which is up since then, worked with the width that it has since it was saved; what it
+        wrote meanwhile is booked, and counted from now on."""
+        self._cease_writing(run, spec, seats)
+        wrote, run.wrote = run.wrote, 0
+        return self.at - max(ran, run.saved) - wrote
+
+    def _cease_writing(self, run: RunBook, spec: Spec, seats: Seats) -> None:
+        if run.writes is not None:
+            self._book(spec, seats, CHECKPOINTING, self.at - run.writes)
+            run.wrote += self.at - run.writes
+            run.writes = None
 
     def _settle(self, run: RunBook, spec: Spec, ran_as: int) -> None:
         for seats, span in run.earlier:

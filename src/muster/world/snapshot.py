@@ -34,7 +34,7 @@ from muster.wire.upcast import lift_quota
 from muster.world.booking import settle_bookings
 from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
-from muster.world.goodput import SPARE, Carry
+from muster.world.goodput import BOOKED, SPARE, Carry, trimmed
 from muster.world.losses import Days
 from muster.world.others import wait_for_others
 from muster.world.overlays import put_overlay
@@ -298,7 +298,7 @@ def _restore_spending(world: World, spending: Sequence[Spending]) -> None:
 def _goodput_columns(world: World) -> GoodputColumns:
     goodput = world.goodput
     spent = {flavor: list(map(str, times)) for flavor, times in goodput.spent(world.now).items()}
-    booked = [(*key, list(map(str, row[: len(row) - (not row[SPARE])]))) for key, row in sorted(goodput.booked.items())]
+    booked = [(*key, list(map(str, trimmed(row, SPARE)))) for key, row in sorted(goodput.booked.items())]
     return GoodputColumns(goodput.since, spent, booked, sorted(goodput.marks.items()), sorted(goodput.carries.items()))
 
 
@@ -308,7 +308,8 @@ def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
     goodput = world.goodput
     goodput.since, goodput.marks = kept.since, dict(kept.marks)
     goodput.carries = dict(kept.carries)
-    goodput.booked = {(tenant, flavor): [*map(int, row), 0][: SPARE + 1] for tenant, flavor, row in kept.booked}
+    kinds, later = len(BOOKED), [0] * (len(BOOKED) - SPARE)
+    goodput.booked = {(tenant, flavor): [*map(int, row), *later][:kinds] for tenant, flavor, row in kept.booked}
     goodput.restore(world.fleet, {flavor: list(map(int, row)) for flavor, row in kept.spent.items()}, world.now)
 
 

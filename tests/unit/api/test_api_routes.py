@@ -217,6 +217,10 @@ def test_goodput_and_progress(scene: Scene) -> None:
     assert scene.call("POST", "/v1/jobs/1/progress", mark).json["code"] == "M123"
     scene.follower.happen(Started(1, 1))
     assert scene.call("POST", "/v1/jobs/1/progress", mark).status == 200
+    assert scene.call("POST", "/v1/jobs/1/progress", mark | {"checkpointing": True}).status == 422
+    begins = {"epoch": 1, "step": 6, "checkpointing": True}
+    assert scene.call("POST", "/v1/jobs/1/progress", begins).status == 200
+    assert scene.follower.world.goodput.marks[1].is_writing
     assert scene.call("POST", "/v1/jobs/1/progress", mark | {"step": -1}).status == 422
     assert scene.call("POST", "/v1/jobs/9/progress", mark).status == 404
     [flavor] = scene.call("GET", "/v1/goodput").json["flavors"]

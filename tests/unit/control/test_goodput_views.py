@@ -75,6 +75,46 @@ def test_marks_are_those_of_a_run() -> None:
     check_world(rig.world)
 
 
+def test_what_a_run_writes_is_neither_of_use_nor_lost() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, retries=1)
+    rig.start(job)
+    rig.feed(event.Progressed(job, 1, 5, checkpointing=True), after_ms=1000)
+    assert rig.world.goodput.marks == {job: Mark(5, is_writing=True)}
+    assert times(rig, rig.now + 50)[Bucket.CHECKPOINTING] == 1000 * 50
+    rig.feed(event.Progressed(job, 1, 6), after_ms=100)
+    assert digest(restore(snapshot(rig.world))) == digest(rig.world)
+    rig.feed(event.Progressed(job, 1, 7, checkpointing=True), after_ms=1000)
+    rig.feed(event.Progressed(job, 1, 7, checkpointed=True), after_ms=100)
+    assert (times(rig)[Bucket.USEFUL], times(rig)[Bucket.CHECKPOINTING]) == (1000 * 2000, 1000 * 200)
+    rig.feed(event.Progressed(job, 1, 8, checkpointing=True), after_ms=1000)
+    rig.feed(after_ms=299)
+    rig.exit(job, 1)
+    assert (times(rig)[Bucket.LOST], times(rig)[Bucket.CHECKPOINTING]) == (1000 * 1000, 1000 * 500)
+    assert times(rig)[Bucket.USEFUL] == 1000 * 2000
+    assert not rig.world.goodput.carries
+    check_world(rig.world)
+
+
+def test_who_holds_no_device_writes_for_nothing() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(0)
+    rig.start(job)
+    rig.feed(event.Progressed(job, 1, 5, checkpointing=True))
+    rig.exit(job)
+    assert not rig.world.goodput.carries
+    check_world(rig.world)
+
+
+def test_a_checkpoint_is_begun_or_written_and_not_both() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1)
+    rig.start(job)
+    answer = rig.answer(event.Progressed(job, 1, 5, checkpointed=True, checkpointing=True))
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.BAD_SPEC
+
+
 @pytest.mark.parametrize(
     ("epoch", "step", "code"),
     [(2, 9, Code.STALE_EPOCH), (1, 4, Code.BAD_AMOUNT), (1, -1, Code.BAD_AMOUNT), (1, 2**63, Code.BAD_AMOUNT)],

@@ -126,4 +126,4 @@ def test_a_journal_from_before_history_is_told_again_once(tmp_path: Path) -> Non
 def test_a_batch_without_anything_to_remember_adds_a_blank_chapter() -> None:
     world = World()
     assert write_chapter(keep_diary(world), []) == Chapter()
-    assert len(AMOUNTS) == 10
+    assert len(AMOUNTS) == 11

@@ -35,6 +35,19 @@ def test_steps_and_checkpoints_are_heard_in_order(file: Path) -> None:
     assert watch.last == [Mark(4, True), Mark(7, False)]
 
 
+def test_that_a_checkpoint_begins_is_heard_until_the_next_word(file: Path) -> None:
+    watch = Watch(file)
+    muster.progress(4)
+    muster.progress(4, checkpointing=True)
+    assert watch.take() == [Mark(4, False, True)]
+    muster.progress(4, checkpoint=True)
+    muster.progress(5, checkpointing=True)
+    assert watch.take() == watch.last == [Mark(4, True), Mark(5, False, True)]
+    muster.progress(6)
+    assert watch.take() == [Mark(6, False)]
+    assert watch.last == [Mark(4, True), Mark(6, False)]
+
+
 def test_steps_never_go_back(file: Path) -> None:
     watch = Watch(file)
     muster.progress(10)

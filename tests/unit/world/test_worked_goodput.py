@@ -47,6 +47,9 @@ class Play:
     def exited(self, name: str, code: int) -> event.Exited:
         return event.Exited(self.jobs[name], self.rig.job(self.jobs[name]).epoch, code)
 
+    def progress(self, name: str, step: int, **words: Any) -> None:
+        self.say(event.Progressed(self.jobs[name], self.rig.job(self.jobs[name]).epoch, step, **words))
+
     def begin(self) -> None:
         self.say(event.NodeSeen("a", NODE), event.NodeSeen("b", NODE))
         self.say(event.SetTenant("lab", Tenant(lines=limits(gpus=2))))
@@ -77,7 +80,8 @@ class Play:
         return {
             "train (4 GPUs) and sweep (2) get their places": self.begin,
             "both are up": lambda: self.say(self.started("train"), self.started("sweep")),
-            "train is checkpointed": lambda: self.say(event.Progressed(self.jobs["train"], 1, 100, True)),
+            "train begins to write a checkpoint": lambda: self.progress("train", 100, checkpointing=True),
+            "train is checkpointed": lambda: self.progress("train", 100, checkpointed=True),
             "the node of train is gone; train waits again": self.lose,
             "the node is back; train gets its place again": lambda: self.say(event.NodeSeen(self.lost, NODE)),
             "train is up": lambda: self.say(self.started("train")),

@@ -1,4 +1,5 @@
-"""Reading what a run says of its progress: lines of a step and perhaps `checkpoint`, appended by anybody in the run.
+"""Reading what a run says of its progress: lines of a step, and perhaps `checkpoint` or `checkpointing`, appended by
+anybody in the run.
 
 A task could put anything in that place, so nothing but a plain file is opened, nothing is waited for, and what is not
 such a line counts as nothing. Steps never go back: a line below what was said already is passed over.
@@ -16,14 +17,15 @@ from typing import Final, NamedTuple
 READ_BYTES_MAX: Final = 256 * 1024
 FILE_BYTES_MAX: Final = 1024 * 1024
 STEP_MAX: Final = 2**62
-_LINE: Final = re.compile(rb"\s*(\d{1,19})(?:\s+(checkpoint))?\s*")
+_LINE: Final = re.compile(rb"\s*(\d{1,19})(?:\s+(checkpoint|checkpointing))?\s*")
 
 
 class Mark(NamedTuple):
-    """A step, and whether all up to it is safe."""
+    """A step, and whether all up to it is safe, or is being made so."""
 
     step: int
     checkpointed: bool
+    checkpointing: bool = False
 
 
 class Watch:
@@ -37,15 +39,14 @@ class Watch:
         self.last: list[Mark] = []
 
     def take(self) -> list[Mark]:
-        """What is new: the last checkpoint, and the last step after it."""
+        """What is new: the last checkpoint, and the last word after it."""
         data = self._rest + self._read()
         *lines, rest = data.split(b"\n")
         self._rest = rest[:64]  # no line is longer than that
         new: list[Mark] = []
         for line in lines:
-            found = _LINE.fullmatch(line)
-            mark = None if found is None else Mark(int(found[1]), found[2] is not None)
-            if mark is not None and self._step + (not mark.checkpointed) <= mark.step <= STEP_MAX:
+            mark = _find_mark(line)
+            if mark is not None and self._step + (not any(mark[1:])) <= mark.step <= STEP_MAX:
                 self._step = mark.step
                 new = [mark] if mark.checkpointed else [*(each for each in new if each.checkpointed), mark]
         if new:
@@ -77,3 +78,8 @@ class Watch:
             return b""
         finally:
             os.close(handle)
+
+
+def _find_mark(line: bytes) -> Mark | None:
+    found = _LINE.fullmatch(line)
+    return None if found is None else Mark(int(found[1]), found[2] == b"checkpoint", found[2] == b"checkpointing")

@@ -309,7 +309,7 @@ class Supervisor:
 
 
 def _tell_mark(key: Key, mark: Mark) -> Progressed:
-    return Progressed(key.job, key.epoch, mark.step, mark.checkpointed, CAUSE)
+    return Progressed(key.job, key.epoch, mark.step, mark.checkpointed, CAUSE, mark.checkpointing)
 
 
 def _stretches(runs: list[Run], most: int) -> Iterator[list[Run]]:

@@ -59,6 +59,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "INSERT INTO marks SELECT 'unfilled', max(seq) FROM entries HAVING max(seq) > 0",
     ),
     tuple(f"ALTER TABLE {table} ADD COLUMN spare INTEGER NOT NULL DEFAULT 0" for table in ("amounts", "uses")),
+    tuple(f"ALTER TABLE {table} ADD COLUMN checkpointing INTEGER NOT NULL DEFAULT 0" for table in ("amounts", "uses")),
 )
 VERSION: Final = len(MIGRATIONS)
 CUT_SINCE: Final = 3

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from unittest import mock
 
+from msgspec.structs import replace
+
+from muster.model.fact import Progressed
 from muster.model.goodput import Bucket
 from muster.model.job import Meter
 from muster.model.phase import Lease
@@ -95,6 +98,18 @@ def claimed_counts_as_idle() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def writing_counts_as_work() -> Iterator[None]:
+    """The time in which a run writes a checkpoint is judged like the rest."""
+    honest = Goodput.mark
+
+    def mark(goodput: Goodput, job: Any, item: Progressed, at: int) -> None:
+        honest(goodput, job, replace(item, checkpointing=False), at)
+
+    with mock.patch.object(Goodput, "mark", mark):
+        yield
+
+
+@contextlib.contextmanager
 def booked_wait_counts_as_demand() -> Iterator[None]:
     """Whoever waits for a window of its booking could use any device."""
     honest = accounting._want_of
@@ -116,5 +131,6 @@ PLANTS: Final[tuple[Plant, ...]] = (
     meter_forgets,
     hour_without_end,
     claimed_counts_as_idle,
+    writing_counts_as_work,
     booked_wait_counts_as_demand,
 )
