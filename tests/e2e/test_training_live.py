@@ -53,6 +53,8 @@ def test_a_gang_that_crashes_resumes_from_its_checkpoint(live: LiveHome, tmp_pat
     assert "useful" in shown, "journey 4: what was lost, and how much was of use"
     assert ", lost " in shown
     assert ", checkpointing " in shown
+    own = live.muster("goodput", "--job", job).stdout
+    assert "checkpointing" in own
     told = live.muster("goodput", "--tenant", "training").stdout
     assert "useful" in told
     assert "lost" in told

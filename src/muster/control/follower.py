@@ -165,22 +165,28 @@ class Follower:
         return await asyncio.to_thread(self._journal.read_finished, wanted)
 
     async def find_account(self, job: int) -> tuple[str, list[int]]:
-        """Who submitted a job, and what it used up to now."""
+        """Who submitted a job, and what it used up to now, exactly."""
         journal = self._journal
-        owner, amounts = await asyncio.to_thread(lambda: (journal.find_owner(job), journal.find_amounts(job)))
-        live = self.world.jobs.get(job)
+        owner, (seq, amounts) = await asyncio.to_thread(lambda: (journal.find_owner(job), journal.find_amounts(job)))
+        recent, live = await self._read_recent(seq), self.world.jobs.get(job)
         here = {} if live is None else read_open_uses(self.world, max(self.world.now, self.now_ms()), live)
-        return owner, [sum(column) for column in zip((*amounts, 0), *here.values(), strict=True)]
+        mine = [row for key, row in (*recent, *here.items()) if key[0] == job]
+        return owner, [sum(column) for column in zip((*amounts, 0), *mine, strict=True)]
 
     async def read_uses(self, first_hour: int, last_hour: int, *, hourly: bool) -> list[Used]:
         """Use in these hours, exactly: what history has, what it did not have yet, and what goes on."""
         seq, used = await asyncio.to_thread(self._journal.read_uses, first_hour, last_hour, hourly=hourly)
+        recent = await self._read_recent(seq)
+        here = read_open_uses(self.world, max(self.world.now, self.now_ms()))
+        fresh = [item for item in (*recent, *here.items()) if first_hour <= item[0][3] <= last_hour]
+        return used + await asyncio.to_thread(self._sign, fresh, hourly)
+
+    async def _read_recent(self, seq: int) -> list[tuple[Key, list[int]]]:
+        """What was booked after an entry, up to which history told: nothing waits between this and a look at the
+        world."""
         if not await self.at_least(seq, USES_PATIENCE_S):
             raise RejectedError(Reason(Code.BEHIND, "entry", needed=seq, available=self.world.seq))
-        uses = [each for number, each in self._recent_uses if number > seq]
-        uses.append(read_open_uses(self.world, max(self.world.now, self.now_ms())))
-        fresh = [item for each in uses for item in each.items() if first_hour <= item[0][3] <= last_hour]
-        return used + await asyncio.to_thread(self._sign, fresh, hourly)
+        return [item for number, each in self._recent_uses if number > seq for item in each.items()]
 
     def _sign(self, uses: Sequence[tuple[Key, list[int]]], hourly: bool) -> list[Used]:
         """Say whose use it is."""

@@ -146,8 +146,9 @@ class Journal(Protocol):
         """Jobs that are over, in the order of their numbers."""
         ...
 
-    def find_amounts(self, job: int) -> tuple[int, ...]:
-        """What a job used in phases that have ended, over or not; zeros if nothing."""
+    def find_amounts(self, job: int) -> tuple[int, tuple[int, ...]]:
+        """What a job used in phases that have ended, over or not; zeros if nothing. And first, the newest entry that
+        this includes."""
         ...
 
     def read_uses(self, first_hour: int, last_hour: int, *, hourly: bool = False) -> tuple[int, list[Used]]:

@@ -70,14 +70,14 @@ class MemoryStore:
 
     def find_finished(self, job: int) -> Remembered | None:
         found = self._finished.get(job)
-        return None if found is None else Remembered(found, self._owners.get(job, ""), self.find_amounts(job))
+        return None if found is None else Remembered(found, self._owners.get(job, ""), self.find_amounts(job)[1])
 
     def read_finished(self, wanted: Wanted) -> list[Remembered]:
         numbers = sorted(job for job, each in self._finished.items() if job > wanted.after and _is_wanted(each, wanted))
         return [found for job in numbers[: wanted.limit] if (found := self.find_finished(job)) is not None]
 
-    def find_amounts(self, job: int) -> tuple[int, ...]:
-        return self._amounts.get(job, _NOTHING)
+    def find_amounts(self, job: int) -> tuple[int, tuple[int, ...]]:
+        return self.last_seq(), self._amounts.get(job, _NOTHING)
 
     def read_uses(self, first_hour: int, last_hour: int, *, hourly: bool = False) -> tuple[int, list[Used]]:
         found: dict[tuple[str, str, str, int], tuple[int, ...]] = {}

@@ -259,15 +259,15 @@ def check_amounts_add_up(place: Place) -> None:
     store = place.open_writer()
     store.append([commit_with_history(seq) for seq in range(1, 4)])
     store.append([Commit(4, b"", b"", chapter=Chapter(uses=(use_of(2), use_of(2, hour=9))))])
-    assert store.find_amounts(2) == tuple(3 * amount for amount in amounts_of(2))
-    assert store.find_amounts(9) == (0,) * len(AMOUNTS)
+    assert store.find_amounts(2) == (4, tuple(3 * amount for amount in amounts_of(2)))
+    assert store.find_amounts(9) == (4, (0,) * len(AMOUNTS))
     seq, uses = store.read_uses(0, 100)
     assert seq == 4
     assert [(use.tenant, use.user, use.flavor, use.hour) for use in uses] == [
         ("t0", "ann", "h100", None),
         ("t1", "", "h100", None),
     ]
-    assert uses[0].amounts == store.find_amounts(2)
+    assert uses[0].amounts == store.find_amounts(2)[1]
     assert uses[1].amounts == tuple(map(sum, zip(amounts_of(1), amounts_of(3), strict=True)))
     assert [use.hour for use in store.read_uses(0, 100, hourly=True)[1]] == [2, 9, 1, 3]
     assert store.read_uses(9, 9)[1][0].amounts == amounts_of(2)

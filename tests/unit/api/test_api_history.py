@@ -9,7 +9,7 @@ from api_kit import Scene
 
 from muster.lifecycle.gang import RETAIN_MS
 from muster.model.access import Grant, Role
-from muster.model.event import Exited, SetFlavor, Started, Submit
+from muster.model.event import Exited, Progressed, SetFlavor, Started, Submit
 from muster.model.node import Flavor
 from muster.model.spec import Spec
 from muster.units import HOUR_MS, MICRO, MINUTE_MS, Resources
@@ -105,6 +105,17 @@ def test_the_past_of_others_is_not_shown(scene: Scene) -> None:
     assert scene.call("GET", "/v1/jobs/2", authorization=ann).status == 404
     rows = scene.call("GET", "/v1/usage", authorization=ann).json["rows"]
     assert [row["tenant"] for row in rows] == ["a"]
+
+
+def test_of_a_job_too_what_history_does_not_have_yet_is_counted_once(scene: Scene) -> None:
+    follower, read = scene.follower, scene.follower._journal.find_amounts
+    old = read(3)
+    follower.happen(Progressed(3, 1, 1, checkpointed=True), after_ms=0)
+    follower._journal.find_amounts = lambda *_, **__: old  # type: ignore[method-assign]  # what was read a moment ago
+    fresh = scene.call("GET", "/v1/jobs/3").json["account"]["time"]
+    follower._journal.find_amounts = read  # type: ignore[method-assign]  # as it was
+    assert fresh == scene.call("GET", "/v1/jobs/3").json["account"]["time"]
+    assert fresh["useful"] > 0
 
 
 def test_what_history_does_not_have_yet_is_counted_once(scene: Scene) -> None:

@@ -19,6 +19,7 @@ from muster.wire.views import (
     FlavorGoodput,
     GoodputView,
     Health,
+    JobAccount,
     JobPage,
     JobView,
     NodeView,
@@ -385,6 +386,22 @@ def test_goodput_is_a_small_chart(serve: Serve, capsys: pytest.CaptureFixture[st
     serve({"GET /v1/goodput": GoodputView(1, [])})
     assert run_command(["goodput"]) == 0
     assert capsys.readouterr() == ("", "no GPU time yet\n")
+
+
+def test_goodput_of_a_job_is_its_own_account(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    hour = 3_600_000_000
+    account = JobAccount("ann", {"useful": 3 * hour, "checkpointing": hour})
+    serve({"GET /v1/jobs/7": [msgspec.structs.replace(RUNNING, account=account), RUNNING]})
+    told = output_of(capsys, "goodput", "--job", "7").splitlines()
+    assert [line.split() for line in told] == [
+        ["BUCKET", "GPU-HOURS", "SHARE", "CHART"],
+        ["useful", "3.000", "75.0%", "█" * 30],
+        ["checkpointing", "1.000", "25.0%", "█" * 10],
+        ["all", "4.000", "100%"],
+    ]
+    assert run_command(["goodput", "--job", "7"]) == 0
+    assert capsys.readouterr().err == "job 7 held no GPU yet\n"
+    assert run_command(["goodput", "--job", "7", "--tenant", "lab"]) == 2
 
 
 def test_wait_waits_for_all_and_leaves_with_the_first_failure(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,9 +19,8 @@ TRIMMED: Final = "trimmed"
 UNFILLED: Final = "unfilled"
 MARK: Final = "SELECT coalesce((SELECT value FROM marks WHERE name = ?), 0)"
 TRIMMED_SEQ: Final = f"SELECT coalesce((SELECT value FROM marks WHERE name = '{TRIMMED}'), 0)"  # noqa: S608 - our own name
-NOTHING: Final = (0,) * len(AMOUNTS)
 
-_COLUMNS: Final = ", ".join(AMOUNTS)
+_COLUMNS: Final = ", ".join(f"coalesce({name}, 0)" for name in AMOUNTS)
 _HOLES: Final = ", ".join("?" * len(AMOUNTS))
 _MORE: Final = ", ".join(f"{name} = {name} + excluded.{name}" for name in AMOUNTS)
 _SUMS: Final = ", ".join(f"sum({name})" for name in AMOUNTS)
@@ -33,10 +32,13 @@ _OLD: Final = "SELECT job, tenant, key FROM finished WHERE ended_at < ? ORDER BY
 _LAST_TOLD: Final = "SELECT max(seq) FROM story WHERE job = ?"
 _TOLD_BEFORE: Final = "SELECT seq FROM story WHERE job = ? AND seq <= ?"
 
-AMOUNTS_OF: Final = f"SELECT {_COLUMNS} FROM amounts WHERE job = ?"  # noqa: S608 - our own column names
+AMOUNTS_OF: Final = (
+    f"SELECT head, {_COLUMNS}"  # noqa: S608 - our own column names
+    " FROM (SELECT coalesce(max(seq), 0) AS head FROM entries) LEFT JOIN amounts ON job = ?"
+)
 REMEMBERED: Final = (
     "SELECT job, tenant, phase, ended_at, key, data, crc, coalesce(user, ''),"  # noqa: S608 - our own column names
-    f" {', '.join(f'coalesce({name}, 0)' for name in AMOUNTS)}"
+    f" {_COLUMNS}"
     " FROM finished LEFT JOIN owners USING (job) LEFT JOIN amounts USING (job)"
 )
 _BLANKS: Final = ", ".join(["''"] * 3 + ["0"] * (1 + len(AMOUNTS)))

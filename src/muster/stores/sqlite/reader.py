@@ -96,9 +96,9 @@ class SqliteJournal:
         statement, values = history.ask_for(wanted)
         return self._remember(self._read(statement, *values))
 
-    def find_amounts(self, job: int) -> tuple[int, ...]:
-        rows = self._read(history.AMOUNTS_OF, job)
-        return rows[0] if rows else history.NOTHING
+    def find_amounts(self, job: int) -> tuple[int, tuple[int, ...]]:
+        [(seq, *amounts)] = self._read(history.AMOUNTS_OF, job)
+        return int(seq), tuple(amounts)
 
     def read_uses(self, first_hour: int, last_hour: int, *, hourly: bool = False) -> tuple[int, list[Used]]:
         statement = history.USES_BY_HOUR if hourly else history.USES
