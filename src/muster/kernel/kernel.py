@@ -16,6 +16,7 @@ from muster.kernel.afters import settle
 from muster.kernel.bars import stop_range
 from muster.kernel.mending import drop_closed, mend_all, refill_all
 from muster.kernel.reactors import REACTORS
+from muster.kernel.throttles import throttle_all
 from muster.kernel.timers import find_wake, fire_timers, has_timers
 from muster.kernel.turn import Turn
 from muster.kernel.widths import grow_all, tell_leavers
@@ -91,7 +92,8 @@ class Kernel:
         answers: list[Done | Refused] = []
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
-        if world.successors or world.bookings or world.widths.mending or world.widths.spared:
+        widths = world.widths
+        if world.successors or world.bookings or widths.mending or widths.spared or widths.throttled:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
@@ -131,6 +133,8 @@ class Kernel:
             mend_all(turn)
         if turn.world.successors:
             settle(turn, 0)
+        if turn.world.widths.throttled:
+            throttle_all(turn)
         if turn.world.bookings:
             mend_windows(turn)
 
