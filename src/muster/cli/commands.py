@@ -50,7 +50,7 @@ COMMANDS: Final = {
     "release": Entry("jobs", "Let held jobs start again."),
     "requeue": Entry("jobs", "Stop what runs of jobs, and let them wait again."),
     "migrate": Entry("jobs", "Let a gang go on elsewhere."),
-    "scale": Entry("jobs", "Let a gang have at most so many tasks, or other bounds."),
+    "scale": Entry("jobs", "Let a gang have at most so many tasks, or other bounds; an array, so many at once."),
     "nodes": Entry("fleet", "List nodes and what is free on them; or show one."),
     "flavors": Entry("fleet", "List kinds of capacity, what they count as and what is free; or show or set one."),
     "cordon": Entry("bars", "Keep new work off a node; what runs there goes on."),

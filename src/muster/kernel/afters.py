@@ -111,18 +111,27 @@ def _decide_tasks(turn: Turn, item: fact.TasksEnded | fact.ArrayCancelled) -> No
 
 
 def _decide_span(turn: Turn, job: Job, first: int, count: int, cause: str) -> None:
-    """Let the blocked tasks of a range follow whose likes have all succeeded; those of which one did not are over."""
+    """Let the blocked tasks of a range follow whose likes have all succeeded; those of which one did not are over. An
+    array of which only so many may be at it at once lets them follow in turn: see `muster.kernel.throttles`."""
     tasks, whole = turn.world.arrays[job.id].phase, [(first, count)]
-    likes = [turn.world.arrays[other].phase for other in job.waits if other in job.spec.likes]
-    for phases in likes:
+    for phases in _likes_of(turn.world, job):
         for span in _among(phases, _NEVER_AT, _among(tasks, _BLOCKED, whole)):
             turn.emit(fact.TasksEnded(job.id, *span, TaskPhase.CANCELLED, Why.DEPENDENCY, cause=cause))
-    met = _among(tasks, _BLOCKED, whole)
-    for phases in likes:
-        met = _among(phases, _MET_AT, met)
-    for span in met:
+    for span in find_met(turn.world, job, first, count) if not job.spec.at_most else ():
         turn.emit(fact.TasksMoved(job.id, *span, TaskPhase.QUEUED, cause))
     close_array(turn, job, cause)
+
+
+def find_met(world: World, job: Job, first: int, count: int) -> list[tuple[int, int]]:
+    """The blocked tasks of a range whose likes, if they have any, have all succeeded."""
+    met = _among(world.arrays[job.id].phase, _BLOCKED, [(first, count)])
+    for phases in _likes_of(world, job):
+        met = _among(phases, _MET_AT, met)
+    return met
+
+
+def _likes_of(world: World, job: Job) -> list[bytearray]:
+    return [world.arrays[other].phase for other in job.waits if other in job.spec.likes]
 
 
 def _among(phases: bytearray, wanted: tuple[TaskPhase, ...], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -257,6 +257,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "waiting for its places: {needed} jobs are being moved so that it fits ({detail}; claim until {limit})",
         "wait: it starts as soon as they are gone",
     ),
+    Code.AT_ITS_MOST: Words(
+        "{needed} of its tasks wait until others of it end: at most {available} are at it at once, as its owner said",
+        "wait, or let more of them be at it: `muster scale {detail} N`",
+    ),
     Code.WINDOW_TO_OPEN: Words(
         "waiting for its booking: {subject} opens at {amount}{more}", "wait, or run it without --booking"
     ),
