@@ -1,4 +1,4 @@
-"""The law of broken gangs, for every kind of gang and whatever it is in the middle of: one that loses a node ends whole,
+"""The law of broken gangs, for every kind of gang and whatever it is in the middle of: who loses a node ends whole,
 repaired or waiting again with the same request and its progress, and gangs that need each other's nodes never wait for
 each other for ever.
 
