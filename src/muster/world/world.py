@@ -27,7 +27,7 @@ from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
-from muster.world.claiming import charge_claim, slots_of, spoken_for
+from muster.world.claiming import charge_claim, spoken_for
 from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
@@ -53,7 +53,8 @@ _INSIDE, _OVER = Standing.INSIDE, Standing.OVER  # members are slow to look up
 
 
 class World:
-    """The state. `seq` and `now` are those of the newest entry folded into it."""
+    """The state. `seq` and `now` are those of the newest entry folded into it. `claimants` are by slot who claims
+    something there (replaced, never changed: forks share)."""
 
     __slots__ = (
         "accepted",
@@ -61,6 +62,7 @@ class World:
         "arrays",
         "bookings",
         "budgets",
+        "claimants",
         "claims",
         "ends",
         "equals",
@@ -110,6 +112,7 @@ class World:
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
         self.claims: dict[int, Claim] = {}
+        self.claimants: dict[int, tuple[int, ...]] = {}
         self.bookings: dict[str, Booking] = {}
         self.runs: Runs | None = None
         self.keys: dict[tuple[str, str], int] = {}
@@ -295,7 +298,7 @@ class World:
         """A node joins, or an idle one changed: everybody is worth a try."""
         if slot < len(self.sites.by_slot):
             self._count_off(slot)
-        claims = [job for job, claim in self.claims.items() if slot in slots_of(claim)]
+        claims = self.claimants.get(slot, ())
         for job in claims:
             charge_claim(self, job, -1)
         self.fleet.join(slot, name, capacity, traits, devices)
@@ -459,7 +462,7 @@ class World:
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
-        twin.claims, twin.widths = self.claims.copy(), self.widths.fork()
+        twin.claims, twin.claimants, twin.widths = self.claims.copy(), self.claimants.copy(), self.widths.fork()
         twin.runs = None if self.runs is None else self.runs.fork()
         return twin
 
