@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from muster.learning.hazard import BINS, EDGES_MS, Floats, Hazards
+from muster.learning.hazard import COARSE, Floats, Hazards
 from muster.units import HOUR_MS, SECOND_MS, Limit
 
 HOLDS: Final = 0.8
@@ -50,9 +50,9 @@ LATE_PACE_MS: Final = 30 * SECOND_MS
 """How far one late end may change that."""
 UNLIKELY: Final = 1e300
 """What makes a range the last choice: it holds less likely than it should."""
-FIRST, LAST = np.triu_indices(BINS + 2, 1)
+FIRST, LAST = np.triu_indices(COARSE.bins + 2, 1)
 """Where all ranges begin and end, by the edges of bins, and by what is left at the limit as the last bin."""
-EDGES: Final = np.array(EDGES_MS[: BINS + 1], dtype=np.float64)
+EDGES: Final = np.array(COARSE.edges_ms, dtype=np.float64)
 QUANTILES: Final = (0.1, 0.5, 0.9)
 HOURS: Final = 6
 """How many hours of the day are one class."""
@@ -82,7 +82,7 @@ class RunTimes:
     """Learns from submits, starts and ends in the order of time."""
 
     def __init__(self) -> None:
-        self.hazards = Hazards()
+        self.hazards = Hazards(COARSE)
         self._ended = 0
         self._cheap = 0.0
         self._typical_ms = float(COLD_MS)
