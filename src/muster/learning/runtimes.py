@@ -1,9 +1,9 @@
 """runtimes: how long a job will run, as a range that holds four times in five, from what jobs like it did.
 
 How likely a job ends when comes from hazards of classes from coarse to fine: all, the hour of the day, the limit, the
-owner, owner and name, and those with size and limit. Who was stopped by its limit would have run on, so what is left
-of the likelihood at a limit stands there: a range may be short around it, and is a little longer than it by as much as
-jobs were late.
+owner, owner and names that differ in their numbers alone, owner and name, and those with size and limit. Who was
+stopped by its limit would have run on, so what is left of the likelihood at a limit stands there: a range may be short
+around it, and is a little longer than it by as much as jobs were late.
 
 Of all ranges a job gets the one that holds most likely for what its length costs, and likelier than not. A range much
 shorter than what jobs typically run costs nearly nothing, and one much longer says so little that still more hardly
@@ -152,6 +152,7 @@ _WORDS: Final = {
     "hour": "that time of the day",
     "limit": "that limit",
     "owner": "{owner}",
+    "alike": "{owner} with a name like it",
     "named": "{owner} with the same name",
     "like": "{owner} with the same name, size and limit",
 }
@@ -165,9 +166,17 @@ def _classes(traits: Traits) -> list[tuple[Hashable, ...]]:
     if limit is not None:
         found.append(("limit", limit))
     found.append(("owner", owner))
-    if name:
+    stem = _stem(name)
+    if stem:
+        found.append(("alike", owner, stem))
+    if name != stem:
         found.append(("named", owner, name))
     return [*found, ("like", owner, name, traits.devices, limit)]
+
+
+def _stem(name: str) -> str:
+    """What names of one series have in common: a name without its numbers, and without what parts those from it."""
+    return "".join(each for each in name if not each.isdigit()).strip("-_./: ")
 
 
 def hour_of(instant_ms: int) -> int:
