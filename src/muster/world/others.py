@@ -7,12 +7,14 @@ met is decided elsewhere. Like the world's own primitives, only `apply` calls th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from muster.model.job import Job
 from muster.model.phase import TaskPhase
+from muster.model.ranges import Span
 from muster.world.claiming import spoken_for
 
 if TYPE_CHECKING:  # the world keeps them
@@ -47,9 +49,10 @@ def stop_waiting(world: World, job: Job, other: int) -> None:
         world.enqueue(after)
 
 
-def unblock_tasks(world: World, job: Job, first: int, count: int) -> None:
-    """The likes of a range are as far as its tasks want them: they wait in their line."""
+def unblock_tasks(world: World, job: Job, spans: Sequence[Span]) -> None:
+    """The likes of tasks are as far as these want them: they wait in their line."""
     tasks = world.arrays[job.id]
     if tasks.counts[TaskPhase.QUEUED] == spoken_for(world, job.id):
         world.enqueue(job)
-    tasks.set_phase(first, count, TaskPhase.QUEUED)
+    for span in spans:
+        tasks.set_phase(*span, TaskPhase.QUEUED)
