@@ -163,6 +163,10 @@ def _find_end(item: event.Started | event.Exited) -> int | None:
 def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
     """A gang fails with its first failed rank: the others are told to stop, and it ends when all have. Of several
     words about the end of a rank, only the first counts."""
+    if job.id not in turn.world.ranks:  # it has but one, and is over with it
+        _meter(turn, item)
+        _finish(turn, job, _EXIT, item.code, item.noted_cause)
+        return
     is_metered = False
     for first, count in item.spans:
         job = turn.world.jobs[job.id]
@@ -174,8 +178,7 @@ def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
 
 
 def _are_over(turn: Turn, job: Job, first: int, count: int) -> bool:
-    ranks = turn.world.ranks.get(job.id)
-    return ranks is not None and _count_over(ranks, first, count) == count
+    return _count_over(turn.world.ranks[job.id], first, count) == count
 
 
 def _end_range(turn: Turn, job: Job, first: int, count: int, code: int, cause: str) -> None:

@@ -34,8 +34,8 @@ class Ranged(Record, frozen=True):
     @property
     def spans(self: _Named) -> list[Span]:
         """All its ranges."""
-        more = self.more
-        return [(self.first, self.count), *zip(more[::2], more[1::2], strict=False)]
+        more, own = self.more, (self.first, self.count)
+        return [own, *zip(more[::2], more[1::2], strict=False)] if more else [own]
 
     @property
     def ranges(self: _Named) -> Ranges:
