@@ -149,6 +149,8 @@ class _Teller:
         return f"requeued: {why}{_exit(item.code)}"
 
     def scaled(self, item: fact.Scaled) -> str:
+        if self._is_array:
+            return f"to have at most {_count(item.most)} at it at once"
         self._spec = replace(self._spec, gang=item.least)
         return f"to have {item.least} to {item.most} tasks"
 

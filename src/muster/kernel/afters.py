@@ -113,20 +113,30 @@ def _decide_tasks(turn: Turn, item: fact.TasksEnded | fact.ArrayCancelled) -> No
 
 
 def _decide_spans(turn: Turn, job: Job, spans: list[Span], cause: str) -> None:
-    """Let the blocked tasks of ranges follow whose likes have all succeeded; those of which one did not are over."""
+    """Let the blocked tasks of ranges follow whose likes have all succeeded; those of which one did not are over. An
+    array of which only so many may be at it at once lets them follow in turn: see `muster.kernel.throttles`."""
     tasks = turn.world.arrays[job.id].phase
-    likes = [turn.world.arrays[other].phase for other in job.waits if other in job.spec.likes]
-    for phases in likes:
+    for phases in _likes_of(turn.world, job):
         if never := _among(phases, _NEVER_AT, _among(tasks, _BLOCKED, spans)):
             first, count, *more = chain(*never)
             turn.emit(fact.TasksEnded(job.id, first, count, TaskPhase.CANCELLED, Why.DEPENDENCY, 0, cause, more))
-    met = _among(tasks, _BLOCKED, spans)
-    for phases in likes:
-        met = _among(phases, _MET_AT, met)
+    met = [] if job.spec.at_most else find_met(turn.world, job, spans)
     if met:
         first, count, *more = chain(*met)
         turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.QUEUED, cause, more))
     close_array(turn, job, cause)
+
+
+def find_met(world: World, job: Job, spans: list[Span]) -> list[Span]:
+    """The blocked tasks of ranges whose likes, if they have any, have all succeeded."""
+    met = _among(world.arrays[job.id].phase, _BLOCKED, spans)
+    for phases in _likes_of(world, job):
+        met = _among(phases, _MET_AT, met)
+    return met
+
+
+def _likes_of(world: World, job: Job) -> list[bytearray]:
+    return [world.arrays[other].phase for other in job.waits if other in job.spec.likes]
 
 
 def _among(phases: bytearray, wanted: tuple[TaskPhase, ...], spans: list[Span]) -> list[Span]:

@@ -163,13 +163,14 @@ def _find_end(item: event.Started | event.Exited) -> int | None:
 def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
     """A gang fails with its first failed rank: the others are told to stop, and it ends when all have. Of several
     words about the end of a rank, only the first counts."""
-    if all(_are_over(turn, job, *span) for span in item.spans):
-        return
-    _meter(turn, item)
-    for span in item.spans:
+    is_new = False
+    for first, count in item.spans:
         job = turn.world.jobs[job.id]
-        if isinstance(job.phase, ACTIVE) and not _are_over(turn, job, *span):
-            _end_range(turn, job, *span, item.code, item.noted_cause)
+        if type(job.phase) in ACTIVE and not _are_over(turn, job, first, count):
+            if not is_new:
+                _meter(turn, item)
+                is_new = True
+            _end_range(turn, job, first, count, item.code, item.noted_cause)
 
 
 def _are_over(turn: Turn, job: Job, first: int, count: int) -> bool:
@@ -178,10 +179,11 @@ def _are_over(turn: Turn, job: Job, first: int, count: int) -> bool:
 
 
 def _end_range(turn: Turn, job: Job, first: int, count: int, code: int, cause: str) -> None:
-    count = _let_leave(turn, job, first, count, cause)
-    if not count:
-        return
-    job = turn.world.jobs[job.id]
+    if turn.world.widths.resizes:
+        count = _let_leave(turn, job, first, count, cause)
+        if not count:
+            return
+        job = turn.world.jobs[job.id]
     if _mark_over(turn, job, first, count, cause):
         _finish(turn, job, _EXIT, code, cause)
     elif code and not isinstance(job.phase, Stopping):

@@ -65,7 +65,7 @@ class RequeueJob(Record, frozen=True, tag="requeue_job"):
 
 class ScaleJob(Record, frozen=True, tag="scale_job"):
     """Somebody wants a gang to have at most so many tasks, and to shrink if it has more; or with `least`, other bounds,
-    of which it has to be inside already."""
+    of which it has to be inside already. Of an array, at most so many tasks are to be at it at once."""
 
     job: int
     most: int

@@ -297,7 +297,7 @@ class Requeued(Record, frozen=True, tag="requeued.1"):
 
 
 class Scaled(Record, frozen=True, tag="scaled.1"):
-    """From here on a gang has at least and at most so many tasks."""
+    """From here on a gang has at least and at most so many tasks, or of an array at most so many are at it at once."""
 
     job: int
     least: int

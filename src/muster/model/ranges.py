@@ -34,8 +34,8 @@ class Ranged(Record, frozen=True):
     @property
     def spans(self: _Named) -> list[Span]:
         """All its ranges."""
-        more = self.more
-        return [(self.first, self.count), *zip(more[::2], more[1::2], strict=False)]
+        more, head = self.more, (self.first, self.count)
+        return [head, *zip(more[::2], more[1::2], strict=False)] if more else [head]
 
     @property
     def ranges(self: _Named) -> Ranges:

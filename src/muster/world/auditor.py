@@ -330,12 +330,16 @@ class Auditor:
                 book.slots[mine] = slot
                 book.epochs[mine] += 1
             task += count
+        book.check_throttle(item.job)
         self._tickets.start(item.job, book, item.first, sum(item.counts), item.ticket)
         self._start(item.job, book.spec, list(zip(item.slots, item.counts, strict=True)), item.ticket)
 
     def _tasks_moved(self, item: fact.TasksMoved) -> None:
         if item.phase == TaskPhase.QUEUED:
             self._after.follow(item, self._jobs)
+        elif item.phase == TaskPhase.BLOCKED:
+            bounded = self._book_of(item.job).spec.at_most > 0
+            require(bounded, "a task is blocked until its like is over", f"job {item.job}, tasks from {item.first}")
         else:
             require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
         for span in item.spans:
@@ -406,7 +410,7 @@ class Auditor:
         inside = first >= 0 and count > 0 and first + count <= len(book.phases)
         require(inside, "a range lies inside its array", f"job {number}: {first} and {count} of {len(book.phases)}")
         window = book.phases[first : first + count]
-        has_places = to != TaskPhase.STARTING and TaskPhase.BLOCKED not in window
+        has_places = to not in (TaskPhase.STARTING, TaskPhase.BLOCKED) and TaskPhase.BLOCKED not in window
         for task in range(first, first + count) if has_places else ():
             seats = seats_of(book.spec, self._fleet.nodes, [(book.slots[task], 1)])
             self._goodput.move_task(number, task, book.spec, seats, to)

@@ -1,8 +1,9 @@
 """Others: who waits for whom, and the primitives that change it.
 
 A job is found by those that it waits for (`world.successors`), as long as it does. As a whole it stands in no line
-until they are as far as it wants them; task by task, each task joins when its like has succeeded. Whether anything is
-met is decided elsewhere. Like the world's own primitives, only `apply` calls them.
+until they are as far as it wants them; task by task, each task joins when its like has succeeded; and of an array that
+says how many tasks may be at it at once, the others join as those end. Whether anything is met is decided elsewhere.
+Like the world's own primitives, only `apply` calls them.
 """
 
 from __future__ import annotations
@@ -50,9 +51,19 @@ def stop_waiting(world: World, job: Job, other: int) -> None:
 
 
 def unblock_tasks(world: World, job: Job, spans: Sequence[Span]) -> None:
-    """The likes of tasks are as far as these want them: they wait in their line."""
+    """The likes of tasks are as far as these want them, and there is a turn for each: they wait in their line. The
+    inverse of `block_tasks`."""
     tasks = world.arrays[job.id]
     if tasks.counts[TaskPhase.QUEUED] == spoken_for(world, job.id):
         world.enqueue(job)
     for span in spans:
         tasks.set_phase(*span, TaskPhase.QUEUED)
+
+
+def block_tasks(world: World, job: Job, spans: Sequence[Span]) -> None:
+    """Tasks that wait stand in their line no longer."""
+    tasks = world.arrays[job.id]
+    for span in spans:
+        tasks.set_phase(*span, TaskPhase.BLOCKED)
+    if tasks.counts[TaskPhase.QUEUED] == spoken_for(world, job.id):
+        world.dequeue(job)
