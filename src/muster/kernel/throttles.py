@@ -15,6 +15,7 @@ from muster.kernel.turn import Turn
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import TaskPhase
+from muster.model.ranges import Span
 from muster.world.tasks import spans_of
 from muster.world.world import World
 
@@ -46,9 +47,9 @@ def _find_touched(turn: Turn) -> list[int]:
     return sorted(number for number in found if number in world.widths.throttled)
 
 
-def _find_next(world: World, job: Job, most: int) -> list[tuple[int, int]]:
+def _find_next(world: World, job: Job, most: int) -> list[Span]:
     """The first so many blocked tasks that may follow, as spans."""
-    phases, found = world.arrays[job.id].phase, list[tuple[int, int]]()
+    phases, found = world.arrays[job.id].phase, list[Span]()
     first = phases.find(TaskPhase.BLOCKED)
     while first >= 0 and most:
         for begin, count in find_met(world, job, [(first, min(STRETCH, len(phases) - first))]):
@@ -58,7 +59,7 @@ def _find_next(world: World, job: Job, most: int) -> list[tuple[int, int]]:
     return found
 
 
-def _last_of(spans: Iterator[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
+def _last_of(spans: Iterator[Span], most: int) -> Iterator[Span]:
     """The last so many tasks of spans that come from the end on."""
     for first, count in spans:
         cut = min(count, most)
