@@ -46,6 +46,7 @@ def storm(seed: int) -> SimOptions:
 
 RESTORE = "a restored world decides like the living one"
 FOUND_BY = {
+    "shadows_replaced": {"what the kernel looks at is the world's own"},
     "device_given_twice": {"no device is in two leases"},
     "partitions_overlap": {"no device is in two leases", "what is shown is taken back"},
     "partition_begins_anywhere": {"a partition lies where it may"},

@@ -58,6 +58,7 @@ COMMANDS: Final = {
     "uncordon": Entry("bars", "Lift your cordon and your drain of a node."),
     "tenants": Entry("tenants", "List tenants, their quotas and their use; or show, set or drop one."),
     "quota": Entry("tenants", "List tenants, their quotas and their use; or show, set or drop one."),
+    "undo": Entry("undo", "Take back your last change of a tenant's quota or of a tier."),
     "reserve": Entry("reserve", "Book nodes for a tenant in a window of time."),
     "bookings": Entry("reserve", "List bookings, whatever opens first on top."),
     "unreserve": Entry("reserve", "Give a booking up."),

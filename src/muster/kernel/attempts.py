@@ -145,15 +145,15 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
 def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
     """A gang fails with its first failed rank: the others are told to stop, and it ends when all have. Of several
     words about the end of a rank, only the first counts."""
-    cause = item.noted_cause
-    ranks = turn.world.ranks.get(job.id)
-    if ranks is not None and _count_over(ranks, item.first, item.count) == item.count:
+    cause, count, ranks = item.noted_cause, item.count, turn.world.ranks.get(job.id)
+    if ranks is not None and _count_over(ranks, item.first, count) == count:
         return
     _meter(turn, item)
-    count = _let_leave(turn, job, item.first, item.count, cause)
-    if not count:
-        return
-    job = turn.world.jobs[job.id]
+    if turn.world.widths.resizes:
+        count = _let_leave(turn, job, item.first, count, cause)
+        if not count:
+            return
+        job = turn.world.jobs[job.id]
     if ranks is None or _mark_over(turn, job, item.first, count, cause):
         _finish(turn, job, _EXIT, item.code, cause)
     elif item.code and not isinstance(job.phase, Stopping):

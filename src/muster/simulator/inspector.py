@@ -8,12 +8,13 @@ start is asleep.
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import astuple
 
-from muster.kernel.kernel import Kernel, Outcome
+from muster.kernel.kernel import Kernel, Outcome, rare_in
 from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
@@ -86,6 +87,8 @@ class Inspector:
     def inspect(self) -> None:
         """All laws, now."""
         world = self._kernel.world
+        kept = map(operator.is_, self._kernel.rare, rare_in(world))
+        require(all(kept), "what the kernel looks at is the world's own", "something rare was replaced")
         check_world(world)
         check_world(self._shadow)
         check_same(world, self._shadow)

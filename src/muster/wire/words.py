@@ -86,7 +86,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "guarantee less, or raise the line of {detail} first",
     ),
     Code.TENANT_IN_USE: Words(
-        "tenant {detail} has {needed} {subject}",
+        "tenant {detail} still has {subject} ({needed})",
         "move or end them first; see `muster tenants` and `muster ls --tenant {detail}`",
     ),
     Code.NEVER_INSIDE: Words(

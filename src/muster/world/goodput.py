@@ -18,7 +18,7 @@ import msgspec
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import Job, NodePhase
 from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, TaskPhase
-from muster.model.spec import has_devices
+from muster.model.spec import Spec, has_devices
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.diary import Diary
@@ -195,7 +195,7 @@ class Goodput:
         """A run gets another width: what it did so far with the one that it has may yet be of use or lost."""
         start, *ran = self._spans(job, at)
         self._book_leases(job, (start,))
-        held = [(flavor, devices_of(job.spec.ask, tasks)) for flavor, tasks in self._by_flavor(_leases_of(job))]
+        held = self._held(job.spec, _leases_of(job))
         now = [(*each, begin, end) for each in held for _, begin, end in ran if begin < end]
         if ran:
             self.carries[job.id] = Carry(at, (*self.carries.get(job.id, Carry(at)).spans, *now))
@@ -203,9 +203,9 @@ class Goodput:
     def close_spares(self, job: Job, at: int) -> None:
         """A gang gets other spares than it has, or none: book for how long it had these."""
         if isinstance(job.phase, ACTIVE):
-            each, run = devices_of(job.spec.ask), job.phase.run
-            for flavor, tasks in self._by_flavor(run.spares) if each else ():
-                self._book(job, flavor, each * tasks, ((SPARE, max(run.spared_at, self.since), at),))
+            run = job.phase.run
+            for flavor, amount in self._held(job.spec, run.spares):
+                self._book(job, flavor, amount, ((SPARE, max(run.spared_at, self.since), at),))
 
     def saved_at(self, job: int, since: int) -> int:
         """From when on what a run does, which began then, would be lost."""
@@ -296,19 +296,23 @@ class Goodput:
 
     def _book_leases(self, job: Job, spans: Sequence[Span]) -> None:
         """Book spans of a gang on each of its nodes."""
-        for ask, leases in job.spec.parts(_leases_of(job)):
-            each = devices_of(ask)
-            for flavor, tasks in self._by_flavor(leases) if each else ():
-                self._book(job, flavor, each * tasks, spans)
+        for flavor, amount in self._held(job.spec, _leases_of(job)):
+            self._book(job, flavor, amount, spans)
 
     def _book_carry(self, job: Job, ran_as: int) -> None:
         for flavor, amount, begin, end in self.carries.pop(job.id).spans:
             self._book(job, flavor, amount, ((ran_as, begin, end),))
 
+    def _held(self, spec: Spec, leases: Sequence[Lease]) -> list[tuple[str, int]]:
+        """Thousandths of devices that leases of a gang hold, if any, by what they ask for and flavor."""
+        if len(leases) == 1 and not spec.needs.groups:
+            amount = devices_of(spec.ask, leases[0].tasks)
+            return [(self.by_slot[leases[0].slot].flavor, amount)] if amount else []
+        parts = [(each, part) for ask, part in spec.parts(leases) if (each := devices_of(ask))]
+        return [(flavor, each * tasks) for each, part in parts for flavor, tasks in self._by_flavor(part)]
+
     def _by_flavor(self, leases: Sequence[Lease]) -> Iterable[tuple[str, int]]:
         """How many tasks are on each flavor."""
-        if len(leases) == 1:
-            return [(self.by_slot[leases[0].slot].flavor, leases[0].tasks)]
         tasks: dict[str, int] = {}
         for lease in leases:
             flavor = self.by_slot[lease.slot].flavor

@@ -472,6 +472,7 @@ def _check_walk(world: World, twin: World) -> None:
 def _check_claims(world: World) -> None:
     """Whoever has a claim waits for its places, or moves to them, and what it claims is kept from everybody else."""
     claimed: dict[int, Lack] = {}
+    claimants: dict[int, list[int]] = {}
     for number, claim in world.claims.items():
         job = world.jobs.get(number)
         waits = job is not None and (world.is_waiting(job) or is_moving(job)) and not (job.held or job.stands_back)
@@ -480,7 +481,12 @@ def _check_claims(world: World) -> None:
         if number in world.arrays:
             most = world.arrays[number].counts[TaskPhase.QUEUED]
         require(0 < width <= most, "a claim is for a job's tasks", f"job {number}: {width} of {most}")
+        for slot in slots_of(claim):
+            claimants.setdefault(slot, []).append(number)
         claimed |= claimed_on(world, slots_of(claim))
+    kept = {slot: sorted(jobs) for slot, jobs in world.claimants.items()}
+    wanted = {slot: sorted(jobs) for slot, jobs in claimants.items()}
+    require(kept == wanted, "it is known who claims something where", _first_change(kept, wanted))
     require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))
     overdue = [number for number, claim in world.claims.items() if claim.until <= world.now]
     require(not overdue, "no claim stands past its time", f"at {world.now}: jobs {overdue[:5]}")

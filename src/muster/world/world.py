@@ -22,12 +22,12 @@ from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.spec import Needs, Spec, has_devices, is_varied
-from muster.model.tenant import CPU, DEVICE_MILLI, OPEN, ROOT, Tenant
+from muster.model.tenant import CPU, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
-from muster.world.claiming import charge_claim, slots_of, spoken_for
+from muster.world.claiming import charge_claim, spoken_for
 from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
@@ -53,7 +53,8 @@ _INSIDE, _OVER = Standing.INSIDE, Standing.OVER  # members are slow to look up
 
 
 class World:
-    """The state. `seq` and `now` are those of the newest entry folded into it."""
+    """The state. `seq` and `now` are those of the newest entry folded into it. `claimants` are by slot who claims
+    something there (replaced, never changed: forks share)."""
 
     __slots__ = (
         "accepted",
@@ -61,6 +62,7 @@ class World:
         "arrays",
         "bookings",
         "budgets",
+        "claimants",
         "claims",
         "ends",
         "equals",
@@ -110,6 +112,7 @@ class World:
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
         self.claims: dict[int, Claim] = {}
+        self.claimants: dict[int, tuple[int, ...]] = {}
         self.bookings: dict[str, Booking] = {}
         self.runs: Runs | None = None
         self.keys: dict[tuple[str, str], int] = {}
@@ -210,16 +213,13 @@ class World:
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
         sign -1."""
-        tenant = spec.tenant
-        for ask, part in spec.parts(leases):
-            milli = ask.gpus * DEVICE_MILLI + ask.gpu_milli
-            for site, tasks in self.sites.spread(part):
-                count = sign * tasks
-                self.ledger.charge(tenant, site, ask, count)
-                if milli:
-                    self.usage.step(tenant, site.family, milli * site.units * count, at, end)
-                else:
-                    self.usage.step(tenant, CPU, ask.cpu_milli * count, at, end)
+        tenant, usage = spec.tenant, self.usage
+        for site, ask, tasks in self.sites.share(spec, leases):
+            devices = self.ledger.charge(tenant, site, ask, sign * tasks)
+            if devices:
+                usage.step(tenant, site.family, devices, at, end)
+            else:
+                usage.step(tenant, CPU, sign * tasks * ask.cpu_milli, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
@@ -298,7 +298,7 @@ class World:
         """A node joins, or an idle one changed: everybody is worth a try."""
         if slot < len(self.sites.by_slot):
             self._count_off(slot)
-        claims = [job for job, claim in self.claims.items() if slot in slots_of(claim)]
+        claims = self.claimants.get(slot, ())
         for job in claims:
             charge_claim(self, job, -1)
         self.fleet.join(slot, name, capacity, traits, devices)
@@ -462,7 +462,7 @@ class World:
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
-        twin.claims, twin.widths = self.claims.copy(), self.widths.fork()
+        twin.claims, twin.claimants, twin.widths = self.claims.copy(), self.claimants.copy(), self.widths.fork()
         twin.runs = None if self.runs is None else self.runs.fork()
         return twin
 
@@ -523,17 +523,13 @@ class World:
                 whole = [lease for lease in part if lease.slot not in lacking] if lacking else part
                 goodput.give_back(fleet, whole, ask, at)
             for lease in part:
-                self._note_room(ask, lease)
-
-    def _note_room(self, ask: Resources, lease: Lease) -> None:
-        """A lease was given back."""
-        vector = self.fleet.find_free(lease.slot)
-        if vector is not None:
-            self.wake_for_room(lease.slot, vector)
-        else:
-            self.sites.give_back(lease.slot, ask, lease.tasks)
-            if self.fleet.overlays.has_refused:
-                wake_for_budget(self)
+                vector = fleet.find_free(lease.slot)
+                if vector is not None:
+                    self.wake_for_room(lease.slot, vector)
+                else:
+                    self.sites.give_back(lease.slot, ask, lease.tasks)
+                    if fleet.overlays.has_refused:
+                        wake_for_budget(self)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""

@@ -16,7 +16,7 @@ from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.testing.planted.plant import Plant
 from muster.world import queue
-from muster.world.queue import Line
+from muster.world.queue import Line, Queue
 from muster.world.world import World
 
 
@@ -139,6 +139,18 @@ def sooner_unnoticed() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def shadows_replaced() -> Iterator[None]:
+    """Whoever stands in a shadow is written on a new list in every cycle, which nobody looks at."""
+
+    def wake_shaded(lines: Queue) -> None:
+        lines.awake |= lines.shadowed
+        lines.shadowed = {}
+
+    with mock.patch.object(Queue, "wake_shaded", wake_shaded):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     dependency_ignored,
     dependency_forgotten,
@@ -151,4 +163,5 @@ PLANTS: Final[tuple[Plant, ...]] = (
     size_before_due_time,
     promise_without_order,
     sooner_unnoticed,
+    shadows_replaced,
 )
