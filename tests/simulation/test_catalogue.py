@@ -1,6 +1,6 @@
-"""Failures that users of other schedulers report, F7 to F12, each as a story that goes well here; each with the bugs
-that would bring it about planted, which the laws then find in the same story. Every law is watched after every event,
-and before every event a restored world has to decide as the living one does: that is the restart."""
+"""Failures that users of other schedulers report, F7 to F12, each as a story that goes well here; and each with the
+bugs planted that would bring it about, which the laws then find in the same story. Every law is watched after every
+event, and before every event a restored world has to decide as the living one does: that is the restart."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         tier=job.tier,
         priority=job.priority,
         held=job.hold,
-        after=tuple(_afters(job, numbers or {})),
+        after=tuple(_afters(job, numbers)),
         commands={name: _split("group", each.command) for name, each in _group_files(job).items() if each.command},
     )
 
@@ -294,7 +294,7 @@ def _qualify(tenant: str, name: str) -> str:
     return name if name.startswith(f"{tenant}/") else f"{tenant}/{name}"
 
 
-def _afters(job: JobFile, numbers: Mapping[str, int]) -> Iterator[After]:
+def _afters(job: JobFile, numbers: Mapping[str, int] | None) -> Iterator[After]:
     for when in When:
         field = when.value
         value: Jobs = getattr(job, field)
@@ -302,11 +302,13 @@ def _afters(job: JobFile, numbers: Mapping[str, int]) -> Iterator[After]:
             yield After(_number(field, each, numbers), when)
 
 
-def _number(field: str, job: int | str, numbers: Mapping[str, int]) -> int:
-    if job in numbers:
+def _number(field: str, job: int | str, numbers: Mapping[str, int] | None) -> int:
+    """A job by its number or, in a file, by its name; only those above it have one, so none wait for each other."""
+    if numbers is not None and job in numbers:
         return numbers[str(job)]
-    if isinstance(job, str) and not job.isdigit() and numbers:
-        raise FieldError(field, f"{job!r} is no job above it in the file: there are {', '.join(sorted(numbers))}")
+    if isinstance(job, str) and not job.isdigit() and numbers is not None:
+        names = f"there are {', '.join(sorted(numbers))}" if numbers else "there is none"
+        raise FieldError(field, f"{job!r} is no job above it in the file: {names}")
     return _count(field, job)
 
 

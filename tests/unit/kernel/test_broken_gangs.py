@@ -1,6 +1,6 @@
-"""The law of broken gangs, for every kind of gang and whatever it is in the middle of: who loses a node ends whole,
-repaired or waiting again with the same request and its progress, and gangs that need each other's nodes never wait for
-each other for ever.
+"""The law of broken gangs, for every kind of gang and whatever it is in the middle of: one that loses a node ends
+whole, repaired or waiting again with the same request and its progress, and gangs that need each other's nodes never
+wait for each other for ever.
 
     node-0   node-1   node-2   node-3   node-4      a gang of three, job 1, on the first nodes; what it has besides
     rank 0   rank 1   rank 2   spare    (free)      (a spare, or a fourth rank) is on the others
