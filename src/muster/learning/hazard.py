@@ -119,23 +119,23 @@ def _cost(hazards: Floats, level: int, widths: Floats) -> float:
 @compiled
 def _weigh(near: Floats, levels: Ints, submits: Ints, first: int, here: int, end: int, weights: Floats) -> int:
     """Fill `near` from the neighbours: a level is the bin that a job is in, or minus one minus the bin it ended in. Of
-    an end, each bin around it has its weight."""
+    an end, each bin around it has its weight; whoever left a bin, by an end or not, entered all before it."""
     near[:, :] = 0.0
-    reach = len(weights) // 2
+    reach, last = len(weights) // 2, near.shape[1] - 1
     for at in range(first, end):
         if at == here:
             continue
         apart = abs(submits[at] - submits[here]) / APART_MS
-        left = weight = 2.0 ** (-(abs(at - here) - 1) / HALF_LIFE) / (1.0 + apart)
+        weight = 2.0 ** (-(abs(at - here) - 1) / HALF_LIFE) / (1.0 + apart)
         level = levels[at]
-        for k in range(level if level >= 0 else max(0, -level - 1 - reach)):
-            near[0, k] += weight
+        if level > 0:
+            near[0, level - 1] += weight
         for step in range(len(weights) if level < 0 else 0):
-            k = -level - 1 - reach + step
-            if 0 <= k < near.shape[1]:
-                near[0, k] += left
-                near[1, k] += weight * weights[step]
-            left -= weight * weights[step]
+            k = min(last, max(0, -level - 1 - reach + step))
+            near[0, k] += weight * weights[step]
+            near[1, k] += weight * weights[step]
+    for k in range(last, 0, -1):
+        near[0, k - 1] += near[0, k]
     return 0
 
 

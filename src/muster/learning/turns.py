@@ -26,7 +26,7 @@ CHANGE: Final = 0.03
 """What part of an index is not worth a word."""
 AHEAD: Final = 0.3
 """What part of an index a job may have more than those of its likes that go ahead of it."""
-PATIENCE: Final = 8
+PATIENCE: Final = 16
 """Nobody is owed anything who waits for less than so many times what jobs waited so far, on average."""
 PATIENCE_STEP: Final = 0.1
 """What part of the patience is not worth a word."""
