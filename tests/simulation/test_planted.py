@@ -45,6 +45,7 @@ def storm(seed: int) -> SimOptions:
 
 
 RESTORE = "a restored world decides like the living one"
+IDLE = "devices are idle for want of quota or of room, if somebody waits who could use them"
 FOUND_BY = {
     "shadows_replaced": {"what the kernel looks at is the world's own"},
     "device_given_twice": {"no device is in two leases"},
@@ -64,6 +65,8 @@ FOUND_BY = {
     "bucket_counted_twice": {"only what succeeded or was checkpointed is of use", "every moment is in one bucket"},
     "lost_work_is_useful": {"only what succeeded or was checkpointed is of use"},
     "idle_while_held": {"device time is what there was, times how long", "every moment is in one bucket"},
+    "claimed_counts_as_idle": {"device time is what there was, times how long", "every moment is in one bucket"},
+    "booked_wait_counts_as_demand": {IDLE},
     "shrink_keeps_quota": {"the ledger is the sum of the leases"},
     "shrunk_below_least": {"no run shrinks below its least"},
     "younger_by_width": {"who keeps its places is as old as before"},

@@ -18,6 +18,7 @@ class Bucket(enum.StrEnum):
     RESTARTING = "restarting"
     STOPPING = "stopping"
     SPARE = "spare"
+    CLAIMED = "claimed"
     BOOKED_IDLE = "booked_idle"
     BLOCKED = "blocked"
     FRAGMENTED = "fragmented"

@@ -38,6 +38,7 @@ from muster.world.auditor import Auditor
 from muster.world.group_books import cut
 from muster.world.history_books import HistoryBooks
 from muster.world.holding import Holding
+from muster.world.idle_books import IdleBooks
 from muster.world.invariants import check_same, check_world, leases_of
 from muster.world.law import require
 from muster.world.queue import INSIDE, OVER, Shape
@@ -59,10 +60,12 @@ class Inspector:
         self._every = every
         self._shadow = World()
         self._history = HistoryBooks(kernel.world, self._shadow)
+        self._idle = IdleBooks()
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
         """Let the kernel handle a batch; at sampled entries, let a restored and a forked twin handle it too."""
         world = self._kernel.world
+        self._idle.look(world, now)
         if (world.seq + 1) % self._every:
             return self._kernel.handle(batch, now)
         twins, before = [restore(snapshot(world)), world.fork()], world.fork()
@@ -76,6 +79,7 @@ class Inspector:
         """Check an entry that the kernel just made."""
         world = self._kernel.world
         self.auditor.observe(world, outcome.facts)
+        self._idle.observe(world)
         for item in outcome.facts:
             self._check_ended(item)
         entry = decode_entry(data)

@@ -11,13 +11,15 @@ from muster.model.goodput import HELD, Bucket
 from muster.model.job import Job
 from muster.model.node import Flavor
 from muster.world.diary import Diary, Key
-from muster.world.goodput import ALL, BARRED, BOOKED, GONE, IDLE, KEPT, Stock, Times
+from muster.world.goodput import ALL, BARRED, BOOKED, CLAIMED, GONE, IDLE, KEPT, Stock, Times
 from muster.world.quota import Standing
 from muster.world.world import World
 
 _OVER = Standing.OVER  # members are slow to look up
 _NO_DEMAND, _BLOCKED, _FRAGMENTED = Bucket.NO_DEMAND, Bucket.BLOCKED, Bucket.FRAGMENTED
 _KINDS = (*BOOKED, Bucket.PROVISIONAL)
+_ELSEWHERE = ((CLAIMED, Bucket.CLAIMED), (KEPT, Bucket.BOOKED_IDLE), (BARRED, Bucket.BARRED), (GONE, Bucket.GONE))
+"""What nobody holds and is not idle."""
 
 
 def advance(world: World, at: int) -> None:
@@ -86,8 +88,7 @@ def _unheld(world: World, at: int) -> dict[str, Times]:
         times = {Bucket.BLOCKED: stock.blocked, Bucket.FRAGMENTED: stock.fragmented}
         times[Bucket.NO_DEMAND] = stock.time(IDLE, at) - since - sum(times.values())
         times[want[flavor]] += since
-        times[Bucket.BOOKED_IDLE] = stock.time(KEPT, at)
-        found[flavor] = times | {Bucket.BARRED: stock.time(BARRED, at), Bucket.GONE: stock.time(GONE, at)}
+        found[flavor] = times | {bucket: stock.time(part, at) for part, bucket in _ELSEWHERE}
     return found
 
 
@@ -106,11 +107,13 @@ def _split_idle(world: World, stock: Stock, span_ms: int) -> None:
 
 def _want_of(world: World, flavor: str) -> Bucket:
     """Why devices of a flavor are idle: somebody waits who could use them and is within its quota, so that they did not
-    fit; or only such who are over it; or nobody."""
-    found, sites = _NO_DEMAND, None
+    fit; or only such who are over it; or nobody. Who waits for a window of its booking could not use what is idle."""
+    found, sites, bookings = _NO_DEMAND, None, world.bookings
     for shape in world.queue.shapes.values():
         ask, flavors = shape.ask, shape.needs.flavors
         if (ask.gpus or ask.gpu_milli) and (not flavors or flavor in flavors):
+            if bookings and shape.needs.booking in bookings:
+                continue
             sites = sites or world.sites.inhabited(ask)  # the same for all that ask for devices
             for line in shape.lines.values():
                 if world.standing_among(sites, line) is not _OVER:

@@ -502,8 +502,9 @@ class Auditor:
         self._after.settle()
         for slot in self._fleet.settle():
             node = self._fleet.nodes[slot]
-            compare_slot(world, slot, node, self._claims.missing(slot, node.lack), self._at)
-            self._goodput.set_node(slot, node.flavor(), node.parts())
+            missing = self._claims.missing(slot, node.lack)
+            compare_slot(world, slot, node, missing, self._at)
+            self._goodput.set_node(slot, node.flavor(), node.parts(missing))
         self._goodput.compare(world.goodput)
         self._quota.compare(world.ledger)
         self._spending.compare(world.budgets, self._at)

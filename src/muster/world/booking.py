@@ -47,8 +47,8 @@ def settle_bookings(world: World) -> None:
         if fleet.booked.get(slot) != wanted.get(slot):
             goodput.count(fleet, slot, -1, world.budgets.now)
             fleet.set_booked(slot, wanted.get(slot))
+            goodput.note_kept(fleet, slot)
             goodput.count(fleet, slot, 1, world.budgets.now)
-    goodput.kept = {slot: None for slot, keeping in fleet.booked.items() if keeping.is_open}
     world.queue.wake_all()
     world.wake_outside()
 

@@ -9,7 +9,7 @@ import msgspec
 
 from muster.model import fact
 from muster.model.job import Bar, BarKind, Meter, NodePhase
-from muster.model.node import NO_LACK, Traits, flavor_of
+from muster.model.node import NO_LACK, Lack, Traits, flavor_of
 from muster.model.phase import (
     RESIZED,
     Cancelled,
@@ -282,14 +282,18 @@ class NodeBook:
         """The kind of capacity that it is."""
         return flavor_of(self.traits, self.capacity)
 
-    def parts(self) -> Parts:
-        """How much of devices it has, and of what nobody holds, how much is idle, barred, gone and kept."""
+    def parts(self, missing: Lack) -> Parts:
+        """How much of devices it has, and of what nobody holds, how much is idle, barred, gone, kept and claimed; so
+        much is `missing` for those who would start."""
         whole, held = DEVICE * self.capacity.gpus, sum(self.held.devices.values())
         free = sum(self.held.rests_of(self.capacity, self.lack)) if self.phase == NodePhase.UP else 0
         gone = whole - held - free
         if self.bars:
-            return whole, 0, free, gone, 0
-        return (whole, 0, 0, gone, free) if self.is_kept else (whole, free, 0, gone, 0)
+            return whole, 0, free, gone, 0, 0
+        if self.is_kept:
+            return whole, 0, 0, gone, free, 0
+        anybodys = sum(self.held.rests_of(self.capacity, missing)) if free else 0
+        return whole, anybodys, 0, gone, 0, free - anybodys
 
 
 def deal(devices: int, count: int) -> tuple[int, int]:

@@ -32,7 +32,7 @@ def put_claim(world: World, job: int, claim: Claim) -> None:
         world.dequeue(world.jobs[job])
     charge_claim(world, job, 1)
     for slot, claimed in claimed_on(world, slots_of(claim)).items():
-        world.fleet.set_claimed(slot, claimed)
+        _set_claimed(world, slot, claimed)
 
 
 def drop_claim(world: World, job: int) -> None:
@@ -47,7 +47,7 @@ def drop_claim(world: World, job: int) -> None:
         if others:
             world.claimants[slot] = others
     for slot, claimed in claimed_on(world, slots).items():
-        world.fleet.set_claimed(slot, claimed)
+        _set_claimed(world, slot, claimed)
         vector = world.fleet.find_free(slot)
         if vector is not None:
             world.wake_for_room(slot, vector)
@@ -64,6 +64,15 @@ def claimed_on(world: World, slots: Iterable[int], but: int = 0) -> dict[int, La
                 amount = known.amount.plus(world.jobs[job].spec.ask.times(lease.tasks))
                 found[lease.slot] = Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
     return found
+
+
+def _set_claimed(world: World, slot: int, claimed: Lack) -> None:
+    """So much of a node is claimed from now on; what of it is free is idle no more, or is again."""
+    fleet, goodput, now = world.fleet, world.goodput, world.budgets.now
+    goodput.count(fleet, slot, -1, now)
+    fleet.set_claimed(slot, claimed)
+    goodput.note_kept(fleet, slot)
+    goodput.count(fleet, slot, 1, now)
 
 
 def charge_claim(world: World, job: int, sign: int) -> None:

@@ -186,6 +186,8 @@ class Fleet:
 
     def kept_back(self, slot: int) -> tuple[int, int, int]:
         """What of a node is free and kept for whoever claimed it: thousandths of devices, CPU, network."""
+        if self._is_stale:  # what an idle node withholds is counted as it is laid out
+            self._lay_out()
         lack, withheld = self.lacks.get(slot, NO_LACK), self._withheld.get(slot, NOTHING)
         milli = sum(rest for device, rest in withheld.devices if not lack.devices >> device & 1)
         pairs = zip(withheld.amounts, beside_devices(lack.amount), strict=True)

@@ -1,11 +1,11 @@
 """The goodput account: every moment of every accelerator in one bucket, in thousandths of a device times milliseconds.
 
 Of devices that nobody holds there is a *stock* per flavor. While nothing changes each of its parts (all, idle, barred,
-gone, kept) grows as a straight line, so a change is one step of a slope and nothing has to tick. Idle time is split by
-who waits: see `want_of`. Of what is held, spans are booked when they end, by tenant and flavor, and those that have not
-ended follow from the jobs' own phases when somebody asks. So the two halves come about in different ways, and that they
-add up is a law. What is useful is decided by the rule of `docs/concepts/goodput.md`, and nothing here knows why a run
-ended.
+gone, kept, claimed) grows as a straight line, so a change is one step of a slope and nothing has to tick. Idle time is
+split by who waits: see `muster.world.accounting`. Of what is held, spans are booked when they end, by tenant and
+flavor, and those that have not ended follow from the jobs' own phases when somebody asks. So the two halves come about
+in different ways, and that they add up is a law. What is useful is decided by the rule of `docs/concepts/goodput.md`,
+and nothing here knows why a run ended.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import msgspec
 
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import Job, NodePhase
+from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, TaskPhase
 from muster.model.ranges import Ranges, as_ranges
 from muster.model.spec import Spec, has_devices
@@ -26,20 +27,23 @@ from muster.world.diary import Diary
 from muster.world.fleet import Fleet
 from muster.world.tasks import Tasks
 
-ALL, IDLE, BARRED, GONE, KEPT = range(5)
+ALL, IDLE, BARRED, GONE, KEPT, CLAIMED = range(6)
 """The parts of a stock: all devices there are, and of those that nobody holds, where they stand. Those of nodes whose
-booking is open are kept for it."""
-PARTS: Final = 5
+booking is open are kept for it; of other nodes that are open, what somebody claims is claimed."""
+PARTS: Final = 6
+BOOKED_NODE: Final = -1
+"""Of a node whose booking is open, all devices are kept."""
 USEFUL, LOST, STARTING, RESTARTING, STOPPING, SPARE = range(6)
 """What is booked of devices that are held."""
 PROVISIONAL: Final = 6
 """What has not ended and may yet be of use or lost: never booked."""
 BOOKED: Final = (Bucket.USEFUL, Bucket.LOST, Bucket.STARTING, Bucket.RESTARTING, Bucket.STOPPING, Bucket.SPARE)
-Parts: TypeAlias = tuple[int, int, int, int, int]
+Parts: TypeAlias = tuple[int, int, int, int, int, int]
 Times: TypeAlias = dict[Bucket, int]
 Span: TypeAlias = tuple[int, int, int]
 """What a stretch of time was spent on, when it began and when it ended."""
-_NOTHING: Final[Parts] = (0, 0, 0, 0, 0)
+NO_PARTS: Final[Parts] = (0, 0, 0, 0, 0, 0)
+_TIMES: Final = PARTS + 2
 _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
 
 
@@ -50,19 +54,31 @@ def devices_of(ask: Resources, tasks: int = 1) -> int:
 
 def parts_of(fleet: Fleet, slot: int) -> Parts:
     """How many thousandths of devices a node has, and where those stand that nobody holds: a device that is not there,
-    or whose node is not heard of, is gone. One that is claimed is idle like any other, for now."""
+    or whose node is not heard of, is gone."""
     whole = DEVICE * fleet.capacities[slot].gpus
     if not whole:
-        return _NOTHING
+        return NO_PARTS
     unheld = whole - (0 if fleet.is_idle(slot) else fleet.held(slot)[0])
     if fleet.phase[slot] != NodePhase.UP:
-        return whole, 0, 0, unheld, 0
+        return whole, 0, 0, unheld, 0, 0
     lacking = fleet.lacking_milli(slot) if slot in fleet.lacks else 0
     free = unheld - lacking
     if slot in fleet.bars:
-        return whole, 0, free, lacking, 0
+        return whole, 0, free, lacking, 0, 0
+    kept = find_kept(fleet, slot)
+    if kept == BOOKED_NODE:
+        return whole, 0, 0, lacking, free, 0
+    claimed = fleet.kept_back(slot)[0] if kept else 0
+    return whole, free - claimed, 0, lacking, 0, claimed
+
+
+def find_kept(fleet: Fleet, slot: int) -> int | None:
+    """Which devices of a node are kept for somebody, as bits: all of one whose booking is open, or those that are
+    claimed. None of a node like most others."""
     keeping = fleet.booked.get(slot)
-    return (whole, free, 0, lacking, 0) if keeping is None or not keeping.is_open else (whole, 0, 0, lacking, free)
+    if keeping is not None and keeping.is_open:
+        return BOOKED_NODE
+    return fleet.claimed[slot].devices if slot in fleet.claimed else None
 
 
 class Stock:
@@ -105,9 +121,9 @@ class Carry(NamedTuple):
 
 class Goodput:
     """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are those of runs;
-    `kept` are the slots whose booking is open; `carries` is what runs did before they got the width that they have.
-    Nothing before `since` counts, and idle time is split up to `at`. What is booked also goes into the `diary`, if
-    somebody keeps one; it is nobody's content and no fork has it."""
+    `kept` says by slot which devices are kept for somebody, as `find_kept` does; `carries` is what runs did before they
+    got the width that they have. Nothing before `since` counts, and idle time is split up to `at`. What is booked also
+    goes into the `diary`, if somebody keeps one; it is nobody's content and no fork has it."""
 
     __slots__ = ("at", "booked", "by_slot", "carries", "diary", "kept", "marks", "since", "stocks")
 
@@ -118,7 +134,7 @@ class Goodput:
         self.by_slot: list[Stock] = []
         self.booked: dict[tuple[str, str], list[int]] = {}
         self.marks: dict[int, Mark] = {}
-        self.kept: dict[int, None] = {}
+        self.kept: dict[int, int] = {}
         self.diary: Diary | None = None
         self.carries: dict[int, Carry] = {}
 
@@ -142,32 +158,55 @@ class Goodput:
             if amount:
                 stock.step(part, sign * amount, at)
 
+    def note_kept(self, fleet: Fleet, slot: int) -> None:
+        """Say what is kept of a node; whoever changes it counts the node off and on again."""
+        kept = find_kept(fleet, slot)
+        self.kept.pop(slot, None)
+        if kept is not None:
+            self.kept[slot] = kept
+
     def take(self, ask: Resources, leases: Sequence[Lease], at: int) -> None:
         """Leases begin on nodes that are open."""
         each = devices_of(ask)
         for lease in leases:
             amount, stock = each * lease.tasks, self.by_slot[lease.slot]
-            part = KEPT if self.kept and lease.slot in self.kept else IDLE
-            stock.levels[part] -= amount
-            stock.offsets[part] += amount * at
+            if self.kept and lease.slot in self.kept:
+                self._step_kept(lease, -amount, at)
+                continue
+            stock.levels[IDLE] -= amount
+            stock.offsets[IDLE] += amount * at
 
     def give_back(self, fleet: Fleet, leases: Sequence[Lease], ask: Resources, at: int) -> None:
         """Leases end on nodes that lack nothing."""
         each, kept, by_slot, phase, bars = devices_of(ask), self.kept, self.by_slot, fleet.phase, fleet.bars
         for lease in leases:
             slot, amount = lease.slot, each * lease.tasks
-            part = GONE if phase[slot] != _UP else BARRED if slot in bars else KEPT if slot in kept else IDLE
+            if slot in kept and phase[slot] == _UP and slot not in bars:
+                self._step_kept(lease, amount, at)
+                continue
+            part = GONE if phase[slot] != _UP else BARRED if slot in bars else IDLE
             stock = by_slot[slot]
             stock.levels[part] += amount
             stock.offsets[part] -= amount * at
 
+    def _step_kept(self, lease: Lease, amount: int, at: int) -> None:
+        """So much more is free from now on, of the devices of a lease on a node of which something is kept."""
+        stock, kept, named = self.by_slot[lease.slot], self.kept[lease.slot], devices_in(lease.devices)
+        if kept == BOOKED_NODE:
+            stock.step(KEPT, amount, at)
+            return
+        claimed = amount // named.bit_count() * (named & kept).bit_count()  # the same of each device of a lease
+        stock.step(CLAIMED, claimed, at)
+        stock.step(IDLE, amount - claimed, at)
+
     def restore(self, fleet: Fleet, times: Mapping[str, Sequence[int]], at: int) -> None:
-        """So much was spent up to now in each part but the last, blocked and fragmented, and in the last part if
+        """So much was spent up to now in the first four parts, blocked and fragmented, and in the other parts if
         anything was; levels are those of the nodes."""
         for flavor in (*self.stocks, *times):
             stock = self.stocks[flavor] = self.stocks.get(flavor) or Stock(flavor)
-            *offsets, stock.blocked, stock.fragmented, kept = (*times.get(flavor, (0,) * 6), 0)[:7]
-            stock.levels, stock.offsets = [0] * PARTS, [*offsets, kept]
+            row = (*times.get(flavor, ()), *(0,) * _TIMES)[:_TIMES]
+            stock.blocked, stock.fragmented = row[KEPT : KEPT + 2]
+            stock.levels, stock.offsets = [0] * PARTS, [*row[:KEPT], *row[KEPT + 2 :]]
         for slot in range(len(fleet)):
             self.count(fleet, slot, 1, at)
         self.at = at
@@ -177,8 +216,10 @@ class Goodput:
         found = {}
         for flavor in sorted(self.stocks):
             stock = self.stocks[flavor]
-            times = [*(stock.time(part, at) for part in range(KEPT)), stock.blocked, stock.fragmented]
-            times += [kept] if (kept := stock.time(KEPT, at)) else []
+            parts = [stock.time(part, at) for part in range(PARTS)]
+            times = [*parts[:KEPT], stock.blocked, stock.fragmented, *parts[KEPT:]]
+            while len(times) > KEPT + 2 and not times[-1]:
+                times.pop()
             if any(times):
                 found[flavor] = times
         return found

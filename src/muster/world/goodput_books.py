@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
 from muster.world.books import NodeBook
-from muster.world.goodput import LOST, PARTS, RESTARTING, SPARE, STARTING, STOPPING, USEFUL, Goodput, Parts
+from muster.world.goodput import LOST, NO_PARTS, PARTS, RESTARTING, SPARE, STARTING, STOPPING, USEFUL, Goodput, Parts
 from muster.world.law import require
 
 Key: TypeAlias = tuple[str, str]
@@ -68,8 +68,8 @@ class GoodputBooks:
         self.at = at
 
     def set_node(self, slot: int, flavor: str, parts: Parts) -> None:
-        """A node has so much, and of what nobody holds so much is idle, barred, gone and kept."""
-        old_flavor, old = self._parts.get(slot, (flavor, (0, 0, 0, 0, 0)))
+        """A node has so much, and of what nobody holds so much is idle, barred, gone, kept and claimed."""
+        old_flavor, old = self._parts.get(slot, (flavor, NO_PARTS))
         for name, sign, amounts in ((old_flavor, -1, old), (flavor, 1, parts)):
             levels = self._levels.setdefault(name, [0] * PARTS)
             self._times.setdefault(name, [0] * PARTS)

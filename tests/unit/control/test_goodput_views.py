@@ -7,6 +7,7 @@ import pytest
 from muster.control.goodput import view_goodput
 from muster.model import event, fact
 from muster.model.goodput import Bucket, Mark
+from muster.model.job import BarKind
 from muster.model.reason import Code, Refused
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene
@@ -125,3 +126,20 @@ def test_a_device_that_is_not_there_is_gone() -> None:
     scene.mend_devices("node-0", "node-0.gpu-0", "node-0.gpu-1", "node-0.gpu-2", "node-0.gpu-3").advance(minutes=25)
     account = read_account(scene.body.world, scene.body.agenda.now)["gpu"]
     assert account[Bucket.USEFUL] == 1000 * 30 * MINUTE_MS
+
+
+def test_what_is_claimed_is_not_idle_and_a_cordon_comes_first() -> None:
+    rig = Rig(nodes=1, gpus=4)
+    low = [rig.submit(2, tier="opportunistic", grace_ms=HOUR_MS) for _ in range(2)]
+    rig.submit(3, tier="critical")
+    rig.exit(low[0], 143)
+    spent = []
+    for item in (event.BarNode("node-0", BarKind.CORDON, "op"), event.UnbarNode("node-0", BarKind.CORDON, "op")):
+        before = times(rig)
+        rig.feed(after_ms=MINUTE_MS)
+        spent.append({bucket: time - before[bucket] for bucket, time in times(rig).items() if time != before[bucket]})
+        check_world(rig.world)
+        assert digest(restore(snapshot(rig.world))) == digest(rig.world)
+        rig.feed(item)
+    stopping = {Bucket.STOPPING: 2000 * MINUTE_MS}
+    assert spent == [stopping | {each: 2000 * MINUTE_MS} for each in (Bucket.CLAIMED, Bucket.BARRED)]

@@ -309,6 +309,20 @@ def test_what_is_booked_and_idle_has_a_bucket_of_its_own() -> None:
     assert account[Bucket.GONE] == 0
 
 
+def test_who_waits_for_its_booking_is_no_demand_for_what_is_idle_outside_of_it() -> None:
+    rig = booked(1, of=2)
+    rig.feed(own())
+    go(rig, HOUR_MS)
+    account = read_account(rig.world, rig.now)["gpu"]
+    assert (account[Bucket.FRAGMENTED], account[Bucket.BLOCKED]) == (0, 0)
+    assert account[Bucket.NO_DEMAND] > 0
+    rig.submit(8)
+    rig.submit(8, gang=2)
+    before = rig.now
+    go(rig, 2 * HOUR_MS)
+    assert read_account(rig.world, rig.now)["gpu"][Bucket.FRAGMENTED] == 8000 * (rig.now - before)
+
+
 def test_a_cancelled_booking_leaves_its_nodes_to_everybody() -> None:
     rig = booked(3)
     go(rig, OPENS)

@@ -1,9 +1,10 @@
-"""The worked example of the goodput page: two hours of two nodes with faults at known times, minute by minute."""
+"""The worked examples of the goodput page: two hours with faults at known times, and what a claim keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from muster.model import event
 from muster.model.goodput import Bucket
@@ -29,8 +30,8 @@ class Play:
         self.rig = Rig()
         self.jobs: dict[str, int] = {}
 
-    def submit(self, name: str, gpus: int, tenant: str = "default") -> None:
-        answer = self.rig.feed(event.Submit(spec(gpus, tenant=tenant)), after_ms=0).answers[0]
+    def submit(self, name: str, gpus: int, **fields: Any) -> None:
+        answer = self.rig.feed(event.Submit(spec(gpus, **fields)), after_ms=0).answers[0]
         assert isinstance(answer, Done)
         self.jobs[name] = answer.job
 
@@ -56,6 +57,22 @@ class Play:
         self.lost = self.node_of("train")
         self.say(event.NodeGone(self.lost))
 
+    def begin_low(self) -> None:
+        self.say(event.NodeSeen("a", NODE))
+        for name in ("one", "other"):
+            self.submit(name, 2, tier="opportunistic", grace_ms=10 * MINUTE_MS)
+
+    def scenes_of_claim(self) -> dict[str, Callable[[], None]]:
+        return {
+            "one and other (2 GPUs each) get their places": self.begin_low,
+            "one and other are up": lambda: self.say(self.started("one"), self.started("other")),
+            "urgent claims all; one and other are told to stop": lambda: self.submit("urgent", 4, tier="critical"),
+            "one has stopped": lambda: self.say(self.exited("one", 143)),
+            "other has stopped; urgent gets its places": lambda: self.say(self.exited("other", 143)),
+            "urgent is up": lambda: self.say(self.started("urgent")),
+            "urgent succeeds": lambda: self.say(self.exited("urgent", 0)),
+        }
+
     def scenes(self) -> dict[str, Callable[[], None]]:
         return {
             "train (4 GPUs) and sweep (2) get their places": self.begin,
@@ -77,27 +94,45 @@ class Play:
     def come(self) -> None:
         self.other = self.node_of("sweep")
         self.say(self.exited("sweep", 1))
-        self.submit("first", 2, "lab")
-        self.submit("second", 2, "lab")
+        self.submit("first", 2, tenant="lab")
+        self.submit("second", 2, tenant="lab")
 
 
-def buckets(rig: Rig) -> list[str]:
+BUCKETS_OF_CLAIM = (
+    Bucket.USEFUL, Bucket.PROVISIONAL, Bucket.LOST, Bucket.STARTING, Bucket.STOPPING, Bucket.CLAIMED,
+)  # fmt: skip
+
+
+def buckets(rig: Rig, among: Iterable[Bucket] = Bucket) -> list[str]:
     account = read_account(rig.world, rig.now).get("gpu", {})
-    found = [divmod(account.get(bucket, 0), GPU_MINUTE) for bucket in Bucket]
+    found = [divmod(account.get(bucket, 0), GPU_MINUTE) for bucket in among]
     assert all(not rest for _, rest in found)
     return [str(minutes) for minutes, _ in found]
+
+
+def play_to(play: Play, minute: int, scene: Callable[[], None]) -> None:
+    if minute:
+        play.rig.feed(after_ms=minute * MINUTE_MS - play.rig.now)
+    scene()
+    check_world(play.rig.world)
+    assert digest(restore(snapshot(play.rig.world))) == digest(play.rig.world)
 
 
 def test_the_account_is_that_on_the_page() -> None:
     play = Play()
     scenes = play.scenes()
     for minute, what, *wanted in read_table(PAGE, "minute"):
-        if int(minute):
-            play.rig.feed(after_ms=int(minute) * MINUTE_MS - play.rig.now)
-        scenes[what]()
+        play_to(play, int(minute), scenes[what])
         assert buckets(play.rig) == wanted, minute
         assert sum(map(int, wanted)) == 8 * int(minute), "what there was, to the minute"
-        check_world(play.rig.world)
-        assert digest(restore(snapshot(play.rig.world))) == digest(play.rig.world)
     tenants = [read_account(play.rig.world, play.rig.now, name)["gpu"] for name in ("default", "lab")]
     assert [times[Bucket.LOST] // GPU_MINUTE for times in tenants] == [156, 56]
+
+
+def test_what_a_claim_keeps_is_that_on_the_page() -> None:
+    play = Play()
+    scenes = play.scenes_of_claim()
+    for minute, what, *wanted in read_table(PAGE, "after"):
+        play_to(play, int(minute), scenes[what])
+        assert buckets(play.rig, BUCKETS_OF_CLAIM) == wanted, minute
+        assert sum(map(int, wanted)) == 4 * int(minute), "what there was, to the minute"

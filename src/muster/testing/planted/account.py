@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 from unittest import mock
 
+from muster.model.goodput import Bucket
 from muster.model.job import Meter
+from muster.model.phase import Lease
 from muster.testing.planted.plant import Plant
 from muster.units import HOUR_MS
+from muster.world import accounting
 from muster.world.diary import Diary
-from muster.world.goodput import LOST, STOPPING, Goodput, Span
+from muster.world.goodput import BOOKED_NODE, IDLE, KEPT, LOST, STOPPING, Goodput, Span
+from muster.world.world import World
 
 
 @contextlib.contextmanager
@@ -79,10 +83,38 @@ def hour_without_end() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def claimed_counts_as_idle() -> Iterator[None]:
+    """What comes free of a claim's devices is idle."""
+
+    def step(goodput: Goodput, lease: Lease, amount: int, at: int) -> None:
+        goodput.by_slot[lease.slot].step(KEPT if goodput.kept[lease.slot] == BOOKED_NODE else IDLE, amount, at)
+
+    with mock.patch.object(Goodput, "_step_kept", step):
+        yield
+
+
+@contextlib.contextmanager
+def booked_wait_counts_as_demand() -> Iterator[None]:
+    """Whoever waits for a window of its booking could use any device."""
+    honest = accounting._want_of
+
+    def want_of(world: World, flavor: str) -> Bucket:
+        bookings, world.bookings = world.bookings, {}
+        found = honest(world, flavor)
+        world.bookings = bookings
+        return found
+
+    with mock.patch.object(accounting, "_want_of", want_of):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     bucket_counted_twice,
     lost_work_is_useful,
     idle_while_held,
     meter_forgets,
     hour_without_end,
+    claimed_counts_as_idle,
+    booked_wait_counts_as_demand,
 )
