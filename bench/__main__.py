@@ -24,6 +24,7 @@ NAMES: Final = (
     "status",
     "latency",
     "memory",
+    "forecast",
 )
 LONG: Final = ("kueue-generator",)
 """Those that take more than a minute by their nature are not among `all`."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from muster.forecast.lengths import Lengths
-from muster.forecast.rollout import Arrival, Rollout
+from muster.forecast.rollout import Arrival, Rollout, in_order
 from muster.kernel.kernel import Kernel
 from muster.model.event import Event
 from muster.model.goodput import HELD
@@ -80,7 +80,7 @@ def _run(world: World, now: int, lengths: Lengths, comers: Sequence[Arrival]) ->
     end = now + HORIZON_MS
     asked = {number: (job.spec.tenant, now) for number, job in world.jobs.items() if world.is_waiting(job)}
     times = _times(world, now)
-    ahead = Rollout(world, now, lambda job, spec, elapsed: lengths.draw(job, spec, elapsed, 0), comers)
+    ahead = Rollout(world, now, lambda job, spec, elapsed: lengths.draw(job, spec, elapsed, 0), in_order(comers))
     if not ahead.run(end, BATCHES_MAX):
         return None
     day = _Lived(defaultdict(list), defaultdict(list), ahead.taken, _held_milli(times, _times(world, end)))

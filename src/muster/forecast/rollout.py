@@ -1,7 +1,8 @@
 """A rollout: the kernel driven ahead of time over a fork of the world, with tasks that run as long as somebody guesses.
 
 The kernel cannot tell it from any other body. Whatever it starts is up at once, runs as long as `lasts` says and ends
-well; whatever it stops is gone after its grace. Nodes stay as they are, and nobody comes but those who are named. Ends
+well; whatever it stops is gone after its grace. Nodes stay as they are, and nobody comes but those who are named, in
+order. Ends
 are gathered on a grain of time, so that many of them are one batch. It has a limit of batches; it reads no clock.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, NamedTuple, TypeAlias
 
 from muster.kernel.kernel import Kernel
@@ -36,7 +37,13 @@ class Arrival(NamedTuple):
 
     at: int
     spec: Spec
-    run_ms: int
+    run_ms: int | None
+    """None if somebody else is to say."""
+
+
+def in_order(arrivals: Iterable[Arrival]) -> list[Arrival]:
+    """Whoever comes first on top; those who come at once, as they were named."""
+    return sorted(arrivals, key=lambda comer: comer.at)
 
 
 class _Due(NamedTuple):
@@ -54,7 +61,7 @@ class _Due(NamedTuple):
 class Rollout:
     """One run ahead, over a world that is used up by it."""
 
-    def __init__(self, world: World, now: int, lasts: Lasts, arrivals: Sequence[Arrival] = ()) -> None:
+    def __init__(self, world: World, now: int, lasts: Lasts, arrivals: Iterable[Arrival] = ()) -> None:
         self.world = world
         self.now = max(now, world.now)
         self.batches = 0
@@ -62,14 +69,18 @@ class Rollout:
         """When each job first got places on the way."""
         self.came: dict[int, tuple[str, int]] = {}
         """Whose jobs came on the way, and when."""
+        self.lengths: dict[int, int] = {}
+        """How long those run who came, as far as it was said."""
         self.taken = 0
         """How often somebody was stopped for somebody else."""
+        self.is_endless = False
+        """Whether somebody runs of whom nobody can say how long."""
         self.last_ended: list[int] = []
         """Whose tasks ended in the last batch that had ends."""
         self._kernel = Kernel(world)
         self._lasts = lasts
-        self._arrivals = sorted(arrivals, key=lambda comer: comer.at, reverse=True)
-        self._lengths: dict[int, int] = {}
+        self._arrivals = iter(arrivals)
+        self._comer = next(self._arrivals, None)
         self._due: list[_Due] = []
         self._soon: list[Event] = []
         self._order = 0
@@ -92,7 +103,9 @@ class Rollout:
     def _find_next(self) -> int | None:
         if self._soon:
             return self.now
-        known = [due.at for due in self._due[:1]] + [comer.at for comer in self._arrivals[-1:]]
+        known = [due.at for due in self._due[:1]]
+        if self._comer is not None:
+            known.append(self._comer.at)
         if self._wake_at is not None:
             known.append(self._wake_at)
         return max(min(known), self.now) if known else None
@@ -105,7 +118,8 @@ class Rollout:
         outcome = self._kernel.handle(events, instant)
         for comer, answer in zip(comers, outcome.answers[len(events) - len(comers) :], strict=True):
             if isinstance(answer, Done):
-                self._lengths[answer.job] = comer.run_ms
+                if comer.run_ms is not None:
+                    self.lengths[answer.job] = comer.run_ms
                 self.came[answer.job] = (comer.spec.tenant, instant)
         self._note(outcome.facts)
         self._soon = list(self._carry_out(outcome.instructions))
@@ -154,7 +168,7 @@ class Rollout:
                 self._plan(job.id, epoch, first, count, left_ms, 0)
 
     def _length_of(self, job: int, spec: Spec, elapsed: int) -> int | None:
-        known = self._lengths.get(job)
+        known = self.lengths.get(job)
         return self._lasts(job, spec, elapsed) if known is None else known
 
     def _width(self, job: Job) -> int:
@@ -162,7 +176,9 @@ class Rollout:
         return job.spec.gang if ranks is None else len(ranks)
 
     def _plan(self, job: int, epoch: int, first: int, count: int, left_ms: int | None, code: int) -> None:
-        if left_ms is not None:
+        if left_ms is None:
+            self.is_endless = True
+        else:
             self._order += 1
             at = -(-(self.now + left_ms) // GRAIN_MS) * GRAIN_MS
             heapq.heappush(self._due, _Due(at, self._order, job, epoch, first, count, code))
@@ -174,8 +190,10 @@ class Rollout:
         while self._due and self._due[0].at <= self.now:
             due = heapq.heappop(self._due)
             spans = list(self._still_there(due))
-            found += [Exited(due.job, due.epoch, due.code, first, count) for first, count in spans]
-            ended += [due.job] if spans else []
+            if spans:
+                first, count, *more = chain(*spans)
+                found.append(Exited(due.job, due.epoch, due.code, first, count, more=more))
+                ended.append(due.job)
         if ended:
             self.last_ended = list(dict.fromkeys(ended))
         return found
@@ -198,8 +216,9 @@ class Rollout:
 
     def _comers(self) -> list[Arrival]:
         found: list[Arrival] = []
-        while self._arrivals and self._arrivals[-1].at <= self.now:
-            found.append(self._arrivals.pop())
+        while self._comer is not None and self._comer.at <= self.now:
+            found.append(self._comer)
+            self._comer = next(self._arrivals, None)
         return found
 
 

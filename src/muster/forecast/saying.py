@@ -5,13 +5,14 @@ Built on a fork, when somebody asks; nothing is stored. Whoever may not see a jo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from muster.forecast.comers import NOBODY, Comers, gather
 from muster.forecast.comparison import compare
 from muster.forecast.lengths import Lengths, Ran
 from muster.forecast.rollout import Arrival
-from muster.forecast.starts import Outlook, foresee
+from muster.forecast.starts import JOBS_MAX, Outlook, foresee
 from muster.model.event import Event
 from muster.model.history import Remembered
 from muster.model.spec import Spec
@@ -36,10 +37,19 @@ def learn(remembered: Iterable[Remembered]) -> Lengths:
 
 def come_again(remembered: Iterable[Remembered], now: int) -> list[Arrival]:
     """Jobs of the last day, a day later; those that never ran do not come."""
-    found: list[Arrival] = []
+    return [each._replace(at=each.at + DAY_MS) for each in _who_came(remembered) if each.at >= now - DAY_MS]
+
+
+def find_comers(world: World, remembered: Iterable[Remembered], now: int) -> Comers:
+    """Who came in the last day, whether they are over or still here; of arrays nobody says how long their tasks run."""
+    here = [Arrival(job.accepted_at, job.spec, None) for job in world.jobs.values() if not job.spec.array]
+    return gather([*_who_came(remembered), *here], now)
+
+
+def _who_came(remembered: Iterable[Remembered]) -> Iterator[Arrival]:
     for each in remembered:
         ending = decode_ending(each.finished.data)
-        if ending.counts or not ending.served_ms or ending.accepted_at < now - DAY_MS:
+        if ending.counts or not ending.served_ms:
             continue
         spec = Spec(
             ("again",),
@@ -49,21 +59,22 @@ def come_again(remembered: Iterable[Remembered], now: int) -> list[Arrival]:
             gang=ending.tasks,
             ask=ending.ask,
         )
-        found.append(Arrival(ending.accepted_at + DAY_MS, spec, ending.served_ms))
-    return found
+        yield Arrival(ending.accepted_at, spec, ending.served_ms)
 
 
-def say_start(world: World, job: int, now: int, lengths: Lengths, sees: Callable[[str], bool]) -> ForecastView:
+def say_start(
+    world: World, job: int, now: int, lengths: Lengths, sees: Callable[[str], bool], comers: Comers = NOBODY
+) -> ForecastView:
     """When a job that waits will likely start."""
     view = ForecastView(job, world.seq, max(now, world.now))
     known = world.jobs.get(job)
     if known is None or not world.is_waiting(known):
         return view
-    outlook = foresee(world, job, view.as_of_ms, lengths)
+    outlook = foresee(world, job, view.as_of_ms, lengths, comers)
     if outlook is None:
-        return ForecastView(job, view.seq, view.as_of_ms, words="no forecast: there is too much to run ahead")
+        return ForecastView(job, view.seq, view.as_of_ms, words=_excuse(len(world.jobs)))
     after = [number for number in outlook.after if number in world.jobs and sees(world.jobs[number].spec.tenant)]
-    likes = len(lengths.likes(known.spec))
+    likes = lengths.count_likes(known.spec)
     words = _put_in_words(world, outlook, view.as_of_ms, after)
     return ForecastView(
         job, view.seq, view.as_of_ms, outlook.rollouts, outlook.earliest, outlook.latest, after, likes, words
@@ -84,8 +95,10 @@ def say_day(world: World, change: Event, now: int, lengths: Lengths, comers: lis
 
 def _put_in_words(world: World, outlook: Outlook, now: int, after: list[int]) -> str:
     """`likely start: 14:05 to 14:40 (in 12m to 47m), when job 2 of vision is over`."""
-    if outlook.earliest is None:
+    if outlook.earliest is None and outlook.is_endless:
         return "no likely start: those it waits for have no limit, and nothing like them has ended"
+    if outlook.earliest is None:
+        return "no likely start within 7 days: nodes are closed to it, or its quota is, or too many go first"
     first = _show_clock(outlook.earliest, now)
     cause = f", when job {after[0]} of {world.jobs[after[0]].spec.tenant} is over" if after else ""
     in_first = show_duration(_rounded(outlook.earliest - now))
@@ -95,6 +108,13 @@ def _put_in_words(world: World, outlook: Outlook, now: int, after: list[int]) ->
         return f"likely start: {first} (in {in_first}){cause}"
     in_last = show_duration(_rounded(outlook.latest - now))
     return f"likely start: {first} to {_show_clock(outlook.latest, now)} (in {in_first} to {in_last}){cause}"
+
+
+def _excuse(live: int) -> str:
+    """Why nothing is foretold."""
+    if live > JOBS_MAX:
+        return f"no forecast: {live:,} jobs are here, and with more than {JOBS_MAX:,} it would keep readers waiting"
+    return "no forecast: too much happens before it starts to be run ahead"
 
 
 def _show_clock(at: int, now: int) -> str:

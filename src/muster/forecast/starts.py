@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from muster.forecast.comers import NOBODY, Comers
 from muster.forecast.lengths import Lengths
 from muster.forecast.rollout import Rollout
 from muster.model.phase import TaskPhase
@@ -17,43 +18,53 @@ from muster.world.world import World
 
 ROLLOUTS: Final = 9
 HORIZON_MS: Final = 7 * DAY_MS
-BATCHES_MAX: Final = 3000
-"""How many batches all rollouts of a question may take together; then it is given up."""
+BATCHES_MAX: Final = 10_000
+BATCHES_LEAST: Final = 3000
+"""How many batches all rollouts of a question may take together, where few jobs live and where many do; then it is
+given up."""
+STEPS_MAX: Final = 2_000_000
+"""Batches times live jobs, between these two."""
 JOBS_MAX: Final = 5000
 """With more live jobs, no question is taken: it would keep readers waiting."""
 
 
 class Outlook(NamedTuple):
-    """From when to when a job starts, as far as it does within the horizon; and whose end it is likely to wait for."""
+    """From when to when a job starts, as far as it does within the horizon; and whose end it is likely to wait for. It
+    may be `endless`, because nobody can say how long somebody runs."""
 
     earliest: int | None
     latest: int | None
     after: tuple[int, ...]
     rollouts: int
+    is_endless: bool = False
 
 
-def foresee(world: World, job: int, now: int, lengths: Lengths) -> Outlook | None:
+def foresee(world: World, job: int, now: int, lengths: Lengths, comers: Comers = NOBODY) -> Outlook | None:
     """When a job that waits will start; None if there is too much to run ahead."""
     if len(world.jobs) > JOBS_MAX:
         return None
-    found: list[tuple[int | None, tuple[int, ...]]] = []
-    left = BATCHES_MAX
+    ran: list[Rollout] = []
+    left = max(BATCHES_LEAST, min(BATCHES_MAX, STEPS_MAX // max(1, len(world.jobs))))
     for turn in range(ROLLOUTS):
-        ahead = Rollout(world.fork(), now, _Luck(world, lengths, now, turn).lasts)
-        if not ahead.run(now + HORIZON_MS, left, job):
+        ahead = Rollout(world.fork(), now, _Luck(world, lengths, now, turn).lasts, comers.draw(now, turn))
+        if not ahead.run(now + HORIZON_MS, left // (ROLLOUTS - turn), job) and not any(
+            job in one.starts for one in ran
+        ):
             return None
         left -= ahead.batches
-        found.append((ahead.starts.get(job), tuple(ahead.last_ended)))
-    return _sum_up(found)
+        ran.append(ahead)
+    return _sum_up(ran, job)
 
 
-def _sum_up(found: list[tuple[int | None, tuple[int, ...]]]) -> Outlook:
+def _sum_up(ran: list[Rollout], job: int) -> Outlook:
     """The span of all; open at its end if it did not start in each."""
-    starts = sorted(at for at, _ in found if at is not None)
-    if not starts:
-        return Outlook(None, None, (), len(found))
-    middle = min(found, key=lambda each: (each[0] is None, abs((each[0] or 0) - starts[len(starts) // 2])))
-    return Outlook(starts[0], starts[-1] if len(starts) == len(found) else None, middle[1], len(found))
+    found = sorted((ahead.starts[job], at) for at, ahead in enumerate(ran) if job in ahead.starts)
+    is_endless = any(ahead.is_endless for ahead in ran)
+    if not found:
+        return Outlook(None, None, (), len(ran), is_endless)
+    middle = ran[found[len(found) // 2][1]]
+    latest = found[-1][0] if len(found) == len(ran) else None
+    return Outlook(found[0][0], latest, tuple(middle.last_ended), len(ran), is_endless)
 
 
 class _Luck:

@@ -16,6 +16,7 @@ from muster.kernel.afters import settle
 from muster.kernel.bars import stop_range
 from muster.kernel.mending import drop_closed, mend_all, refill_all
 from muster.kernel.reactors import REACTORS
+from muster.kernel.throttles import throttle_all
 from muster.kernel.timers import find_wake, fire_timers, has_timers
 from muster.kernel.turn import Turn
 from muster.kernel.widths import grow_all, tell_leavers
@@ -57,7 +58,7 @@ def rare_in(world: World) -> tuple[Container[Any], ...]:
     in a living world, so they are gathered once."""
     widths, timers = world.widths, world.timers
     about_others = (world.successors, world.claims, world.queue.shadowed, world.queue.floors.by_scope)
-    about_widths = (widths.elastic, widths.mending, widths.spared, widths.lacking)
+    about_widths = (widths.elastic, widths.mending, widths.spared, widths.lacking, widths.throttled)
     about_time = (timers.limits, timers.bars, world.bookings, world.advice, world.budgets.accounts)
     return (*about_others, *about_widths, *about_time)
 
@@ -124,12 +125,12 @@ class Kernel:
     def _decide(self, turn: Turn) -> None:
         """What the events mean for everybody else: first who lost something or waited for others, then at most one
         cycle, then who has to give and who may have more."""
-        world, queue = turn.world, turn.world.queue
-        if world.successors or world.bookings or world.widths.mending or world.widths.spared:
+        world, queue, widths = turn.world, turn.world.queue, turn.world.widths
+        if world.successors or world.bookings or widths.mending or widths.spared or widths.throttled:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
-        if world.varied or world.widths.has_any or world.moves_most or world.quotas.has_owners():
+        if world.varied or widths.has_any or world.moves_most or world.quotas.has_owners():
             self._share_out(turn)
         else:
             self._look_at = self._grow_at = INSTANT_MAX
@@ -156,6 +157,8 @@ class Kernel:
             mend_all(turn)
         if turn.world.successors:
             settle(turn, 0)
+        if turn.world.widths.throttled:
+            throttle_all(turn)
         if turn.world.bookings:
             mend_windows(turn)
 
@@ -246,4 +249,5 @@ class Kernel:
             elif isinstance(item, fact.ShrinkAsked):
                 tell_leavers(turn, turn.world.jobs[item.job], item.width, item.cause)
             elif isinstance(item, fact.TasksMoved):
-                stop_range(turn, item.job, item.first, item.count)
+                for span in item.spans:
+                    stop_range(turn, item.job, *span)

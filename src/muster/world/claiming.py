@@ -26,6 +26,8 @@ def put_claim(world: World, job: int, claim: Claim) -> None:
     if job in world.claims:
         drop_claim(world, job)
     world.claims[job] = claim
+    for slot in slots_of(claim):
+        world.claimants[slot] = (*world.claimants.get(slot, ()), job)
     if is_spoken_for(world, job):
         world.dequeue(world.jobs[job])
     charge_claim(world, job, 1)
@@ -39,7 +41,12 @@ def drop_claim(world: World, job: int) -> None:
     world.wake_kin(world.jobs[job].spec.tenant)
     if is_spoken_for(world, job):
         world.enqueue(world.jobs[job])
-    for slot, claimed in claimed_on(world, slots_of(world.claims.pop(job))).items():
+    slots = slots_of(world.claims.pop(job))
+    for slot in slots:
+        others = tuple(other for other in world.claimants.pop(slot) if other != job)
+        if others:
+            world.claimants[slot] = others
+    for slot, claimed in claimed_on(world, slots).items():
         _set_claimed(world, slot, claimed)
         vector = world.fleet.find_free(slot)
         if vector is not None:
@@ -47,10 +54,10 @@ def drop_claim(world: World, job: int) -> None:
 
 
 def claimed_on(world: World, slots: Iterable[int], but: int = 0) -> dict[int, Lack]:
-    """What of some nodes is claimed by anybody, or by anybody but one job: all claims are gone through once."""
+    """What of some nodes is claimed by anybody, or by anybody but one job: every claim on them is gone through once."""
     found = dict.fromkeys(slots, NO_LACK)
-    for job, claim in world.claims.items():
-        for lease in claim.leases if job != but else ():
+    for job in dict.fromkeys(job for slot in found for job in world.claimants.get(slot, ()) if job != but):
+        for lease in world.claims[job].leases:
             known = found.get(lease.slot)
             if known is not None:
                 devices = known.devices | devices_in(lease.devices)
@@ -100,4 +107,4 @@ def next_ticket(world: World) -> int:
 
 def slots_of(claim: Claim) -> list[int]:
     """The slots that a claim is on, each once."""
-    return list(dict.fromkeys(lease.slot for lease in claim.leases))
+    return list(dict.fromkeys([lease.slot for lease in claim.leases]))

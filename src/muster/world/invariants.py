@@ -43,7 +43,7 @@ from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, LIVE, NOWHERE, Tasks, spans_of
 from muster.world.timers import BarEnd
 from muster.world.tour import Tour
-from muster.world.width_law import check_widths
+from muster.world.width_law import check_throttle, check_widths
 from muster.world.world import World
 
 _Key = TypeVar("_Key")
@@ -359,15 +359,17 @@ def _waits(world: World, job: Job) -> bool:
 
 
 def _check_blocked(world: World) -> None:
-    """A task is blocked as long as its like is not over, or those in all arrays that it follows have not succeeded."""
+    """A task is blocked as long as its like is not over, those in all arrays that it follows have not succeeded, or as
+    many of its own array are at it as may be."""
     law = "a task is blocked until its like is over"
     for number, tasks in world.arrays.items():
         likes = [world.arrays[other].phase for other in world.jobs[number].waits if other in world.arrays]
+        is_full = check_throttle(world, world.jobs[number], tasks)
         for first, count in spans_of(tasks.phase, (TaskPhase.BLOCKED,), 0, len(tasks)):
             for task in range(first, first + count):
                 stages = [phases[task] for phases in likes if phases[task] != TaskPhase.SUCCEEDED]
                 is_open = bool(stages) and all(TaskPhase(stage) in LIVE for stage in stages)
-                require(is_open, law, f"job {number}, task {task}: {stages}")
+                require(is_open or (is_full and not stages), law, f"job {number}, task {task}: {stages}")
 
 
 def _check_successors(world: World) -> None:
@@ -470,6 +472,7 @@ def _check_walk(world: World, twin: World) -> None:
 def _check_claims(world: World) -> None:
     """Whoever has a claim waits for its places, or moves to them, and what it claims is kept from everybody else."""
     claimed: dict[int, Lack] = {}
+    claimants: dict[int, list[int]] = {}
     for number, claim in world.claims.items():
         job = world.jobs.get(number)
         waits = job is not None and (world.is_waiting(job) or is_moving(job)) and not (job.held or job.stands_back)
@@ -478,7 +481,12 @@ def _check_claims(world: World) -> None:
         if number in world.arrays:
             most = world.arrays[number].counts[TaskPhase.QUEUED]
         require(0 < width <= most, "a claim is for a job's tasks", f"job {number}: {width} of {most}")
+        for slot in slots_of(claim):
+            claimants.setdefault(slot, []).append(number)
         claimed |= claimed_on(world, slots_of(claim))
+    kept = {slot: sorted(jobs) for slot, jobs in world.claimants.items()}
+    wanted = {slot: sorted(jobs) for slot, jobs in claimants.items()}
+    require(kept == wanted, "it is known who claims something where", _first_change(kept, wanted))
     require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))
     overdue = [number for number, claim in world.claims.items() if claim.until <= world.now]
     require(not overdue, "no claim stands past its time", f"at {world.now}: jobs {overdue[:5]}")

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.job import Job, Resize
-from muster.model.phase import ACTIVE, RESIZED, Running, Starting, Stopping
+from muster.model.phase import ACTIVE, RESIZED, TERMINAL, Running, Starting, Stopping, TaskPhase
 from muster.units import MINUTE_MS
 from muster.world.law import require
-from muster.world.widths import members_of, spares_of, width_of
+from muster.world.tasks import Tasks
+from muster.world.widths import Kind, members_of, spares_of, width_of
 from muster.world.world import World
 
 WHOLE_MS: Final = 2 * MINUTE_MS
@@ -22,8 +23,9 @@ def check_widths(world: World) -> None:
     for job in world.jobs.values():
         if isinstance(job.phase, ACTIVE):
             _check_width(world, job)
-    holding = {n for n, job in world.jobs.items() if job.spec.gang_most and isinstance(job.phase, ACTIVE)}
-    require(holding == world.widths.elastic.keys(), "who is elastic is kept", f"{sorted(holding)[:5]}")
+    holding = {n: job for n, job in world.jobs.items() if job.spec.gang_most and isinstance(job.phase, ACTIVE)}
+    kinds = {number: (job.spec.ask, job.spec.needs) for number, job in holding.items()}
+    require(kinds == world.widths.elastic, "who is elastic is kept", f"{sorted(holding)[:5]}")
     wide = {number for number in holding if width_of(world.jobs[number]) > world.jobs[number].spec.gang}
     require(wide == world.widths.wide.keys(), "who has more than it needs is kept", f"{sorted(wide)[:5]}")
     _check_narrow(world)
@@ -36,11 +38,26 @@ def check_widths(world: World) -> None:
         require(is_shrinking or not resize.to, "only what runs shrinks", f"job {number} to {resize.to}")
 
 
+def check_throttle(world: World, job: Job, tasks: Tasks) -> bool:
+    """Of an array that says how many tasks may be at it at once, no more wait for a start than that leaves; whether so
+    many are at it that the others have to wait."""
+    most, is_over = job.spec.at_most, isinstance(job.phase, TERMINAL)
+    kept = job.id in world.widths.throttled
+    require(kept == (most > 0 and not is_over), "who is throttled is kept", f"job {job.id}: {kept}")
+    room = max(0, most - tasks.holding) if most else len(tasks)
+    waiting = tasks.counts[TaskPhase.QUEUED]
+    require(waiting <= room, "no more tasks are at it than may be", f"job {job.id}: {waiting} wait, {room} may start")
+    return most > 0 and waiting == room
+
+
 def _check_narrow(world: World) -> None:
     jobs = [world.jobs[number] for number in world.widths.elastic if number in world.jobs]
     runs = [(job, job.phase.run) for job in jobs if isinstance(job.phase, ACTIVE)]
-    narrow = {job.id: run.since for job, run in runs if width_of(job) < job.spec.gang_most}
-    require(narrow == world.widths.narrow, "who has less than it may is kept", f"{sorted(narrow)[:5]}")
+    narrow: dict[Kind, dict[int, int]] = {}
+    for job, run in runs:
+        if width_of(job) < job.spec.gang_most:
+            narrow.setdefault((job.spec.ask, job.spec.needs), {})[job.id] = run.since
+    require(narrow == world.widths.narrow, "who has less than it may is kept", f"{[*narrow.values()][:5]}")
 
 
 def _check_mending(world: World) -> None:

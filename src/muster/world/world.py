@@ -21,13 +21,14 @@ from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
+from muster.model.ranges import Ranges
 from muster.model.spec import Needs, Spec, has_devices, is_varied
 from muster.model.tenant import CPU, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
-from muster.world.claiming import charge_claim, slots_of, spoken_for
+from muster.world.claiming import charge_claim, spoken_for
 from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
@@ -53,7 +54,8 @@ _INSIDE, _OVER = Standing.INSIDE, Standing.OVER  # members are slow to look up
 
 
 class World:
-    """The state. `seq` and `now` are those of the newest entry folded into it."""
+    """The state. `seq` and `now` are those of the newest entry folded into it. `claimants` are by slot who claims
+    something there (replaced, never changed: forks share)."""
 
     __slots__ = (
         "accepted",
@@ -61,6 +63,7 @@ class World:
         "arrays",
         "bookings",
         "budgets",
+        "claimants",
         "claims",
         "ends",
         "equals",
@@ -110,6 +113,7 @@ class World:
         self.arrays: dict[int, Tasks] = {}
         self.ranks: dict[int, bytearray] = {}
         self.claims: dict[int, Claim] = {}
+        self.claimants: dict[int, tuple[int, ...]] = {}
         self.bookings: dict[str, Booking] = {}
         self.runs: Runs | None = None
         self.keys: dict[tuple[str, str], int] = {}
@@ -185,15 +189,13 @@ class World:
         if tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.dequeue(job)
 
-    def release_tasks(self, job: Job, first: int, count: int, after: TaskPhase, at: int) -> None:
-        """Take the places of a range back; its tasks are over, or wait again."""
+    def release_tasks(self, job: Job, ranges: Ranges, after: TaskPhase, at: int) -> None:
+        """Take the places of tasks back, which go upwards; they are over, or wait again."""
         tasks, ask = self.arrays[job.id], job.spec.ask
-        has_devices = bool(ask.gpus or ask.gpu_milli)
-        leases = tasks.leases(first, count, shared=ask.gpu_milli > 0)
-        if has_devices:
-            self.goodput.close_tasks(job, tasks, first, count, at, is_useful=after == TaskPhase.SUCCEEDED)
+        leases = tasks.leases(ranges, shared=ask.gpu_milli > 0)
+        if ask.gpus or ask.gpu_milli:
+            self.goodput.close_tasks(job, tasks, ranges, at, is_useful=after == TaskPhase.SUCCEEDED)
         self.vacate(job, leases, at)
-        tasks.clear(first, count, has_devices)
         if self.budgets.accounts:
             spend(self, job, leases, -1)
         if job.id in self.budgets.prices:
@@ -203,7 +205,7 @@ class World:
             self.leave_company(job.spec, leases)
         if after == TaskPhase.QUEUED and tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.enqueue(job)
-        tasks.set_phase(first, count, after)
+        tasks.leave(ranges, after)
         if self.runs is not None and not tasks.holding:
             self.runs.remove(job)
 
@@ -295,7 +297,7 @@ class World:
         """A node joins, or an idle one changed: everybody is worth a try."""
         if slot < len(self.sites.by_slot):
             self._count_off(slot)
-        claims = [job for job, claim in self.claims.items() if slot in slots_of(claim)]
+        claims = self.claimants.get(slot, ())
         for job in claims:
             charge_claim(self, job, -1)
         self.fleet.join(slot, name, capacity, traits, devices)
@@ -459,7 +461,7 @@ class World:
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}
         twin.ranks = {number: ranks[:] for number, ranks in self.ranks.items()}
-        twin.claims, twin.widths = self.claims.copy(), self.widths.fork()
+        twin.claims, twin.claimants, twin.widths = self.claims.copy(), self.claimants.copy(), self.widths.fork()
         twin.runs = None if self.runs is None else self.runs.fork()
         return twin
 

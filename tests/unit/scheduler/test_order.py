@@ -11,6 +11,7 @@ from muster.model.node import Traits
 from muster.model.spec import Needs
 from muster.model.tenant import GPU, Line, gpu_amount
 from muster.model.tier import Tier
+from muster.scheduler.order import Round
 from muster.testing.rig import Rig, spec
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.world.decay import WEIGHT_BITS
@@ -251,3 +252,25 @@ def _shares_of_waiting(rig: Rig) -> dict[Resources, dict[str, int]]:
         who = rig.job(number).spec
         found.setdefault(who.ask, {})[who.tenant] = rig.world.usage.charge(who.tenant, rig.now + 1)
     return found
+
+
+def test_many_who_are_passed_by_do_not_hide_who_comes_behind_them() -> None:
+    """A tour that is begun anew meets them again: once it was begun for ever."""
+    rig, _ = blocked()
+    jobs = [rig.submit(8, tenant=name) for name in "abcdefgh"]
+    rig.world.queue.wake_all()
+    turns = Round(rig.world, rig.now)
+    for job in jobs[:-1]:
+        found = turns.find_next()
+        assert found is not None
+        assert found[1] == job
+        turns.pass_by(found[0])
+    turns = _begun_anew(turns)
+    last = turns.find_next()
+    assert last is not None
+    assert last[1] == jobs[-1]
+
+
+def _begun_anew(turns: Round) -> Round:
+    turns._tour = None  # as when somebody was served, or the last tour came to its end
+    return turns

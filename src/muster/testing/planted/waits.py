@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from unittest import mock
 
-from muster.kernel import afters
+from muster.kernel import afters, throttles
 from muster.lifecycle import after
 from muster.lifecycle.after import Verdict
 from muster.model import fact
@@ -70,6 +70,25 @@ def any_end_of_its_like() -> Iterator[None]:
 def likes_forgotten() -> Iterator[None]:
     """Nobody tells a task that its like is over."""
     with mock.patch.object(afters, "_decide_tasks", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def throttle_lets_on_too_many() -> Iterator[None]:
+    """Of an array that says how many tasks may be at it at once, one more follows than ended."""
+    honest = throttles._find_next
+
+    def find_next(world: World, job: Job, most: int) -> list[tuple[int, int]]:
+        return honest(world, job, most + 1)
+
+    with mock.patch.object(throttles, "_find_next", find_next):
+        yield
+
+
+@contextlib.contextmanager
+def throttled_for_ever() -> Iterator[None]:
+    """Nobody follows the first tasks of such an array."""
+    with mock.patch.object(throttles, "_find_next", return_value=[]):
         yield
 
 
@@ -138,6 +157,8 @@ PLANTS: Final[tuple[Plant, ...]] = (
     any_end_is_a_success,
     any_end_of_its_like,
     likes_forgotten,
+    throttle_lets_on_too_many,
+    throttled_for_ever,
     due_time_ignored,
     size_before_due_time,
     promise_without_order,
