@@ -23,9 +23,12 @@ from muster.scheduler.repair import can_mend, plan_repair
 from muster.units import AMOUNT_MAX
 from muster.world.tasks import HOLDING, LIVE, Tasks
 from muster.world.widths import LEFT, members_of
+from muster.world.world import World
 
 Verdict: TypeAlias = tuple[Ranges, TaskPhase, Why]
 
+UNWRITTEN_MAX: Final = 100
+"""Of so many stretches of work it is remembered at most that they may yet be lost."""
 _SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN, *RESIZED)
 """Nobody's failure: the job waits again."""
 _KEEPING: Final = (Why.LOST, *RESIZED)
@@ -67,10 +70,19 @@ def on_progressed(turn: Turn, item: event.Progressed) -> Done | Refused:
     known = turn.world.goodput.marks.get(job.id, Mark(0)).step
     if not known <= item.step <= AMOUNT_MAX:
         return refuse(Code.BAD_AMOUNT, "step", item.step, AMOUNT_MAX, f"from {known} to 2^62")
-    if item.checkpointed and item.checkpointing:
-        return refuse(Code.BAD_SPEC, "progress", detail="a checkpoint is begun or written, not both")
+    if item.checkpointing and (fault := _find_writing_fault(turn.world, item)):
+        return refuse(Code.BAD_SPEC, "progress", detail=fault)
     turn.emit(fact.Progressed(job.id, item.step, item.checkpointed, item.cause, item.checkpointing))
     return Done(job.id)
+
+
+def _find_writing_fault(world: World, item: event.Progressed) -> str:
+    """Why a run may not begin to write a checkpoint now; nothing if it may."""
+    if item.checkpointed:
+        return "a checkpoint is begun or written, not both"
+    carry = world.goodput.carries.get(item.job)
+    is_endless = carry is not None and len(carry.spans) >= UNWRITTEN_MAX
+    return "too many checkpoints were begun and none was written" if is_endless else ""
 
 
 def on_exited(turn: Turn, item: event.Exited) -> Done | Refused:

@@ -16,6 +16,7 @@ from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack
 from muster.model.partition import devices_in
 from muster.model.phase import Stopping, TaskPhase, Why
+from muster.world.goodput import claimed_milli
 
 if TYPE_CHECKING:  # the world counts claims when a node joins again
     from muster.world.world import World
@@ -68,11 +69,10 @@ def claimed_on(world: World, slots: Iterable[int], but: int = 0) -> dict[int, La
 
 def _set_claimed(world: World, slot: int, claimed: Lack) -> None:
     """So much of a node is claimed from now on; what of it is free is idle no more, or is again."""
-    fleet, goodput, now = world.fleet, world.goodput, world.budgets.now
-    goodput.count(fleet, slot, -1, now)
+    fleet, goodput, before = world.fleet, world.goodput, claimed_milli(world.fleet, slot)
     fleet.set_claimed(slot, claimed)
     goodput.note_kept(fleet, slot)
-    goodput.count(fleet, slot, 1, now)
+    goodput.claim(slot, claimed_milli(fleet, slot) - before, world.budgets.now)
 
 
 def charge_claim(world: World, job: int, sign: int) -> None:

@@ -69,11 +69,17 @@ def parts_of(fleet: Fleet, slot: int) -> Parts:
     free = unheld - lacking
     if slot in fleet.bars:
         return whole, 0, free, lacking, 0, 0
-    kept = find_kept(fleet, slot)
-    if kept == BOOKED_NODE:
+    if find_kept(fleet, slot) == BOOKED_NODE:
         return whole, 0, 0, lacking, free, 0
-    claimed = fleet.kept_back(slot)[0] if kept else 0
+    claimed = claimed_milli(fleet, slot)
     return whole, free - claimed, 0, lacking, 0, claimed
+
+
+def claimed_milli(fleet: Fleet, slot: int) -> int:
+    """Thousandths of devices that nobody holds and somebody claims, on a node that is open and not a booking's."""
+    if slot not in fleet.claimed or not fleet.is_open(slot) or find_kept(fleet, slot) == BOOKED_NODE:
+        return 0
+    return fleet.kept_back(slot)[0]
 
 
 def find_kept(fleet: Fleet, slot: int) -> int | None:
@@ -168,6 +174,12 @@ class Goodput:
         self.kept.pop(slot, None)
         if kept is not None:
             self.kept[slot] = kept
+
+    def claim(self, slot: int, more: int, at: int) -> None:
+        """So many thousandths of idle devices of a node are claimed from now on, or with a minus are idle again."""
+        if more:
+            self.by_slot[slot].step(CLAIMED, more, at)
+            self.by_slot[slot].step(IDLE, -more, at)
 
     def take(self, ask: Resources, leases: Sequence[Lease], at: int) -> None:
         """Leases begin on nodes that are open."""

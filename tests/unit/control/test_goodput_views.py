@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from muster.control.goodput import view_goodput
+from muster.kernel.attempts import UNWRITTEN_MAX
 from muster.model import event, fact
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import BarKind
-from muster.model.reason import Code, Refused
+from muster.model.reason import Code, Done, Refused
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS, Resources
@@ -106,13 +107,18 @@ def test_who_holds_no_device_writes_for_nothing() -> None:
     check_world(rig.world)
 
 
-def test_a_checkpoint_is_begun_or_written_and_not_both() -> None:
+def test_a_checkpoint_is_begun_or_written_and_not_both_nor_begun_for_ever() -> None:
     rig = Rig(nodes=1)
     job = rig.submit(1)
     rig.start(job)
-    answer = rig.answer(event.Progressed(job, 1, 5, checkpointed=True, checkpointing=True))
-    assert isinstance(answer, Refused)
-    assert answer.reason.code == Code.BAD_SPEC
+    answers = [rig.answer(event.Progressed(job, 1, 5, checkpointed=True, checkpointing=True))]
+    for step in range(2 * UNWRITTEN_MAX):
+        rig.feed(event.Progressed(job, 1, step, checkpointing=step % 2 == 1))
+    begins = event.Progressed(job, 1, 9999, checkpointing=True)
+    answers.append(rig.answer(begins))
+    assert [isinstance(each, Refused) and each.reason.code for each in answers] == [Code.BAD_SPEC, Code.BAD_SPEC]
+    rig.feed(event.Progressed(job, 1, 9999, checkpointed=True))
+    assert rig.answer(begins) == Done(job)
 
 
 @pytest.mark.parametrize(
