@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,18 @@ def test_the_past_of_others_is_not_shown(scene: Scene) -> None:
     assert scene.call("GET", "/v1/jobs/2", authorization=ann).status == 404
     rows = scene.call("GET", "/v1/usage", authorization=ann).json["rows"]
     assert [row["tenant"] for row in rows] == ["a"]
+
+
+def test_what_jobs_spent_adds_up_to_what_their_tenant_did(scene: Scene) -> None:
+    scene.follower.happen(Progressed(3, 1, 1, checkpointing=True), after_ms=0)
+    scene.follower.at += 7 * MINUTE_MS
+    scene.follower.clock.at = scene.follower.at
+    spent: Counter[str] = Counter()
+    for job in (1, 3):
+        spent.update(scene.call("GET", f"/v1/jobs/{job}").json["account"]["time"])
+    [flavor] = scene.call("GET", "/v1/goodput?tenant=a").json["flavors"]
+    assert spent == {bucket: time for bucket, time in flavor["time"].items() if time}
+    assert spent["checkpointing"] == 2000 * 7 * MINUTE_MS
 
 
 def test_of_a_job_too_what_history_does_not_have_yet_is_counted_once(scene: Scene) -> None:
