@@ -108,11 +108,11 @@ def _split_idle(world: World, stock: Stock, span_ms: int) -> None:
 def _want_of(world: World, flavor: str) -> Bucket:
     """Why devices of a flavor are idle: somebody waits who could use them and is within its quota, so that they did not
     fit; or only such who are over it; or nobody. Who waits for a window of its booking could not use what is idle."""
-    found, sites, bookings = _NO_DEMAND, None, world.bookings
+    found, sites = _NO_DEMAND, None
     for shape in world.queue.shapes.values():
-        ask, flavors = shape.ask, shape.needs.flavors
-        if (ask.gpus or ask.gpu_milli) and (not flavors or flavor in flavors):
-            if bookings and shape.needs.booking in bookings:
+        ask, needs = shape.ask, shape.needs
+        if (ask.gpus or ask.gpu_milli) and (not needs.flavors or flavor in needs.flavors):
+            if needs.booking and needs.booking in world.bookings:
                 continue
             sites = sites or world.sites.inhabited(ask)  # the same for all that ask for devices
             for line in shape.lines.values():
