@@ -70,9 +70,12 @@ class Line:
     its top is the oldest of the first priority, and never one who has left. Ids rise with time, so it is due before
     the others are. It is the head, unless it is not due and another of its priority has an earlier due time: those who
     have one are in `dated` too, by it. Nobody was accepted before `oldest`. A fork shares what it has with the original
-    until one of them changes. `uneven` are those who would be charged unlike the others."""
+    until one of them changes. `uneven` are those who would be charged unlike the others. `_rank` is where all stand who
+    ever joined, as if nobody were due, or None if they stand apart."""
 
-    __slots__ = ("_accepted", "_due_at", "_is_shared", "band", "dated", "heap", "oldest", "shape", "tenant", "uneven")
+    __slots__ = (
+        "_accepted", "_due_at", "_is_shared", "_rank", "band", "dated", "heap", "oldest", "shape", "tenant", "uneven",
+    )  # fmt: skip
 
     def __init__(self, tenant: str, band: BandKey, shape: Shape) -> None:
         self.tenant = tenant
@@ -85,6 +88,7 @@ class Line:
         self.dated: list[int] = []
         self._due_at: dict[int, int] = {}
         self._is_shared = False
+        self._rank: int | None = None
 
     def __len__(self) -> int:
         return len(self._accepted)
@@ -99,7 +103,10 @@ class Line:
         self._accepted[job.id] = job.accepted_at
         if job.accepted_at < self.oldest:
             self.oldest = job.accepted_at
-        heappush(self.heap, self._place(job))
+        place = self._place(job)
+        rank = place >> _ID_BITS
+        self._rank = rank if self._rank == rank or not self.heap else None
+        heappush(self.heap, place)
         if due_at is not None:
             self._due_at[job.id] = due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | due_at) << _ID_BITS | job.id)
@@ -139,12 +146,12 @@ class Line:
             return self._key(self._soonest(since) if self.dated else self.heap[0], since)
         return self.heap[0]
 
+    def find_rank(self, since: int) -> int | None:
+        """Where everybody stands among their tenant's jobs, if it is known that nobody is due and all have one rank."""
+        return None if self.dated or self.oldest <= since else self._rank
+
     def by_rank(self, since: int) -> Iterable[tuple[int, Collection[int]]]:
         """Everybody, by where they stand among their tenant's jobs; those of one rank go by their numbers."""
-        first, accepted = self.heap[0], self._accepted
-        is_one = not self.dated and max(self.heap) >> _ID_BITS == first >> _ID_BITS
-        if is_one and accepted[first & _ID_MASK] > since:
-            return ((self._key(first, since) >> _ID_BITS, accepted),)  # one priority, and the oldest is not due
         ranks: dict[int, list[int]] = {}
         for place in self._places():
             key = self._key(place, since)
@@ -182,7 +189,7 @@ class Line:
         twin = Line.__new__(Line)  # there may be many thousands, of which few change
         twin.tenant, twin.band, twin.shape = self.tenant, self.band, shape
         twin.heap, twin._accepted, twin.uneven = self.heap, self._accepted, self.uneven
-        twin.dated, twin._due_at, twin.oldest = self.dated, self._due_at, self.oldest
+        twin.dated, twin._due_at, twin.oldest, twin._rank = self.dated, self._due_at, self.oldest, self._rank
         twin._is_shared = self._is_shared = True
         return twin
 

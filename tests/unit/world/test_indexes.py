@@ -67,6 +67,17 @@ def test_a_line_is_by_priority_and_then_by_id_and_knows_who_is_due() -> None:
     assert line.first(since=6) < line.first(since=5), "accepted at 6, it is due then"
 
 
+def test_all_of_a_line_have_one_rank_unless_they_stand_apart() -> None:
+    queue = queue_of(job(2), job(1))
+    (shape,) = queue.shapes.values()
+    (line,) = shape.lines.values()
+    assert line.find_rank(since=0) == line.first(since=0) >> 50
+    assert line.find_rank(since=1) is None, "accepted at 1, one is due then"
+    queue.add(job(3, priority=5), TIER)
+    assert line.find_rank(since=0) is None
+    assert sorted(line.by_rank(since=0))[-1][1] == [1, 2]
+
+
 def test_a_shape_keeps_its_lines_in_bands() -> None:
     queue = queue_of(job(1), job(2, tenant="b"), job(3, tier="critical"))
     (shape,) = queue.shapes.values()
