@@ -242,7 +242,7 @@ def _leaves_by_band(world: World) -> dict[BandKey, Leaves]:
     bound = {name: world.quotas.is_bound(name) for name in world.walk.waiting()}
     for shape in world.queue.shapes.values():
         sites = world.sites.inhabited(shape.ask)
-        for line in shape.lines.values():
+        for line in shape.peek():
             standing, tenant, band = INSIDE, line.tenant, line.band
             if bound[tenant]:
                 standing = world.standing_among(sites, line)

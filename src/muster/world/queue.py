@@ -293,18 +293,22 @@ class Shape:
     may be `short` of room for so many tasks at least, and sleeps until that much came free. No task of it asks for less
     than `least`. A gang of several groups is one of all that they ask for together. While nobody is due, none of its
     jobs stands before `soonest` among its tenant's.
+
+    A fork has the same lines as the original, which are `_kept` as they are then; each has its own as soon as it asks
+    for them. So a fork costs what it looks at, and may be used in another thread.
     """
 
     __slots__ = (
+        "_bands",
+        "_kept",
+        "_lines",
         "ask",
-        "bands",
         "did_not_fit",
         "evictable",
         "freed",
         "gang",
         "key",
         "least",
-        "lines",
         "needs",
         "short",
         "size",
@@ -322,8 +326,27 @@ class Shape:
         self.did_not_fit = False
         self.freed: list[int] | None = None
         self.short = 0
-        self.lines: dict[tuple[str, str], Line] = {}
-        self.bands: dict[BandKey, Band] = {}
+        self._lines: dict[tuple[str, str], Line] = {}
+        self._bands: dict[BandKey, Band] = {}
+        self._kept: tuple[Mapping[tuple[str, str], Line], Mapping[BandKey, Band]] | None = None
+
+    @property
+    def lines(self) -> dict[tuple[str, str], Line]:
+        """Its own lines, by tenant and tier."""
+        if self._kept is not None:
+            self._unshare(*self._kept)
+        return self._lines
+
+    @property
+    def bands(self) -> dict[BandKey, Band]:
+        """The same by how they stand."""
+        if self._kept is not None:
+            self._unshare(*self._kept)
+        return self._bands
+
+    def peek(self) -> Collection[Line]:
+        """Its lines for whoever only reads: they may be those of a fork too."""
+        return (self._lines if self._kept is None else self._kept[0]).values()
 
     def stand(self, line: Line, walk: Walk) -> None:
         """Put a line into its band."""
@@ -345,12 +368,27 @@ class Shape:
         twin = Shape(self.key)
         twin.did_not_fit, twin.short, twin.soonest = self.did_not_fit, self.short, self.soonest
         twin.freed = None if self.freed is None else self.freed.copy()
-        twin.lines = {name: line.fork(twin) for name, line in self.lines.items()}
-        for key, band in self.bands.items():
-            other = twin.bands[key] = Band()
-            other.lines = {tenant: twin.lines[(tenant, key[2])] for tenant in band.lines}
-            other.nodes = band.nodes.copy()
+        if self._kept is None:
+            self._kept = self._lines, self._bands
+        twin._kept = self._kept
         return twin
+
+    def regrow(self, walk: Walk) -> None:
+        """Its lines stand in another tree."""
+        lines = self.lines
+        self._bands = {}
+        for line in lines.values():
+            self.stand(line, walk)
+
+    def _unshare(self, lines: Mapping[tuple[str, str], Line], bands: Mapping[BandKey, Band]) -> None:
+        """Have lines of its own from now on, that are like some others."""
+        self._lines = {name: line.fork(self) for name, line in lines.items()}
+        self._bands = {}
+        for key, band in bands.items():
+            other = self._bands[key] = Band()
+            other.lines = {tenant: self._lines[(tenant, key[2])] for tenant in band.lines}
+            other.nodes = band.nodes.copy()
+        self._kept = None
 
 
 class Queue:
@@ -366,7 +404,7 @@ class Queue:
         self.shadowed: dict[Shape, None] = {}
         self.due_at = AMOUNT_MAX
         self.floors = Floors()
-        self.outside: dict[str, dict[tuple[ShapeKey, str], Line]] = {}
+        self.outside: dict[str, dict[tuple[ShapeKey, str], Shape]] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -453,7 +491,7 @@ class Queue:
         if standing == INSIDE:
             self._forget_outside(line)
         else:
-            self.outside.setdefault(line.tenant, {})[key] = line
+            self.outside.setdefault(line.tenant, {})[key] = line.shape
 
     def rerank(self, name: str, tier: Tier, jobs: Mapping[int, Job]) -> None:
         """A tier is another one now: who is due in it is not known."""
@@ -499,13 +537,11 @@ class Queue:
         """The tree of tenants is another one."""
         self._walk.reset()
         for shape in self.shapes.values():
-            shape.bands = {}
-            for line in shape.lines.values():
-                shape.stand(line, self._walk)
+            shape.regrow(self._walk)
 
     def wake_for_quota(self, tenant: str, standing_of: Callable[[Line], int]) -> None:
         """A tenant may hold more now: let those of its lines that stand better than they did stand so."""
-        for line in list(self.outside.get(tenant, {}).values()):
+        for line in [shape.lines[(tenant, tier)] for (_, tier), shape in self.outside.get(tenant, {}).items()]:
             standing = standing_of(line)
             if standing < line.band[0]:
                 self.restand(line, standing)
@@ -514,7 +550,7 @@ class Queue:
 
     def waiting(self) -> list[int]:
         """Every job that waits, by id."""
-        return sorted(job for shape in self.shapes.values() for line in shape.lines.values() for job in line.jobs())
+        return sorted(job for shape in self.shapes.values() for line in shape.peek() for job in line.jobs())
 
     def fork(self, walk: Walk) -> Queue:
         """An independent copy, that tells another walk who waits."""
@@ -524,7 +560,7 @@ class Queue:
         twin.shadowed = {twin.shapes[shape.key]: None for shape in self.shadowed}
         twin.due_at, twin.floors = self.due_at, self.floors.fork()
         for tenant, lines in self.outside.items():
-            twin.outside[tenant] = {key: twin.shapes[key[0]].lines[(tenant, key[1])] for key in lines}
+            twin.outside[tenant] = {key: twin.shapes[key[0]] for key in lines}
         twin._count = self._count
         walk.follow(self._walk)
         return twin
