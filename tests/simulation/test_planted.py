@@ -46,6 +46,7 @@ def storm(seed: int) -> SimOptions:
 
 RESTORE = "a restored world decides like the living one"
 FOUND_BY = {
+    "shadows_replaced": {"what the kernel looks at is the world's own"},
     "device_given_twice": {"no device is in two leases"},
     "partitions_overlap": {"no device is in two leases", "what is shown is taken back"},
     "partition_begins_anywhere": {"a partition lies where it may"},
@@ -83,10 +84,13 @@ FOUND_BY = {
     "due_time_ignored": {"the leaf goes by its table"},
     "size_before_due_time": {"the leaf goes by its table"},
     "any_end_is_a_success": {"a job waits until its conditions are met"},
-    "any_end_of_its_like": {"a task follows its like"},
+    "any_end_of_its_like": {"a task follows its like", "a task is blocked until its like is over"},
     "likes_forgotten": {"a task is blocked until its like is over", "nobody waits for a job that is over"},
+    "throttle_lets_on_too_many": {"no more tasks are at it than may be"},
+    "throttled_for_ever": {"a task is blocked until its like is over", "what is accepted ends"},
     "epoch_not_raised": {"epochs strictly rise"},
     "terminal_overwritten": {"terminal is final"},
+    "over_and_admitted_again": {RESTORE},
     "ledger_leak": {"the ledger is the sum of the leases"},
     "quota_leak": {"the ledger is the sum of the leases"},
     "charged_twice": {"the ledger is the sum of the leases", "the ledger stays in range"},

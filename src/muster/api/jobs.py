@@ -186,7 +186,8 @@ class Jobs:
         return answer_response(await self._follower.ask_of_job(asked), 200)
 
     async def scale(self, request: Request) -> Response:
-        """Let a gang have more tasks, or fewer; that it is asked for is durable, not that it is done."""
+        """Let a gang have more tasks, or fewer, or an array so many at once; that it is asked for is durable, not that
+        it is done."""
         body = await read_body(request, _scale_decoder, "scale")
         asked = ScaleJob(read_job(request), body.most, body.least, cause_of(request))
         return answer_response(await self._follower.ask_of_job(asked), 202)

@@ -50,7 +50,7 @@ COMMANDS: Final = {
     "release": Entry("jobs", "Let held jobs start again."),
     "requeue": Entry("jobs", "Stop what runs of jobs, and let them wait again."),
     "migrate": Entry("jobs", "Let a gang go on elsewhere."),
-    "scale": Entry("jobs", "Let a gang have at most so many tasks, or other bounds."),
+    "scale": Entry("jobs", "Let a gang have at most so many tasks, or other bounds; an array, so many at once."),
     "nodes": Entry("fleet", "List nodes and what is free on them; or show one."),
     "flavors": Entry("fleet", "List kinds of capacity, what they count as and what is free; or show or set one."),
     "cordon": Entry("bars", "Keep new work off a node; what runs there goes on."),
@@ -58,6 +58,7 @@ COMMANDS: Final = {
     "uncordon": Entry("bars", "Lift your cordon and your drain of a node."),
     "tenants": Entry("tenants", "List tenants, their quotas and their use; or show, set or drop one."),
     "quota": Entry("tenants", "List tenants, their quotas and their use; or show, set or drop one."),
+    "undo": Entry("undo", "Take back your last change of a tenant's quota or of a tier."),
     "reserve": Entry("reserve", "Book nodes for a tenant in a window of time."),
     "bookings": Entry("reserve", "List bookings, whatever opens first on top."),
     "unreserve": Entry("reserve", "Give a booking up."),
@@ -112,7 +113,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, but a word that is no command is answered with the one that was likely meant."""
+        """As click does it, but a noun may be said of one (`tier`, `profile`), and a word that is no command is told
+        from the one that was likely meant."""
+        if args and args[0] not in COMMANDS and f"{args[0]}s" in COMMANDS:
+            args = [f"{args[0]}s", *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from muster.cli.naming import suggest  # here: most commands are spelt right
 

@@ -250,7 +250,10 @@ def requeue(jobs: tuple[int, ...]) -> None:
 @click.argument("job", type=int)
 @click.argument("width")
 def scale(job: int, width: str) -> None:
-    """Let a gang have at most so many tasks, or other bounds: muster scale 12 4, muster scale 12 2-16"""
+    """Let a gang have at most so many tasks, or other bounds; an array, so many at once: muster scale 12 4, 12 2-16
+
+    What runs of an array goes on, also if there is more of it than that.
+    """
     first, second = parse_width(width, "width")
     least, most = (first, second) if "-" in width else (0, first)
     with Client() as client:

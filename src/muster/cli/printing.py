@@ -48,7 +48,8 @@ class Listing(NamedTuple):
     """What is listed: a row of cells under `heads` for people, and the value itself for programs.
 
     Heads in `wide` are shown if that is asked for, those in `spare` only if somebody has something there; `names` are
-    what each is called by. `empty` says why there is nothing, and `note` how to go on.
+    what each is called by. `empty` says why there is nothing, and `note` how to go on. The first `carried` cells may be
+    blank, and then are those of the row above: people see that, programs are told again.
     """
 
     heads: tuple[str, ...]
@@ -59,6 +60,7 @@ class Listing(NamedTuple):
     spare: frozenset[str] = frozenset()
     empty: str = ""
     note: str = ""
+    carried: int = 0
 
 
 def listing_options(command: F) -> F:
@@ -140,7 +142,11 @@ def _spell_csv(listing: Listing) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head.lower().replace(" ", "_") for head in listing.heads)
-    writer.writerows(listing.rows)
+    above: Sequence[str] = ()
+    for row in listing.rows:
+        if row[0] or not above:
+            above = [cell.strip() for cell in row[: listing.carried]]
+        writer.writerow([*above, *row[listing.carried :]])
     return text.getvalue()
 
 

@@ -39,6 +39,7 @@ LEFT_OUT_SHOWN: Final = 5
 )
 @click.option("--spares", default="0", metavar="N", help="Places more, kept idle for tasks that lose their node.")
 @click.option("--array", default="0", metavar="N", help="So many independent tasks.")
+@click.option("--at-most", default="0", metavar="N", help="So many tasks of the array at once.  [default: what fits]")
 @click.option("--flavor", multiple=True, metavar="NAME", help="On this kind of node; say it again for a second choice.")
 @click.option("--within", default="", metavar="LEVEL", help="The whole gang in one rack, block, cluster or region.")
 @click.option("--spread", default="", metavar="LEVEL", help="No two tasks of the gang in one node, rack or block.")

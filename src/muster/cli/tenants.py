@@ -25,7 +25,7 @@ from muster.cli.printing import (
 )
 from muster.cli.trying import DRY_RUN, print_change_trial
 from muster.model.budget import Budget, parse_budget, show_budget, show_spending
-from muster.model.tenant import CPU, GPU, Line, Tenant, name_line, parse_amount, show_amount
+from muster.model.tenant import CPU, GPU, MEMORY, Line, Tenant, name_line, parse_amount, show_amount
 from muster.sdk.client import Client
 from muster.units import Limit, show_instant
 from muster.wire.views import BudgetView, LineView, TenantView
@@ -52,6 +52,7 @@ def _list(views: Sequence[TenantView]) -> Listing:
         value=views,
         names=[view.name for view in views],
         spare=frozenset({"BUDGETS"}),
+        carried=2,
         empty="no tenant yet: one appears with its first job or with `muster quota set`",
     )
 
@@ -112,21 +113,43 @@ def set_quota(
             _rebudget(() if no_budget else known.budgets, budget, soft=soft),
         )
         if dry_run:
-            _print_difference(known, after)
+            print_difference(known, after)
+            _print_notes(client, known, after)
             print_change_trial(client.try_tenant(tenant, after))
             return
         client.set_tenant(tenant, after)
         client.settle()
-    click.echo(f"tenant {tenant} {_show_lines(after.lines)}")
+        _print_notes(client, known, after)
+    click.echo(f"tenant {tenant} {show_lines(after.lines)}")
     for each in after.budgets:
         click.echo(f"tenant {tenant} may spend {show_budget(each)}")
+    click.echo("muster undo takes it back", err=True)
 
 
-def _print_difference(known: TenantView, after: Tenant) -> None:
+def tenant_of(view: TenantView) -> Tenant:
+    """What was set of a tenant, out of what is shown of it."""
+    return Tenant(view.parent, view.weight, _change(view.lines, ()), _rebudget(view.budgets, (), soft=False))
+
+
+def _print_notes(client: Client, known: TenantView, after: Tenant) -> None:
+    """What somebody who sets lines may not expect: those of a family that nobody has, and those that are passed."""
+    changed = [line for line in after.lines if line not in tenant_of(known).lines]
+    named = {line.family for line in changed} - {GPU, CPU, MEMORY}
+    families = {flavor.family for flavor in client.flavors()} if named else set()
+    for family in sorted(named - families):
+        click.echo(f"note: no node is of family {family} now; there are {', '.join(sorted(families))}", err=True)
+    for line in changed:
+        used = known.used.get(line.family, 0)
+        if not line.scope and line.limit is not None and used > line.limit:
+            held = show_amount(line.family, used)
+            click.echo(f"note: {known.name} holds {held}, which is more: what runs goes on, nothing starts", err=True)
+
+
+def print_difference(known: TenantView, after: Tenant) -> None:
     """What is, and what would be."""
     lines = tuple(Line(one.family, one.scope, one.guaranteed, one.limit, one.lend) for one in known.lines)
     for words, before, then in (
-        ("lines", _show_lines(lines), _show_lines(after.lines)),
+        ("lines", show_lines(lines), show_lines(after.lines)),
         ("parent", known.parent or "the root", after.parent or "the root"),
         ("weight", str(known.weight), str(after.weight)),
     ):
@@ -232,7 +255,7 @@ def _depth(parents: dict[str, str], name: str) -> int:
     return depth
 
 
-def _show_lines(lines: Iterable[Line]) -> str:
+def show_lines(lines: Iterable[Line]) -> str:
     shown = "; ".join(_show_line(line) for line in lines)
     return f"may hold {shown}" if shown else "has no line of its own"
 

@@ -1,7 +1,7 @@
 """`muster top`: the whole fleet on one screen, live. What is wrong comes first; then the room, then who runs and waits.
 
-Plain text and a few escape sequences: it draws a frame again every two seconds and leaves with `q`. Without a terminal
-it prints one frame.
+A frame is drawn again every two seconds, and after every key: `muster.cli.steering` says what keys do. Without a
+terminal it prints one frame.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import click
 
 from muster.cli.bars import show_bars
-from muster.cli.printing import is_terminal, show_ago, show_ask, show_end, show_progress, spell_table
+from muster.cli.printing import is_terminal, show_ago, show_ask, show_end, show_plain, show_progress, spell_table
+from muster.cli.steering import Panel, Row, Subject
 from muster.sdk.client import Client
 from muster.units import show_cpus, show_duration, show_instant
 from muster.wire.views import Health, JobView, NodeView
@@ -41,60 +41,49 @@ class Sight(NamedTuple):
 @click.command()
 @click.option("--once", is_flag=True, help="One frame, as without a terminal.")
 def top(once: bool) -> None:
-    """Watch the fleet: what is wrong, the room there is, who runs and who waits. Leave with q."""
+    """Watch the fleet: what is wrong, the room there is, who runs and who waits. Look into a line with Enter, drain a
+    node with d, cancel a job with c, leave with q."""
     with Client() as client:
         if once or not (is_terminal() and sys.stdin.isatty()):
-            click.echo(draw(_look(client), ROWS_PLAIN, 200), nl=False)
+            click.echo("".join(f"{row.text}\n" for row in draw(_look(client), ROWS_PLAIN, 200)), nl=False)
             return
-        with _screen():
-            while not _left(EVERY_S if _show(client) else 0.0):
-                pass
+        _steer(client)
 
 
-def _show(client: Client) -> bool:
-    size = os.get_terminal_size()
-    frame = draw(_look(client), max(4, size.lines - 16), size.columns).splitlines()[: size.lines - 2]
-    body = "".join(f"{line}\x1b[K\r\n" for line in frame)
-    click.echo(f"\x1b[H{body}\x1b[J\x1b[7m q \x1b[0m leave", nl=False, color=True)
-    return True
+def _steer(client: Client) -> None:
+    """Draw, wait for a key or a while, and do what it says, until somebody leaves."""
+    from muster.cli.commands import run  # here: it loads whatever command is looked into with
+    from muster.cli.screen import open_screen, paint, read_key
 
-
-@contextmanager
-def _screen() -> Iterator[None]:
-    """A screen of its own, with single keys; whatever happens, the old one comes back."""
-    import termios
-    import tty
-
-    before = termios.tcgetattr(sys.stdin)
-    click.echo("\x1b[?1049h\x1b[?25l\x1b[2J", nl=False, color=True)
-    try:
-        tty.setcbreak(sys.stdin)
-        yield
-    finally:
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
-        click.echo("\x1b[?25h\x1b[?1049l", nl=False, color=True)
-
-
-def _left(span_s: float) -> bool:
-    """Wait for a key, at most so long; whether it was one to leave with."""
-    import select
-
-    ready, _, _ = select.select([sys.stdin], [], [], span_s)
-    return bool(ready) and os.read(sys.stdin.fileno(), 1) in (b"q", b"Q", b"\x03", b"\x1b", b"")
+    panel, key, sight = Panel(run), "", _look(client)
+    with open_screen():
+        while True:
+            size = os.get_terminal_size()
+            rows = draw(sight, max(4, size.lines - 16), size.columns)
+            panel.press(key, rows, sight.live, sight.nodes)
+            if panel.is_left:
+                return
+            lines = panel.page[panel.offset :] or [row.text for row in rows]
+            is_marking = not panel.page and panel.subject_of(rows) is not None
+            paint(lines, panel.marked if is_marking else None, panel.foot())
+            key = read_key(EVERY_S)
+            if not key or panel.page:  # keys that only move are answered at once, from what is known
+                sight = _look(client)
 
 
 def _look(client: Client) -> Sight:
     health = client.health()
     live = client.list(limit=PAGE)
     failed = client.list(state="over", phase="failed", limit=PAGE).jobs
-    recent = [job for job in failed if job.since_ms > int(time.time() * 1000) - RECENT_MS]
-    return Sight(health, live.jobs, recent, client.nodes(), live.next_after is not None)
+    return Sight(
+        health, live.jobs, [job for job in failed if _is_recent(job)], client.nodes(), live.next_after is not None
+    )
 
 
-def draw(sight: Sight, rows: int, width: int) -> str:
-    """One frame as text; `rows` is how many jobs it has room for."""
-    parts = [_head(sight), _wrong(sight, rows // 2), _room(sight.nodes), _jobs(sight, rows, width)]
-    return "\n".join(part for part in parts if part)
+def draw(sight: Sight, rows: int, width: int) -> list[Row]:
+    """One frame, line by line; `rows` is how many jobs it has room for."""
+    parts = [[Row(_head(sight))], _wrong(sight, rows // 2), _room(sight.nodes), _jobs(sight, rows, width)]
+    return [row for part in parts for row in (*part, Row(""))][:-1]
 
 
 def _head(sight: Sight) -> str:
@@ -103,62 +92,72 @@ def _head(sight: Sight) -> str:
     waiting = sum(job.phase == "queued" for job in sight.live)
     more = "+" if sight.is_cut else ""
     jobs = f"{running} running, {waiting} waiting{more}"
-    return f"muster {health.version} · {now}Z · {health.status} · lag {show_duration(health.lag_ms)} · {jobs}\n"
+    return f"muster {health.version} · {now}Z · {health.status} · lag {show_duration(health.lag_ms)} · {jobs}"
 
 
-def _wrong(sight: Sight, most: int) -> str:
-    """What somebody who was woken up wants to know first."""
-    found: list[str] = []
+def _wrong(sight: Sight, most: int) -> list[Row]:
+    """What somebody who was woken up wants to know first: what is not as it should be, and whom it hit."""
+    found: list[Row] = []
     if not sight.health.leader:
-        found.append("no leader: changes do not get through; `muster up` starts it")
-    for node in sight.nodes:
-        if node.phase != "up" or node.bars or node.lacks is not None:
-            what = "; ".join(
-                part
-                for part in (
-                    node.phase if node.phase != "up" else "",
-                    show_bars(node.bars),
-                    "lacks hardware that it joined with" if node.lacks is not None else "",
-                )
-                if part
-            )
-            found.append(f"node {node.name}: {what}, {node.jobs} job{'s' if node.jobs != 1 else ''} there")
-    found += [f"job {job.id} {job.name} {show_end(job)}, {show_ago(job.since_ms)} ago" for job in sight.failed[::-1]]
+        found.append(Row("! no leader: changes do not get through; `muster up` starts it"))
+    troubled = [node for node in sight.nodes if node.phase != "up" or node.bars or node.lacks is not None]
+    found += [Row(f"! {_show_trouble(node)}", Subject("node", node.name)) for node in troubled]
+    hit = [job for job in sight.live if job.epoch > 1 and _is_recent(job)]
+    found += [_row_of(job, f"was started again, as try {job.epoch}") for job in hit]
+    found += [_row_of(job, show_end(job)) for job in sight.failed[::-1]]
     if not found:
-        return "nothing is wrong\n"
-    more = [f"… and {len(found) - most} more"] if len(found) > most else []
-    return "".join(f"! {line}\n" for line in [*found[:most], *more])
+        return [Row("nothing is wrong")]
+    more = [Row(f"! … and {len(found) - most} more")] if len(found) > most else []
+    return [*found[:most], *more]
 
 
-def _room(nodes: Sequence[NodeView]) -> str:
+def _show_trouble(node: NodeView) -> str:
+    parts = (
+        node.phase if node.phase != "up" else "",
+        show_bars(node.bars),
+        "lacks hardware that it joined with" if node.lacks is not None else "",
+    )
+    return f"node {node.name}: {'; '.join(filter(None, parts))}, {node.jobs} job{'s' if node.jobs != 1 else ''} there"
+
+
+def _row_of(job: JobView, what: str) -> Row:
+    name = f" {show_plain(job.name)}" if job.name else ""
+    return Row(f"! job {job.id}{name} {what}, {show_ago(job.since_ms)} ago", Subject("job", str(job.id)))
+
+
+def _is_recent(job: JobView) -> bool:
+    return job.since_ms > int(time.time() * 1000) - RECENT_MS
+
+
+def _room(nodes: Sequence[NodeView]) -> list[Row]:
     if not nodes:
-        return "no node has reported yet\n"
+        return [Row("no node has reported yet")]
     up = [node for node in nodes if node.phase == "up"]
-    lines = [f"nodes {len(up)} up of {len(nodes)}"]
+    alone = Subject("node", nodes[0].name) if len(nodes) == 1 else None
+    lines = [Row(f"nodes {len(up)} up of {len(nodes)}", alone)]
     for word, field, show in (("GPUs", "gpus", str), ("CPUs", "cpu_milli", show_cpus)):
         whole = sum(getattr(node.capacity, field) for node in up)
         free = sum(getattr(node.free, field) for node in up)
         if whole:
             filled = METER * (whole - free) // whole
             meter = "█" * filled + "░" * (METER - filled)
-            lines.append(f"{word}  {meter}  {show(whole - free)} of {show(whole)} in use")
-    return "\n".join(lines) + "\n"
+            lines.append(Row(f"{word}  {meter}  {show(whole - free)} of {show(whole)} in use"))
+    return lines
 
 
-def _jobs(sight: Sight, rows: int, width: int) -> str:
+def _jobs(sight: Sight, rows: int, width: int) -> list[Row]:
     order = {"running": 0, "starting": 1, "stopping": 2, "queued": 3}
     jobs = sorted(sight.live, key=lambda job: (order.get(job.phase, 9), job.id))
     if not jobs:
-        return "no job runs or waits\n"
-    table = spell_table(
-        ("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "WHERE"),
-        [_row(job) for job in jobs[:rows]],
-        width,
-    )
-    return table + (f"… and {len(jobs) - rows} more: muster ls\n" if len(jobs) > rows else "")
+        return [Row("no job runs or waits")]
+    heads = ("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "WHERE")
+    head, *lines = spell_table(heads, [_cells(job) for job in jobs[:rows]], width).splitlines()
+    about = [Row(line, Subject("job", str(job.id))) for line, job in zip(lines, jobs, strict=False)]
+    more = [Row(f"… and {len(jobs) - rows} more: muster ls")] if len(jobs) > rows else []
+    return [Row(head), *about, *more]
 
 
-def _row(job: JobView) -> tuple[str, ...]:
+def _cells(job: JobView) -> tuple[str, ...]:
     where = show_progress(job) or ",".join(place.node for place in job.places[:3]) or ("held" if job.held else "-")
     each = (str(job.id), job.name or "-", job.tenant, job.phase, str(job.tasks), show_ask(job.ask))
     return (*each, show_ago(job.since_ms), where)

@@ -38,24 +38,32 @@ def print_change_trial(view: TrialView) -> None:
         click.echo("no job would start, stop or wait for another reason at once")
     if view.day is not None:
         _print_day(view.day)
-    click.echo("nothing was changed", err=True)
+    else:
+        click.echo("the next 24 h were not simulated: there is too much to run ahead (5,000 jobs are the most)")
+    click.echo("nothing was changed; the same without --dry-run does it", err=True)
 
 
 def _print_day(day: DayView) -> None:
     """The next day without the change and with it, for those whose day it is."""
-    again = f", and the {day.comers} of the last day come again" if day.comers else ""
+    comers = "the one job of the last day comes" if day.comers == 1 else f"the {day.comers} jobs of the last day come"
+    again = f", and {comers} again" if day.comers else ""
     click.echo(f"simulated, the next 24 h (those who are here{again}):")
     changed = [row for row in day.tenants if row.started[0] != row.started[1] or row.wait_ms[0] != row.wait_ms[1]]
     for row in changed:
-        waits = " instead of ".join(show_duration(wait_ms) for wait_ms in reversed(row.wait_ms))
+        waits = _show_pair(*(show_duration(wait_ms) for wait_ms in row.wait_ms))
         starts = f"{row.started[1]} of {row.jobs} jobs start"
         instead = f" instead of {row.started[0]}" if row.started[0] != row.started[1] else ""
         more = "less" if row.wait_ms[1] < row.wait_ms[0] else "more" if row.wait_ms[1] > row.wait_ms[0] else "as long"
         click.echo(f"  {row.tenant} waits {more}: {waits} on the average; {starts}{instead}")
     if not changed:
         click.echo("  nobody waits longer or shorter")
-    stops, held = (" instead of ".join(map(str, reversed(pair))) for pair in (day.stops, _percents(day.held_milli)))
+    stops, held = (_show_pair(*map(str, pair)) for pair in (day.stops, _percents(day.held_milli)))
     click.echo(f"  stopped for others: {stops}; GPU time held: {held}")
+
+
+def _show_pair(before: str, after: str) -> str:
+    """Without the change and with it."""
+    return f"{after} as before" if before == after else f"{after} instead of {before}"
 
 
 def _percents(pair: tuple[int, int]) -> tuple[str, str]:

@@ -133,8 +133,8 @@ def complete_reason(world: World, found: tuple[Spec, WhyView] | None) -> WhyView
     if found is None:
         return None
     spec, view = found
-    if view.code in (Code.HELD, Code.WAITS_FOR_OTHERS):
-        return view  # nothing but its release, or the others, would start it
+    if view.code in (Code.HELD, Code.WAITS_FOR_OTHERS, Code.AT_ITS_MOST):
+        return view  # nothing but its release, the others, or another bound would start it
     options, offer = view_options(world, spec, only_tiers=view.code == Code.SHADOWED)  # a limit is what its fix says
     return msgspec.structs.replace(view, options=options, offer=offer)
 

@@ -7,8 +7,8 @@ the truth and must be thrown away.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Container, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +16,7 @@ from muster.kernel.afters import settle
 from muster.kernel.bars import stop_range
 from muster.kernel.mending import drop_closed, mend_all, refill_all
 from muster.kernel.reactors import REACTORS
+from muster.kernel.throttles import throttle_all
 from muster.kernel.timers import find_wake, fire_timers, has_timers
 from muster.kernel.turn import Turn
 from muster.kernel.widths import grow_all, tell_leavers
@@ -51,6 +52,17 @@ def _may_matter(item: fact.Fact) -> bool:
     return not isinstance(item, _HARMLESS)
 
 
+def rare_in(world: World) -> tuple[Container[Any], ...]:
+    """All by which an event may matter to somebody whom it is not about, or time alone to anybody, beside lines that
+    are awake: what waits for others, is kept for somebody, may change its width or has a time. None is ever replaced
+    in a living world, so they are gathered once."""
+    widths, timers = world.widths, world.timers
+    about_others = (world.successors, world.claims, world.queue.shadowed, world.queue.floors.by_scope)
+    about_widths = (widths.elastic, widths.mending, widths.spared, widths.lacking, widths.throttled)
+    about_time = (timers.limits, timers.bars, world.bookings, world.advice, world.budgets.accounts)
+    return (*about_others, *about_widths, *about_time)
+
+
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What a batch led to: one answer per event. Without facts there is no entry, and `seq` is the last one's."""
 
@@ -65,12 +77,14 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Kernel:
     """The door to one world. `_timer` is when time alone will bring something about, and `_is_timed` whether that may
     be anything but the oldest end; from `_look_at` on it is worth a look who may take from whom, and from `_grow_at` on
-    who may have more; `_moved_at` is when it was last looked who may be moved."""
+    who may have more; `_moved_at` is when it was last looked who may be moved. While all of `rare` is empty, most
+    events decide nothing about anybody else."""
 
-    __slots__ = ("_grow_at", "_is_timed", "_latest", "_look_at", "_moved_at", "_timer", "world")
+    __slots__ = ("_grow_at", "_is_timed", "_latest", "_look_at", "_moved_at", "_timer", "rare", "world")
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.rare = rare_in(world)
         self._latest = world.now
         self._timer = find_wake(world)
         self._is_timed = has_timers(world)
@@ -84,36 +98,48 @@ class Kernel:
         if now < self._latest:
             raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
         self._latest = now
-        world, timer = self.world, self._timer
-        queue, turn, world.budgets.now = world.queue, Turn(world, now), now
-        if timer is not None and timer <= now:
+        world, queue, turn = self.world, self.world.queue, Turn(self.world, now)
+        world.budgets.now = now
+        has_fired = self._timer is not None and self._timer <= now
+        if has_fired:
             fire_timers(turn)
         answers: list[Done | Refused] = []
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
-        if world.successors or world.bookings or world.widths.mending or world.widths.spared:
-            self._settle(turn)
-        if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
-            self._cycle(turn)
-        if world.varied or world.widths.has_any or world.moves_most or world.quotas.has_owners():
-            self._share_out(turn)
+        is_rare = any(self.rare) or world.varied or world.moves_most or world.quotas.has_owners()
+        if is_rare or queue.awake:
+            self._decide(turn)
         else:  # all are alike: nobody may take from anybody, or have more than others
             self._look_at = self._grow_at = INSTANT_MAX
         if turn.facts:
             world.seq += 1
             world.now = now
-            is_oldest_known = not world.timers.ended if timer is None else timer > now
-            if not is_oldest_known or self._is_timed or has_timers(world):
+            if has_fired or self._timer is None or self._is_timed or (is_rare and has_timers(world)):
                 self._timer, self._is_timed = find_wake(world), has_timers(world)
             # else it is the oldest end's, which only its own firing changes
-        wake_at = now if queue.awake or (world.claims and has_ready(world, now)) else self._timer
-        if queue.floors.waits or self._look_at != INSTANT_MAX or self._grow_at != INSTANT_MAX or world.moves_most:
+        wake_at = now if queue.awake else self._timer
+        if is_rare or self._grow_at != INSTANT_MAX:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
+    def _decide(self, turn: Turn) -> None:
+        """What the events mean for everybody else: first who lost something or waited for others, then at most one
+        cycle, then who has to give and who may have more."""
+        world, queue, widths = turn.world, turn.world.queue, turn.world.widths
+        if world.successors or world.bookings or widths.mending or widths.spared or widths.throttled:
+            self._settle(turn)
+        if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
+            self._cycle(turn)
+        if world.varied or widths.has_any or world.moves_most or world.quotas.has_owners():
+            self._share_out(turn)
+        else:
+            self._look_at = self._grow_at = INSTANT_MAX
+
     def _find_sooner(self, wake_at: int | None, now: int) -> int | None:
-        """When there is something to do, if not before: the next look, or the next turn."""
+        """When there is something to do, if not before: a claim to serve, the next look, or the next turn."""
         instants = [] if wake_at is None else [wake_at]
+        if self.world.claims and has_ready(self.world, now):
+            instants.append(now)
         if self._look_at != INSTANT_MAX:
             instants.append(max(now, self._look_at))
         if self._grow_at != INSTANT_MAX:
@@ -131,6 +157,8 @@ class Kernel:
             mend_all(turn)
         if turn.world.successors:
             settle(turn, 0)
+        if turn.world.widths.throttled:
+            throttle_all(turn)
         if turn.world.bookings:
             mend_windows(turn)
 
@@ -221,4 +249,5 @@ class Kernel:
             elif isinstance(item, fact.ShrinkAsked):
                 tell_leavers(turn, turn.world.jobs[item.job], item.width, item.cause)
             elif isinstance(item, fact.TasksMoved):
-                stop_range(turn, item.job, item.first, item.count)
+                for span in item.spans:
+                    stop_range(turn, item.job, *span)

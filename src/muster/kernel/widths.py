@@ -14,7 +14,7 @@ from muster.model import event, fact
 from muster.model.job import Job, Resize
 from muster.model.phase import ACTIVE, Lease, Running, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
-from muster.model.spec import GANG_MAX, Spec, find_fault
+from muster.model.spec import ARRAY_MAX, GANG_MAX, Spec, find_fault
 from muster.scheduler.growing import plan_growth
 from muster.scheduler.reasons import never_fits
 from muster.world.tasks import spans_of
@@ -23,10 +23,12 @@ from muster.world.widths import MEMBERS, members_of, width_of
 
 def on_scale_job(turn: Turn, item: event.ScaleJob) -> Done | Refused:
     """Give a gang other bounds. One that has more tasks than it may shrinks; one that has fewer than it needs keeps its
-    places and is the first to get the others."""
+    places and is the first to get the others. Of an array so many tasks are at it at once."""
     job = find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
+    if job.spec.array:
+        return _throttle(turn, job, item)
     refusal = _find_refusal(turn, job, item)
     if refusal is not None:
         return refusal
@@ -39,6 +41,19 @@ def on_scale_job(turn: Turn, item: event.ScaleJob) -> Done | Refused:
             turn.emit(fact.ClaimDropped(job.id, cause=item.cause))
         turn.emit(fact.Scaled(job.id, spec.gang, spec.gang_most, item.cause))
         _fit_bounds(turn, turn.world.jobs[job.id], item.cause)
+    return Done(job.id)
+
+
+def _throttle(turn: Turn, job: Job, item: event.ScaleJob) -> Done | Refused:
+    """Say how many tasks of an array may be at it at once; those that have a place keep it."""
+    if item.least:
+        return refuse(Code.NO_WIDTH, "job", item.job, detail="an array has no least, only a most")
+    if not 1 <= item.most <= ARRAY_MAX:
+        return refuse(Code.BAD_WIDTH, "tasks at once", 1, item.most, f"from 1 to {ARRAY_MAX}")
+    if job.spec.at_most != item.most:
+        if job.id in turn.world.claims:
+            turn.emit(fact.ClaimDropped(job.id, cause=item.cause))
+        turn.emit(fact.Scaled(job.id, 1, item.most, item.cause))
     return Done(job.id)
 
 
@@ -87,8 +102,6 @@ def close_shrink(turn: Turn, job: Job, cause: str) -> None:
 
 def _find_refusal(turn: Turn, job: Job, item: event.ScaleJob) -> Refused | None:
     least, width = item.least or job.spec.gang, width_of(job)
-    if job.spec.array:
-        return refuse(Code.NO_WIDTH, "job", item.job, detail="an array is no gang")
     if item.least < 0 or item.most < 1 or (item.least and item.most < item.least) or item.most > GANG_MAX:
         return refuse(Code.BAD_WIDTH, "gang", least, item.most, f"from 1 to {GANG_MAX}, the least first")
     if item.most < least:
@@ -119,4 +132,4 @@ def can_shrink_in_place(job: Job) -> bool:
 
 def is_same_but_width(known: Spec, spec: Spec) -> bool:
     """Whether two specs differ in nothing but bounds, which may have been scaled since."""
-    return replace(known, gang=spec.gang, gang_most=spec.gang_most) == spec
+    return replace(known, gang=spec.gang, gang_most=spec.gang_most, at_most=spec.at_most) == spec

@@ -15,14 +15,14 @@ _Q, _A, _R, _S = TaskPhase.QUEUED, TaskPhase.STARTING, TaskPhase.RUNNING, TaskPh
 _OK, _BAD, _OFF, _B = TaskPhase.SUCCEEDED, TaskPhase.FAILED, TaskPhase.CANCELLED, TaskPhase.BLOCKED
 
 TABLE: Final[dict[TaskPhase, dict[TaskPhase, str]]] = {
-    _Q: {_A: "placed", _OFF: "cancelled while waiting"},
+    _Q: {_A: "placed", _OFF: "cancelled while waiting", _B: "fewer may be at it"},
     _A: {_R: "all ranks up", _S: "told to stop", _OK: "exited 0", _BAD: "exited with a code", _Q: "lost, or retried"},
     _R: {_S: "told to stop", _OK: "exited 0", _BAD: "exited with a code", _Q: "lost, or retried"},
     _S: {_S: "told again", _OFF: "stop confirmed", _BAD: "stop confirmed", _Q: "lost, sent back, or retried"},
     _OK: {},
     _BAD: {},
     _OFF: {},
-    _B: {_Q: "its like succeeded", _OFF: "its like did not, or cancelled"},
+    _B: {_Q: "its like succeeded, or its turn came", _OFF: "its like did not, or cancelled"},
 }
 
 PHASE_OF: Final[dict[type, TaskPhase]] = {
@@ -64,7 +64,7 @@ def diagram() -> str:
     lines = [
         "stateDiagram-v2",
         "    [*] --> queued: accepted",
-        "    [*] --> blocked: accepted, task by task",
+        "    [*] --> blocked: accepted, task by task or beyond the most at once",
     ]
     for source, row in TABLE.items():
         lines += [f"    {source.name.lower()} --> {to.name.lower()}: {word}" for to, word in row.items()]

@@ -136,8 +136,8 @@ metaclass: so these begin with the likeliest, and where it matters `type(phase) 
 
 
 class TaskPhase(enum.IntEnum):
-    """The same phases as small integers, for columns of tasks; and one more for the tasks of an array that follows
-    another one task by task, as long as its like is not as far as it wants."""
+    """The same phases as small integers, for columns of tasks; and one more for the tasks of an array that stand in no
+    line: their likes in another array are not as far as they want, or as many of them are at it as may be."""
 
     QUEUED = 0
     STARTING = 1

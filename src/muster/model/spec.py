@@ -103,7 +103,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     be. What is not `evictable` is never stopped for somebody else's sake, so it starts only inside
     its tenant's guarantee. A gang that is `in_place` can bear that tasks join and leave while it runs; the run of any
     other is begun anew for that. One with `spares` has so many places more, which wait for a rank that loses its own.
-    The tasks of a group that is named in `commands` run that instead.
+    The tasks of a group that is named in `commands` run that instead. Of an array `at_most` so many tasks are at it at
+    once; 0 is as many as there is room for.
     """
 
     command: tuple[str, ...]
@@ -131,6 +132,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     notify: tuple[str, ...] = ()
     commands: dict[str, tuple[str, ...]] = {}
     spares: int = 0
+    at_most: int = 0
 
     @property
     def is_elastic(self) -> bool:
@@ -191,6 +193,7 @@ def find_fault(spec: Spec) -> Reason | None:
         _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
         or (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
         or (_find_spare_fault(spec) if spec.spares else None)
+        or (_find_throttle_fault(spec) if spec.at_most else None)
         or (_find_tier_fault(spec.tier, spec.priority) if is_varied(spec) else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
@@ -364,6 +367,16 @@ def _find_spare_fault(spec: Spec) -> Reason | None:
     if why:
         return Reason(Code.NO_SPARES, "spares", needed=spec.spares, detail=why)
     return _find_amount_fault(spec.ask, spec.places, AMOUNT_MAX // spec.places)
+
+
+def _find_throttle_fault(spec: Spec) -> Reason | None:
+    """What is wrong with how many tasks of an array may be at it at once."""
+    if not 0 <= spec.at_most <= ARRAY_MAX:
+        detail = f"between 1 and {ARRAY_MAX}, or 0 for no bound"
+        return Reason(Code.BAD_AMOUNT, "at_most", needed=spec.at_most, available=ARRAY_MAX, detail=detail)
+    if not spec.array:
+        return Reason(Code.BAD_SPEC, "at_most", detail="only the tasks of an array are counted; a gang has a width")
+    return None
 
 
 def _find_tier_fault(tier: str, priority: int) -> Reason | None:

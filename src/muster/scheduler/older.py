@@ -32,9 +32,8 @@ def only_older(world: World, ticket: int) -> Iterator[None]:
 
 def _charge(world: World, later: list[tuple[Job, list[Lease]]], claims: list[int], sign: int) -> None:
     for job, leases in later:
-        for ask, part in job.spec.parts(leases):
-            for site, tasks in world.sites.spread(part):
-                world.ledger.charge(job.spec.tenant, site, ask, sign * tasks)
+        for site, ask, tasks in world.sites.share(job.spec, leases):
+            world.ledger.charge(job.spec.tenant, site, ask, sign * tasks)
     for number in claims:
         charge_claim(world, number, sign)
 

@@ -13,7 +13,7 @@ from muster.model.budget import show_device_time
 from muster.model.job import Job
 from muster.model.node import LEVELS
 from muster.model.overlay import SCALE, UNITS
-from muster.model.phase import TERMINAL, Running, Stopping
+from muster.model.phase import TERMINAL, Running, Stopping, TaskPhase
 from muster.model.reason import Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
@@ -71,9 +71,18 @@ def explain(world: World, job: Job) -> Waiting | None:
         return Waiting(_others_reason(job), 0, [], Resources())
     position = find_position(world, job)
     if position is None:
-        return None
+        return _find_throttled(world, job)
     reason = (find_booking_reason(world, job) if world.bookings else None) or _dominant_reason(world, job)
     return Waiting(reason, position.place, position.ahead, position.ahead_total)
+
+
+def _find_throttled(world: World, job: Job) -> Waiting | None:
+    """Whether tasks of an array wait only since as many of it are at it as may be."""
+    tasks = world.arrays.get(job.id) if job.spec.at_most else None
+    if tasks is None or not tasks.counts[TaskPhase.BLOCKED]:
+        return None
+    blocked, most = tasks.counts[TaskPhase.BLOCKED], job.spec.at_most
+    return Waiting(Reason(Code.AT_ITS_MOST, "tasks", blocked, most, detail=str(job.id)), 0, [], Resources())
 
 
 def find_lateness(job: Job, now: int) -> Reason | None:

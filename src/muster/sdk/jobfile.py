@@ -87,6 +87,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     elastic: Annotated[str, _says("How it gets another width, or another node: restart (a new run), or in-place.")] = ""
     spares: Annotated[Amount, _says("So many places more, kept idle for tasks of the gang that lose their node.")] = 0
     array: Annotated[Amount, _says("So many independent tasks.")] = 0
+    at_most: Annotated[Amount, _says("So many tasks of the array at once; 0 is as many as there is room for.")] = 0
     flavor: Annotated[Words, _says("On this kind of node; more are tried in their order.")] = []
     any_flavor: Annotated[bool, _says("The flavors are equals: whichever is best.")] = False
     within: Annotated[str, _says("The whole gang in one rack, block, cluster or region.")] = ""
@@ -178,6 +179,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         in_place=_is_in_place(job.elastic),
         spares=_count("spares", job.spares),
         array=_count("array", job.array),
+        at_most=_count("at_most", job.at_most),
         ask=_ask(replace(job, gpus=1) if job.partition and job.gpus in (0, "0") else job),
         env={name: str(value) for name, value in job.env.items()},
         workdir=os.path.normpath(os.path.join(here, job.workdir)),  # noqa: PTH118 - text alone; no file is looked at

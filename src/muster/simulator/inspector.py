@@ -8,12 +8,13 @@ start is asleep.
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import astuple
 
-from muster.kernel.kernel import Kernel, Outcome
+from muster.kernel.kernel import Kernel, Outcome, rare_in
 from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
@@ -86,6 +87,8 @@ class Inspector:
     def inspect(self) -> None:
         """All laws, now."""
         world = self._kernel.world
+        kept = map(operator.is_, self._kernel.rare, rare_in(world))
+        require(all(kept), "what the kernel looks at is the world's own", "something rare was replaced")
         check_world(world)
         check_world(self._shadow)
         check_same(world, self._shadow)
@@ -96,7 +99,8 @@ class Inspector:
     def _check_ended(self, item: fact.Fact) -> None:
         """What gave its place back has no live process."""
         if isinstance(item, fact.TasksEnded):
-            self._check_dead(item.job, item.first, item.count)
+            for span in item.spans:
+                self._check_dead(item.job, *span)
         elif isinstance(item, (fact.Ended, fact.Requeued)):
             job = self._kernel.world.jobs[item.job]
             self._check_dead(item.job, 0, RANKS_MAX if job.spec.gang_most else job.spec.tasks)

@@ -53,6 +53,8 @@ AFTER_REACH: Final = 12
 AFTER_MIX: Final = (When.SUCCEEDED, When.SUCCEEDED, When.OVER, When.STARTED, When.NOT_SUCCEEDED)
 FOLLOW_SHARE: Final = 0.25
 """How many of the arrays follow the one before them task by task."""
+THROTTLE_SHARE: Final = 0.2
+"""How many of the arrays say that only a few of their tasks may be at it at once."""
 DUE_SHARE: Final = 0.1
 """How many of the jobs have a due time."""
 CUT: Final = "cut"
@@ -128,6 +130,7 @@ class Load:
         self._spare_dice = random.Random(f"{options.seed}/spare")  # noqa: S311 - a simulation wants seeded dice
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
         self._follow_dice = random.Random(f"{options.seed}/follow")  # noqa: S311 - a simulation wants seeded dice
+        self._throttle_dice = random.Random(f"{options.seed}/throttle")  # noqa: S311 - a simulation wants seeded dice
         self._latest_array = (0, 0)
 
     def node_capacity(self) -> Resources:
@@ -296,12 +299,14 @@ class Load:
         return tuple(After(job, dice.choice(AFTER_MIX)) for job in chosen)
 
     def _follow(self, spec: Spec, number: int) -> Spec:
-        """Some arrays follow the one before task by task, and are as long as it then."""
+        """Some arrays follow the one before task by task, and are as long as it then; of some only a few tasks may be
+        at it at once."""
         other, tasks = self._latest_array
         if other and not spec.after and self._follow_dice.random() < FOLLOW_SHARE:
             spec = msgspec.structs.replace(spec, array=tasks, after=(After(other, When.TASK_BY_TASK),))
         self._latest_array = number, spec.array
-        return spec
+        most = self._throttle_dice.randrange(1, 4) if self._throttle_dice.random() < THROTTLE_SHARE else 0
+        return msgspec.structs.replace(spec, at_most=most) if most else spec
 
     def _due_at(self, least: int) -> int | None:
         """Some are due on one of the next full hours, so that many are due together."""

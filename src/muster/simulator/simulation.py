@@ -188,10 +188,11 @@ class Simulation:
         self._agenda.after(delay_ms, self.body.take, ReleaseJob(job, cause="its owner"))
 
     def _scale(self, number: int) -> None:
-        """Now and then the owner of a gang wants other bounds; whether they make sense is for the kernel to say. Nobody
-        needs so much at least that a few lost nodes would keep it waiting for ever."""
+        """Now and then the owner of a gang or an array wants other bounds; whether they make sense is for the kernel to
+        say. Nobody needs so much at least that a few lost nodes would keep it waiting for ever."""
         job, most = self.body.world.jobs.get(number), self._widths.randrange(1, 9)
-        if job is not None and (job.spec.gang_most or self._widths.random() < SCALED_SHARE):
+        is_bounded = job is not None and bool(job.spec.gang_most or job.spec.at_most)
+        if job is not None and (is_bounded or self._widths.random() < SCALED_SHARE):
             least = min(self._widths.choice((0, 0, 1, 2, most)), max(1, self.options.nodes // 4))
             self.body.take(ScaleJob(number, most, least, cause="its owner"))
 
@@ -298,9 +299,9 @@ class _Figures:
 
     def _count_tasks(self, item: fact.TasksEnded) -> None:
         if item.phase == TaskPhase.QUEUED:
-            self.restarts += item.count
+            self.restarts += item.total
         else:
-            self.tasks[item.phase.name.lower()] += item.count
+            self.tasks[item.phase.name.lower()] += item.total
 
     def _note_start(self, job: int, at: int) -> None:
         accepted_at = self._unplaced.pop(job, None)

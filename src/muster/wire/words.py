@@ -86,7 +86,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "guarantee less, or raise the line of {detail} first",
     ),
     Code.TENANT_IN_USE: Words(
-        "tenant {detail} has {needed} {subject}",
+        "tenant {detail} still has {subject} ({needed})",
         "move or end them first; see `muster tenants` and `muster ls --tenant {detail}`",
     ),
     Code.NEVER_INSIDE: Words(
@@ -256,6 +256,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.MOVED_FOR: Words(
         "waiting for its places: {needed} jobs are being moved so that it fits ({detail}; claim until {limit})",
         "wait: it starts as soon as they are gone",
+    ),
+    Code.AT_ITS_MOST: Words(
+        "{needed} of its tasks wait until others of it end: at most {available} are at it at once, as its owner said",
+        "wait, or let more of them be at it: `muster scale {detail} N`",
     ),
     Code.WINDOW_TO_OPEN: Words(
         "waiting for its booking: {subject} opens at {amount}{more}", "wait, or run it without --booking"

@@ -15,7 +15,8 @@ from muster.world.goodput import ALL, BARRED, BOOKED, GONE, IDLE, KEPT, Stock, T
 from muster.world.quota import Standing
 from muster.world.world import World
 
-_OVER = Standing.OVER
+_OVER = Standing.OVER  # members are slow to look up
+_NO_DEMAND, _BLOCKED, _FRAGMENTED = Bucket.NO_DEMAND, Bucket.BLOCKED, Bucket.FRAGMENTED
 _KINDS = (*BOOKED, Bucket.PROVISIONAL)
 
 
@@ -97,22 +98,22 @@ def capacity_time(world: World, flavor: str, at: int) -> int:
 
 def _split_idle(world: World, stock: Stock, span_ms: int) -> None:
     want = _want_of(world, stock.flavor)
-    if want is Bucket.FRAGMENTED:
+    if want is _FRAGMENTED:
         stock.fragmented += stock.levels[IDLE] * span_ms
-    elif want is Bucket.BLOCKED:
+    elif want is _BLOCKED:
         stock.blocked += stock.levels[IDLE] * span_ms
 
 
 def _want_of(world: World, flavor: str) -> Bucket:
     """Why devices of a flavor are idle: somebody waits who could use them and is within its quota, so that they did not
     fit; or only such who are over it; or nobody."""
-    found, sites = Bucket.NO_DEMAND, None
+    found, sites = _NO_DEMAND, None
     for shape in world.queue.shapes.values():
         ask, flavors = shape.ask, shape.needs.flavors
         if (ask.gpus or ask.gpu_milli) and (not flavors or flavor in flavors):
             sites = sites or world.sites.inhabited(ask)  # the same for all that ask for devices
             for line in shape.lines.values():
                 if world.standing_among(sites, line) is not _OVER:
-                    return Bucket.FRAGMENTED
-            found = Bucket.BLOCKED
+                    return _FRAGMENTED
+            found = _BLOCKED
     return found

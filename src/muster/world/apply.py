@@ -40,7 +40,7 @@ from muster.world.booking import change_window, drop_booking, put_booking
 from muster.world.budgets import AccountKey
 from muster.world.claiming import drop_claim, next_ticket, put_claim, spoken_for
 from muster.world.losses import BROKEN
-from muster.world.others import leave_others, stop_waiting, unblock_tasks, wait_for_others
+from muster.world.others import block_tasks, leave_others, stop_waiting, unblock_tasks, wait_for_others
 from muster.world.overlays import put_overlay
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks, spans_of
@@ -183,6 +183,8 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
     if spec.array:
         follows = bool(item.waits) and any(other in item.waits for other in spec.likes)
         world.arrays[item.job] = Tasks(spec.array, TaskPhase.BLOCKED if follows else TaskPhase.QUEUED)
+        if spec.at_most:
+            world.widths.throttle(job, world.arrays[item.job])
     if item.key:
         world.keys[(spec.tenant, item.key)] = item.job
     if world.mix is not None:
@@ -269,6 +271,7 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
     if world.widths.resizes:
         world.widths.resizes.pop(item.job, None)
     if job.spec.array:
+        world.widths.throttled.pop(item.job, None)
         leave_others(world, job)
         world.put(after)
     else:
@@ -353,24 +356,26 @@ def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:
 
 def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
-    if item.phase == TaskPhase.QUEUED:
-        unblock_tasks(world, job, item.first, item.count)
+    if item.phase in (TaskPhase.QUEUED, TaskPhase.BLOCKED):
+        (unblock_tasks if item.phase == TaskPhase.QUEUED else block_tasks)(world, job, item.spans)
         return
+    ranges = item.ranges
     if has_devices(job.spec):
-        world.goodput.close_tasks(job, tasks, item.first, item.count, at)
-    tasks.set_since(item.first, item.count, at)
-    tasks.set_phase(item.first, item.count, item.phase)
+        world.goodput.close_tasks(job, tasks, ranges, at)
+    tasks.enter(ranges, item.phase, at)
 
 
 def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:
-    if world.arrays[item.job].phase[item.first] == TaskPhase.BLOCKED:
-        world.arrays[item.job].set_phase(item.first, item.count, item.phase)
+    tasks = world.arrays[item.job]
+    if tasks.phase[item.first] == TaskPhase.BLOCKED:
+        for span in item.spans:
+            tasks.set_phase(*span, item.phase)
         return
-    world.release_tasks(world.jobs[item.job], item.first, item.count, item.phase, at)
+    world.release_tasks(world.jobs[item.job], item.ranges, item.phase, at)
     if item.phase == TaskPhase.QUEUED and item.why == Why.EXIT:
-        failures = world.arrays[item.job].failures
-        for task in range(item.first, item.first + item.count):
-            failures[task] += 1
+        for first, count in item.spans:
+            for task in range(first, first + count):
+                tasks.failures[task] += 1
 
 
 def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:

@@ -330,33 +330,41 @@ class Auditor:
                 book.slots[mine] = slot
                 book.epochs[mine] += 1
             task += count
+        book.check_throttle(item.job)
         self._tickets.start(item.job, book, item.first, sum(item.counts), item.ticket)
         self._start(item.job, book.spec, list(zip(item.slots, item.counts, strict=True)), item.ticket)
 
     def _tasks_moved(self, item: fact.TasksMoved) -> None:
         if item.phase == TaskPhase.QUEUED:
             self._after.follow(item, self._jobs)
+        elif item.phase == TaskPhase.BLOCKED:
+            bounded = self._book_of(item.job).spec.at_most > 0
+            require(bounded, "a task is blocked until its like is over", f"job {item.job}, tasks from {item.first}")
         else:
             require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
-        self._move_tasks(item.job, item.first, item.count, item.phase)
+        for span in item.spans:
+            self._move_tasks(item.job, *span, item.phase)
 
     def _tasks_ended(self, item: fact.TasksEnded) -> None:
         book = self._book_of(item.job)
         if book.phases[item.first] == TaskPhase.BLOCKED:
             self._after.give_up(item, self._jobs)
-            self._move_tasks(item.job, item.first, item.count, item.phase)
+            for span in item.spans:
+                self._move_tasks(item.job, *span, item.phase)
             return
-        stopped = TaskPhase.STOPPING in book.phases[item.first : item.first + item.count]
-        ends = stopped and item.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
-        require(
-            not ends, _SENT_BACK, f"job {item.job}: tasks from {item.first} were told to stop, now {item.phase.name}"
-        )
-        self._move_tasks(item.job, item.first, item.count, item.phase)
-        places = [(book.slots[task], 1) for task in range(item.first, item.first + item.count)]
-        for task in range(item.first, item.first + item.count):
-            self._unseat(item.job, book.spec.ask, book.slots[task], 1, book.devices[task])
+        for first, count in item.spans:
+            self._end_tasks(item.job, book, first, count, item.phase)
+
+    def _end_tasks(self, job: int, book: JobBook, first: int, count: int, after: TaskPhase) -> None:
+        stopped = TaskPhase.STOPPING in book.phases[first : first + count]
+        ends = stopped and after in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
+        require(not ends, _SENT_BACK, f"job {job}: tasks from {first} were told to stop, now {after.name}")
+        self._move_tasks(job, first, count, after)
+        places = [(book.slots[task], 1) for task in range(first, first + count)]
+        for task in range(first, first + count):
+            self._unseat(job, book.spec.ask, book.slots[task], 1, book.devices[task])
             book.slots[task], book.devices[task] = NOWHERE, 0
-        self._stop(item.job, book.spec, places)
+        self._stop(job, book.spec, places)
 
     def _array_cancelled(self, item: fact.ArrayCancelled) -> None:
         book = self._book_of(item.job)
@@ -402,7 +410,7 @@ class Auditor:
         inside = first >= 0 and count > 0 and first + count <= len(book.phases)
         require(inside, "a range lies inside its array", f"job {number}: {first} and {count} of {len(book.phases)}")
         window = book.phases[first : first + count]
-        has_places = to != TaskPhase.STARTING and TaskPhase.BLOCKED not in window
+        has_places = to not in (TaskPhase.STARTING, TaskPhase.BLOCKED) and TaskPhase.BLOCKED not in window
         for task in range(first, first + count) if has_places else ():
             seats = seats_of(book.spec, self._fleet.nodes, [(book.slots[task], 1)])
             self._goodput.move_task(number, task, book.spec, seats, to)

@@ -29,7 +29,7 @@ from muster.world.arena import DEVICE
 from muster.world.goodput import Parts
 from muster.world.holding import Holding
 from muster.world.law import require
-from muster.world.tasks import NOWHERE
+from muster.world.tasks import HOLDING, NOWHERE
 
 SPREAD: Final = -1
 """The phase of an array: each of its tasks has one of its own."""
@@ -80,7 +80,8 @@ class JobBook:
         self.meter: Meter | None = None
         self.ranks = bytearray()
         self.shrinks_to = 0
-        self.phases = bytearray([TaskPhase.BLOCKED if follows else TaskPhase.QUEUED]) * spec.array
+        ready = 0 if follows else min(spec.at_most or spec.array, spec.array)
+        self.phases = bytearray([TaskPhase.QUEUED]) * ready + bytearray([TaskPhase.BLOCKED]) * (spec.array - ready)
         self.epochs = array("i", bytes(4 * spec.array))
         self.slots = array("i", [NOWHERE]) * spec.array
         self.devices = array("q", bytes(8 * spec.array))
@@ -89,7 +90,15 @@ class JobBook:
         """It has other bounds."""
         law = "bounds are at least one, the least first"
         require(1 <= item.least <= item.most, law, f"job {item.job}: {item.least} to {item.most}")
+        if self.spec.array:
+            self.spec = msgspec.structs.replace(self.spec, at_most=item.most)
+            return
         self.spec = msgspec.structs.replace(self.spec, gang=item.least, gang_most=item.most)
+
+    def check_throttle(self, number: int) -> None:
+        """Tasks of an array have started: no more hold places than may be at it at once."""
+        holding, most = sum(self.phases.count(phase) for phase in HOLDING), self.spec.at_most
+        require(not most or holding <= most, "no more tasks are at it than may be", f"job {number}: {holding}")
 
     def grow(self, number: int, more: list[tuple[int, int, int]]) -> None:
         """Its run has places more: it has only just got the others, or it bears it in place."""

@@ -18,12 +18,13 @@ import msgspec
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import Job, NodePhase
 from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, TaskPhase
-from muster.model.spec import has_devices
+from muster.model.ranges import Ranges, as_ranges
+from muster.model.spec import Spec, has_devices
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.diary import Diary
 from muster.world.fleet import Fleet
-from muster.world.tasks import HOLDING, Tasks, spans_of
+from muster.world.tasks import Tasks
 
 ALL, IDLE, BARRED, GONE, KEPT = range(5)
 """The parts of a stock: all devices there are, and of those that nobody holds, where they stand. Those of nodes whose
@@ -195,7 +196,7 @@ class Goodput:
         """A run gets another width: what it did so far with the one that it has may yet be of use or lost."""
         start, *ran = self._spans(job, at)
         self._book_leases(job, (start,))
-        held = [(flavor, devices_of(job.spec.ask, tasks)) for flavor, tasks in self._by_flavor(_leases_of(job))]
+        held = self._held(job.spec, _leases_of(job))
         now = [(*each, begin, end) for each in held for _, begin, end in ran if begin < end]
         if ran:
             self.carries[job.id] = Carry(at, (*self.carries.get(job.id, Carry(at)).spans, *now))
@@ -203,9 +204,9 @@ class Goodput:
     def close_spares(self, job: Job, at: int) -> None:
         """A gang gets other spares than it has, or none: book for how long it had these."""
         if isinstance(job.phase, ACTIVE):
-            each, run = devices_of(job.spec.ask), job.phase.run
-            for flavor, tasks in self._by_flavor(run.spares) if each else ():
-                self._book(job, flavor, each * tasks, ((SPARE, max(run.spared_at, self.since), at),))
+            run = job.phase.run
+            for flavor, amount in self._held(job.spec, run.spares):
+                self._book(job, flavor, amount, ((SPARE, max(run.spared_at, self.since), at),))
 
     def saved_at(self, job: int, since: int) -> int:
         """From when on what a run does, which began then, would be lost."""
@@ -223,10 +224,10 @@ class Goodput:
             self.carries[job.id] = Carry(at)
         self.marks[job.id] = Mark(step, step, at)
 
-    def close_tasks(self, job: Job, tasks: Tasks, first: int, count: int, at: int, *, is_useful: bool = False) -> None:
+    def close_tasks(self, job: Job, tasks: Tasks, ranges: Ranges, at: int, *, is_useful: bool = False) -> None:
         """The phases of tasks that hold devices end; they are in none until somebody says so."""
         ran_as = USEFUL if is_useful else LOST
-        for flavor, kind, amount, begin in self._task_spans(job, tasks, first, count):
+        for flavor, kind, amount, begin in self._task_spans(job, tasks, ranges):
             self._book(job, flavor, amount, ((ran_as if kind == PROVISIONAL else kind, begin, at),))
 
     def open_spans(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, Span]]:
@@ -234,7 +235,7 @@ class Goodput:
         if not has_devices(job.spec):
             return
         if tasks is not None:
-            for flavor, kind, amount, begin in self._task_spans(job, tasks, 0, len(tasks)):
+            for flavor, kind, amount, begin in self._task_spans(job, tasks, as_ranges(0, len(tasks))):
                 yield flavor, amount, (kind, begin, at)
         elif isinstance(job.phase, ACTIVE):
             yield from self._gang_spans(job, job.phase.run, at)
@@ -277,38 +278,35 @@ class Goodput:
             return ((RESTARTING if job.epoch > 1 else STARTING, max(phase.run.since, since), at),)
         return ((STOPPING, max(phase.since, since), at),) if isinstance(phase, Stopping) else ()
 
-    def _task_spans(self, job: Job, tasks: Tasks, first: int, count: int) -> Iterator[tuple[str, int, int, int]]:
-        """What tasks of an array are at: flavor, kind, thousandths of devices, and since when."""
-        each = devices_of(job.spec.ask)
-        for phase in HOLDING:
-            for span in spans_of(tasks.phase, (phase,), first, first + count):
-                for begin, width, since in tasks.stretches(*span):
-                    for task, alike in tasks.same_epochs(begin, width):
-                        is_again = phase == TaskPhase.STARTING and tasks.epoch[task] > 1
-                        for flavor, number in self._by_flavor_of(tasks, task, alike):
-                            yield flavor, RESTARTING if is_again else _KIND_OF[phase], each * number, since
-
-    def _by_flavor_of(self, tasks: Tasks, first: int, count: int) -> Iterable[tuple[str, int]]:
-        """How many tasks of a range are on each flavor; where there is one, nobody looks."""
-        if len(self.stocks) == 1:
-            return [(flavor, count) for flavor in self.stocks]
-        return self._by_flavor(tasks.leases(first, count))
+    def _task_spans(self, job: Job, tasks: Tasks, ranges: Ranges) -> Iterator[tuple[str, int, int, int]]:
+        """What tasks of an array are at: flavor, kind, thousandths of devices, and since when. Where there is one
+        flavor, nobody looks on which node they are."""
+        each, has_flavors = devices_of(job.spec.ask), len(self.stocks) > 1
+        for age in tasks.ages(ranges, has_flavors):
+            if age.phase in _KIND_OF:
+                is_restart = age.is_again and age.phase == TaskPhase.STARTING
+                kind = RESTARTING if is_restart else _KIND_OF[age.phase]
+                yield self.by_slot[age.slot].flavor, kind, each * age.tasks, age.since
 
     def _book_leases(self, job: Job, spans: Sequence[Span]) -> None:
         """Book spans of a gang on each of its nodes."""
-        for ask, leases in job.spec.parts(_leases_of(job)):
-            each = devices_of(ask)
-            for flavor, tasks in self._by_flavor(leases) if each else ():
-                self._book(job, flavor, each * tasks, spans)
+        for flavor, amount in self._held(job.spec, _leases_of(job)):
+            self._book(job, flavor, amount, spans)
 
     def _book_carry(self, job: Job, ran_as: int) -> None:
         for flavor, amount, begin, end in self.carries.pop(job.id).spans:
             self._book(job, flavor, amount, ((ran_as, begin, end),))
 
+    def _held(self, spec: Spec, leases: Sequence[Lease]) -> list[tuple[str, int]]:
+        """Thousandths of devices that leases of a gang hold, if any, by what they ask for and flavor."""
+        if len(leases) == 1 and not spec.needs.groups:
+            amount = devices_of(spec.ask, leases[0].tasks)
+            return [(self.by_slot[leases[0].slot].flavor, amount)] if amount else []
+        parts = [(each, part) for ask, part in spec.parts(leases) if (each := devices_of(ask))]
+        return [(flavor, each * tasks) for each, part in parts for flavor, tasks in self._by_flavor(part)]
+
     def _by_flavor(self, leases: Sequence[Lease]) -> Iterable[tuple[str, int]]:
         """How many tasks are on each flavor."""
-        if len(leases) == 1:
-            return [(self.by_slot[leases[0].slot].flavor, leases[0].tasks)]
         tasks: dict[str, int] = {}
         for lease in leases:
             flavor = self.by_slot[lease.slot].flavor
@@ -331,7 +329,7 @@ def _leases_of(job: Job) -> Sequence[Lease]:
     return job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
 
 
-_KIND_OF: Final = {
+_KIND_OF: Final[dict[int, int]] = {
     TaskPhase.STARTING: STARTING,
     TaskPhase.RUNNING: PROVISIONAL,
     TaskPhase.STOPPING: STOPPING,

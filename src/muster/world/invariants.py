@@ -43,7 +43,7 @@ from muster.world.snapshot import digest
 from muster.world.tasks import HOLDING, LIVE, NOWHERE, Tasks, spans_of
 from muster.world.timers import BarEnd
 from muster.world.tour import Tour
-from muster.world.width_law import check_widths
+from muster.world.width_law import check_throttle, check_widths
 from muster.world.world import World
 
 _Key = TypeVar("_Key")
@@ -359,15 +359,17 @@ def _waits(world: World, job: Job) -> bool:
 
 
 def _check_blocked(world: World) -> None:
-    """A task is blocked as long as its like is not over, or those in all arrays that it follows have not succeeded."""
+    """A task is blocked as long as its like is not over, those in all arrays that it follows have not succeeded, or as
+    many of its own array are at it as may be."""
     law = "a task is blocked until its like is over"
     for number, tasks in world.arrays.items():
         likes = [world.arrays[other].phase for other in world.jobs[number].waits if other in world.arrays]
+        is_full = check_throttle(world, world.jobs[number], tasks)
         for first, count in spans_of(tasks.phase, (TaskPhase.BLOCKED,), 0, len(tasks)):
             for task in range(first, first + count):
                 stages = [phases[task] for phases in likes if phases[task] != TaskPhase.SUCCEEDED]
                 is_open = bool(stages) and all(TaskPhase(stage) in LIVE for stage in stages)
-                require(is_open, law, f"job {number}, task {task}: {stages}")
+                require(is_open or (is_full and not stages), law, f"job {number}, task {task}: {stages}")
 
 
 def _check_successors(world: World) -> None:

@@ -36,8 +36,8 @@ class Ledger:
         self._chains: dict[str, tuple[str, ...]] = {}
         self._paths: list[dict[str, Path]] = []
 
-    def charge(self, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
-        """Add `tasks` asks on a site. The inverse of `refund`."""
+    def charge(self, tenant: str, site: Site, ask: Resources, tasks: int) -> int:
+        """Add `tasks` asks on a site, and say how much of its family that is. The inverse of `refund`."""
         try:
             units, cells = self._paths[site.number][tenant]
         except LookupError:
@@ -49,6 +49,7 @@ class Ledger:
             cell[0] += gpus
             cell[1] += cpu
             cell[2] += memory
+        return gpus
 
     def refund(self, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
         """Take `tasks` asks on a site away. The inverse of `charge`."""

@@ -482,7 +482,7 @@ class Queue:
     def wake_shaded(self) -> None:
         """A cycle begins."""
         self.awake |= self.shadowed
-        self.shadowed = {}
+        self.shadowed.clear()
 
     def sleep_all(self) -> None:
         """Nobody who is worth a try may start: they sleep until somebody stands better."""

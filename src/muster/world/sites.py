@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from muster.model.node import Flavor
 from muster.model.phase import Lease
 from muster.model.record import Record
+from muster.model.spec import Spec
 from muster.model.tenant import FLEET, NOT_DEVICES, device_amount
 from muster.units import Resources
 from muster.world.fleet import Fleet
@@ -98,6 +99,12 @@ class Sites:
             number = self.by_slot[lease.slot].number
             tasks[number] = tasks.get(number, 0) + lease.tasks
         return [(self.all[number], tasks[number]) for number in sorted(tasks)]
+
+    def share(self, spec: Spec, leases: Sequence[Lease]) -> list[tuple[Site, Resources, int]]:
+        """On which sites leases of a spec lie, with what each task there asks for, and how many there are."""
+        if len(leases) == 1 and not spec.needs.groups:
+            return [(self.by_slot[leases[0].slot], spec.ask, leases[0].tasks)]
+        return [(site, ask, tasks) for ask, part in spec.parts(leases) for site, tasks in self.spread(part)]
 
     def get(self, flavor: Flavor, region: str, cluster: str) -> Site:
         """The site of nodes of a flavor in a place, of which there are some."""

@@ -23,8 +23,9 @@ from muster.model.goodput import Mark
 from muster.model.job import Bar, Job, Meter, NodePhase, Resize
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.overlay import Overlay
-from muster.model.phase import ACTIVE, Queued, Stopping, TaskPhase
+from muster.model.phase import ACTIVE, TERMINAL, Queued, Stopping, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
+from muster.model.ranges import as_ranges
 from muster.model.reason import Code, Reason
 from muster.model.spec import is_varied
 from muster.model.tenant import Tenant
@@ -385,8 +386,10 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     if not tasks.since:  # written before it was kept
         tasks.since = array("q", [world.now if phase in HOLDING else 0 for phase in tasks.phase])
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
+    if job.spec.at_most and not isinstance(job.phase, TERMINAL):
+        world.widths.throttled[job.id] = None
     for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
-        leases = tasks.leases(first, count, shared=job.spec.ask.gpu_milli > 0)
+        leases = tasks.leases(as_ranges(first, count), shared=job.spec.ask.gpu_milli > 0)
         occupy_all(world.fleet, job.id, job.spec.ask, leases)
         world.charge(job.spec, leases, world.now)
     if tasks.counts[TaskPhase.QUEUED]:

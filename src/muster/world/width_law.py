@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.job import Job, Resize
-from muster.model.phase import ACTIVE, RESIZED, Running, Starting, Stopping
+from muster.model.phase import ACTIVE, RESIZED, TERMINAL, Running, Starting, Stopping, TaskPhase
 from muster.units import MINUTE_MS
 from muster.world.law import require
+from muster.world.tasks import Tasks
 from muster.world.widths import Kind, members_of, spares_of, width_of
 from muster.world.world import World
 
@@ -35,6 +36,18 @@ def check_widths(world: World) -> None:
         require(known is not None, "a resize is that of a job", f"job {number}")
         is_shrinking = known is not None and isinstance(known.phase, (Running, Stopping))
         require(is_shrinking or not resize.to, "only what runs shrinks", f"job {number} to {resize.to}")
+
+
+def check_throttle(world: World, job: Job, tasks: Tasks) -> bool:
+    """Of an array that says how many tasks may be at it at once, no more wait for a start than that leaves; whether so
+    many are at it that the others have to wait."""
+    most, is_over = job.spec.at_most, isinstance(job.phase, TERMINAL)
+    kept = job.id in world.widths.throttled
+    require(kept == (most > 0 and not is_over), "who is throttled is kept", f"job {job.id}: {kept}")
+    room = max(0, most - tasks.holding) if most else len(tasks)
+    waiting = tasks.counts[TaskPhase.QUEUED]
+    require(waiting <= room, "no more tasks are at it than may be", f"job {job.id}: {waiting} wait, {room} may start")
+    return most > 0 and waiting == room
 
 
 def _check_narrow(world: World) -> None:

@@ -22,6 +22,7 @@ from muster.model.spec import Needs, Spec
 from muster.units import Resources
 from muster.world.goodput import devices_of
 from muster.world.spending import spend
+from muster.world.tasks import Tasks
 
 if TYPE_CHECKING:  # the world keeps them
     from muster.world.world import World
@@ -44,9 +45,9 @@ class Widths:
     may, by kind, and each with since when its run has any places; `wide` those that have more than they need, and
     `mending` those that run with less, since they lost the rest. `spared` are the gangs that hold spares, and `lacking`
     those that hold fewer than they ask for and are to go on. `resizes` is when a job last got another width, or lost
-    some."""
+    some. `throttled` are the arrays that are not over and say how many of their tasks may be at it at once."""
 
-    __slots__ = ("elastic", "lacking", "mending", "narrow", "resizes", "spared", "wide")
+    __slots__ = ("elastic", "lacking", "mending", "narrow", "resizes", "spared", "throttled", "wide")
 
     def __init__(self) -> None:
         self.elastic: dict[int, Kind] = {}
@@ -56,6 +57,7 @@ class Widths:
         self.spared: dict[int, None] = {}
         self.lacking: dict[int, None] = {}
         self.resizes: dict[int, Resize] = {}
+        self.throttled: dict[int, None] = {}
 
     @property
     def has_any(self) -> bool:
@@ -99,13 +101,20 @@ class Widths:
         if resize is not None and resize.to:
             self.resizes[job] = Resize(resize.at)
 
+    def throttle(self, job: Job, tasks: Tasks) -> None:
+        """A new array says how many of its tasks may be at it at once: of those that wait, the others are blocked."""
+        self.throttled[job.id] = None
+        beyond = tasks.counts[TaskPhase.QUEUED] - job.spec.at_most
+        if beyond > 0:
+            tasks.set_phase(job.spec.at_most, beyond, TaskPhase.BLOCKED)
+
     def fork(self) -> Widths:
         """An independent copy."""
         twin = Widths()
         twin.elastic, twin.wide = self.elastic.copy(), self.wide.copy()
         twin.narrow = {kind: runs.copy() for kind, runs in self.narrow.items()}
         twin.mending, twin.resizes = self.mending.copy(), self.resizes.copy()
-        twin.spared, twin.lacking = self.spared.copy(), self.lacking.copy()
+        twin.spared, twin.lacking, twin.throttled = self.spared.copy(), self.lacking.copy(), self.throttled.copy()
         return twin
 
     def _forget(self, job: int) -> None:
@@ -326,7 +335,11 @@ def _release(world: World, job: Job, gone: Sequence[Lease], at: int) -> None:
 
 
 def set_bounds(world: World, job: Job, least: int, most: int) -> None:
-    """A gang has other bounds from now on, whether it waits or runs."""
+    """A gang has other bounds from now on, whether it waits or runs; an array only the upper one."""
+    if job.spec.array:
+        world.jobs[job.id] = replace(job, spec=replace(job.spec, at_most=most))
+        world.widths.throttled[job.id] = None
+        return
     is_waiting = world.is_waiting(job)
     if is_waiting:
         world.dequeue(job)

@@ -21,8 +21,9 @@ from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
+from muster.model.ranges import Ranges
 from muster.model.spec import Needs, Spec, has_devices, is_varied
-from muster.model.tenant import CPU, DEVICE_MILLI, OPEN, ROOT, Tenant
+from muster.model.tenant import CPU, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
@@ -188,15 +189,13 @@ class World:
         if tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.dequeue(job)
 
-    def release_tasks(self, job: Job, first: int, count: int, after: TaskPhase, at: int) -> None:
-        """Take the places of a range back; its tasks are over, or wait again."""
+    def release_tasks(self, job: Job, ranges: Ranges, after: TaskPhase, at: int) -> None:
+        """Take the places of tasks back, which go upwards; they are over, or wait again."""
         tasks, ask = self.arrays[job.id], job.spec.ask
-        has_devices = bool(ask.gpus or ask.gpu_milli)
-        leases = tasks.leases(first, count, shared=ask.gpu_milli > 0)
-        if has_devices:
-            self.goodput.close_tasks(job, tasks, first, count, at, is_useful=after == TaskPhase.SUCCEEDED)
+        leases = tasks.leases(ranges, shared=ask.gpu_milli > 0)
+        if ask.gpus or ask.gpu_milli:
+            self.goodput.close_tasks(job, tasks, ranges, at, is_useful=after == TaskPhase.SUCCEEDED)
         self.vacate(job, leases, at)
-        tasks.clear(first, count, has_devices)
         if self.budgets.accounts:
             spend(self, job, leases, -1)
         if job.id in self.budgets.prices:
@@ -206,23 +205,20 @@ class World:
             self.leave_company(job.spec, leases)
         if after == TaskPhase.QUEUED and tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.enqueue(job)
-        tasks.set_phase(first, count, after)
+        tasks.leave(ranges, after)
         if self.runs is not None and not tasks.holding:
             self.runs.remove(job)
 
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
         sign -1."""
-        tenant = spec.tenant
-        for ask, part in spec.parts(leases):
-            milli = ask.gpus * DEVICE_MILLI + ask.gpu_milli
-            for site, tasks in self.sites.spread(part):
-                count = sign * tasks
-                self.ledger.charge(tenant, site, ask, count)
-                if milli:
-                    self.usage.step(tenant, site.family, milli * site.units * count, at, end)
-                else:
-                    self.usage.step(tenant, CPU, ask.cpu_milli * count, at, end)
+        tenant, usage = spec.tenant, self.usage
+        for site, ask, tasks in self.sites.share(spec, leases):
+            devices = self.ledger.charge(tenant, site, ask, sign * tasks)
+            if devices:
+                usage.step(tenant, site.family, devices, at, end)
+            else:
+                usage.step(tenant, CPU, sign * tasks * ask.cpu_milli, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
@@ -526,17 +522,13 @@ class World:
                 whole = [lease for lease in part if lease.slot not in lacking] if lacking else part
                 goodput.give_back(fleet, whole, ask, at)
             for lease in part:
-                self._note_room(ask, lease)
-
-    def _note_room(self, ask: Resources, lease: Lease) -> None:
-        """A lease was given back."""
-        vector = self.fleet.find_free(lease.slot)
-        if vector is not None:
-            self.wake_for_room(lease.slot, vector)
-        else:
-            self.sites.give_back(lease.slot, ask, lease.tasks)
-            if self.fleet.overlays.has_refused:
-                wake_for_budget(self)
+                vector = fleet.find_free(lease.slot)
+                if vector is not None:
+                    self.wake_for_room(lease.slot, vector)
+                else:
+                    self.sites.give_back(lease.slot, ask, lease.tasks)
+                    if fleet.overlays.has_refused:
+                        wake_for_budget(self)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""

@@ -10,7 +10,7 @@ from served import Serve
 from muster.cli.main import run_command
 from muster.units import Resources
 from muster.wire.forecast_views import DayRow, DayView, TrialJob, TrialView
-from muster.wire.views import GoodputView, JobPage, JobView, LineView, Place, TenantView, WhyView
+from muster.wire.views import FlavorView, GoodputView, JobPage, JobView, LineView, Place, TenantView, WhyView
 
 STARTS = JobView(7, "", "lab", "starting", 1, Resources(8), 1, 1, 1, places=[Place("n1", 1)])
 
@@ -57,6 +57,7 @@ def test_a_quota_says_what_is_and_what_would_be(serve: Serve, capsys: pytest.Cap
         "  job 4 of lab",
         "1 job would wait for another reason:",
         "  job 5 of lab: waiting for room: y (before: waiting for quota: z)",
+        "the next 24 h were not simulated: there is too much to run ahead (5,000 jobs are the most)",
     ]
     assert told.err.startswith("nothing was changed")
     assert (seen[-1].method, seen[-1].path) == ("PUT", "/v1/trials/tenants/lab")
@@ -68,7 +69,7 @@ def test_a_quota_says_who_would_wait_more_in_a_day(serve: Serve, capsys: pytest.
     serve({"GET /v1/tenants": (TenantView("lab"),), "PUT /v1/trials/tenants/lab": view})
     assert run_command(["quota", "set", "lab", "gpus=4", "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[-3:] == [
-        "simulated, the next 24 h (those who are here, and the 7 of the last day come again):",
+        "simulated, the next 24 h (those who are here, and the 7 jobs of the last day come again):",
         "  lab waits more: 1h instead of 1m on the average; 3 of 4 jobs start instead of 4",
         "  stopped for others: 2 instead of 0; GPU time held: 64 % instead of 81.5 %",
     ]
@@ -98,3 +99,14 @@ def test_a_time_that_is_none_is_said(serve: Serve, capsys: pytest.CaptureFixture
     serve({})
     assert run_command(["ls", "--at", "yesterday"]) == 2
     assert capsys.readouterr().err.startswith("error[M102]: time 'yesterday' is not a date")
+
+
+def test_lines_that_nobody_has_or_that_are_passed_are_noted(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    known = TenantView("lab", used={"gpu": 3_000_000})
+    serve({"GET /v1/tenants": (known,), "GET /v1/flavors": (FlavorView("a100", "a100", 1000),), "PUT": b"{}"})
+    assert run_command(["quota", "set", "lab", "gpus=2", "h10=512"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "note: no node is of family h10 now; there are a100",
+        "note: lab holds 3 GPUs, which is more: what runs goes on, nothing starts",
+        "muster undo takes it back",
+    ]

@@ -66,6 +66,12 @@ def test_programs_get_all_of_it() -> None:
     assert rows == [["name", "place", "id", "note"], *map(list, LISTING.rows)]
 
 
+def test_what_is_blank_because_it_stands_above_is_told_to_programs_again() -> None:
+    tree = Listing(("T", "LINE"), [("lab", "gpu"), ("", "cpu"), ("  sub", "-")], [], [], carried=1)
+    assert render(tree, "csv") == "t,line\nlab,gpu\nlab,cpu\nsub,-\n"
+    assert render(tree, "table").splitlines()[2] == "       cpu"
+
+
 def test_nothing_is_an_empty_table_and_an_empty_list() -> None:
     empty = LISTING._replace(rows=[], value=[], names=[])
     assert [render(empty, output) for output in ("table", "name", "json")] == ["", "", "[]\n"]

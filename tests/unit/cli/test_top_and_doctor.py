@@ -26,8 +26,12 @@ FAILED = JobView(3, "bad", "lab", "failed", 1, Resources(1), 1, 1, 1, 1, "exit",
 FIT = Health("ok", True, 9, 12, __version__)
 
 
+def lines_of(sight: Sight, rows: int, width: int) -> list[str]:
+    return [row.text for row in draw(sight, rows, width)]
+
+
 def test_a_quiet_fleet_has_nothing_wrong() -> None:
-    frame = draw(Sight(FIT, [QUEUED, RUNNING], [], [NODE], False), 10, 100).splitlines()
+    frame = lines_of(Sight(FIT, [QUEUED, RUNNING], [], [NODE], False), 10, 100)
     assert frame[0].endswith("· ok · lag 12ms · 1 running, 1 waiting")
     assert "nothing is wrong" in frame
     assert f"GPUs  {'█' * 22}{'░' * 8}  6 of 8 in use" in frame
@@ -38,8 +42,8 @@ def test_a_quiet_fleet_has_nothing_wrong() -> None:
 def test_what_is_wrong_comes_first_and_is_cut() -> None:
     barred = NodeView("n2", "gone", Resources(8), Resources(), 3, bars=[BarView("drain", "operator", 1, "xid")])
     unfit = Health("no leader", False, 9)
-    frame = draw(Sight(unfit, [], [FAILED] * 9, [barred], False), 8, 100)
-    wrong = [line for line in frame.splitlines() if line.startswith("!")]
+    frame = lines_of(Sight(unfit, [], [FAILED] * 9, [barred], False), 8, 100)
+    wrong = [line for line in frame if line.startswith("!")]
     assert wrong[0].startswith("! no leader: changes do not get through")
     assert wrong[1].startswith("! node n2: gone; drain by operator: xid, 3 jobs there")
     assert wrong[2].startswith("! job 3 bad failed: exit code 3, ")
@@ -47,9 +51,9 @@ def test_what_is_wrong_comes_first_and_is_cut() -> None:
 
 
 def test_many_jobs_are_cut_to_the_screen() -> None:
-    frame = draw(Sight(FIT, [RUNNING] * 50, [], [NODE], True), 5, 60)
+    frame = lines_of(Sight(FIT, [RUNNING] * 50, [], [NODE], True), 5, 60)
     assert "… and 45 more: muster ls" in frame
-    assert "50 running, 0 waiting+" in frame
+    assert frame[0].endswith("50 running, 0 waiting+")
 
 
 def test_without_a_terminal_top_is_one_frame(

@@ -8,6 +8,7 @@ from typing import Final
 
 from muster.model import event
 from muster.model.job import BarKind
+from muster.scheduler.growing import RESTART_MS
 from muster.testing.rig import Rig
 from muster.world.accounting import capacity_time, read_account
 from muster.world.invariants import check_world
@@ -69,6 +70,13 @@ def shrinking(rig: Rig) -> None:
     rig.feed(event.ScaleJob(1, 3, 1), event.ScaleJob(1, 2))
 
 
+def growing(rig: Rig) -> None:
+    """It is to have one more: who joins is not up yet, or all of it is to begin anew with more."""
+    rig.start(1)
+    rig.feed(event.ScaleJob(1, rig.job(1).spec.gang + 2))
+    rig.feed(after_ms=RESTART_MS)
+
+
 def moving(rig: Rig) -> None:
     """It was told to go on elsewhere, if there is such a place."""
     rig.start(1)
@@ -76,5 +84,5 @@ def moving(rig: Rig) -> None:
 
 
 STAGES: Final[tuple[Callable[[Rig], None], ...]] = (
-    starting, running, checkpointed, drained, requeued, shrinking, moving,
+    starting, running, checkpointed, drained, requeued, shrinking, growing, moving,
 )  # fmt: skip

@@ -223,7 +223,7 @@ def test_scaling_to_what_it_is_changes_nothing() -> None:
         (event.ScaleJob(1, 3, 2), Code.MOST_BELOW_WIDTH),
         (event.ScaleJob(1, 1), Code.BELOW_LEAST),
         (event.ScaleJob(1, 64, 40), Code.NEVER_FITS),
-        (event.ScaleJob(2, 4), Code.NO_WIDTH),
+        (event.ScaleJob(2, 4, 2), Code.NO_WIDTH),
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(item: event.ScaleJob, code: Code) -> None:

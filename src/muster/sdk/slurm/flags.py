@@ -54,7 +54,7 @@ _MAPPED, _OUT, _NEEDED = Fate.MAPPED, Fate.LEFT_OUT, Fate.NEEDED
 FLAGS: Final = (
     Flag("account", "A", _ONE, _MAPPED, "`tenant`"),
     Flag("acctg-freq", "", _ONE, _OUT, "nothing is sampled here"),
-    Flag("array", "a", _ONE, _MAPPED, "`array`; the indexes are in SLURM_ARRAY_TASK_ID; a `%` limit is left out"),
+    Flag("array", "a", _ONE, _MAPPED, "`array`; the indexes are in SLURM_ARRAY_TASK_ID; a `%` limit is `at_most`"),
     Flag("batch", "", _ONE, _OUT, "there is no node for the script alone"),
     Flag("bb", "", _ONE, _OUT, "there are no burst buffers"),
     Flag("bbf", "", _ONE, _OUT, "there are no burst buffers"),

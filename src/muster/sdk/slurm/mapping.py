@@ -80,8 +80,6 @@ class _Reader:
     def read(self, text: str, name: str, args: Sequence[str], env: Mapping[str, str], here: str) -> Import:
         self._check_fates()
         indexes = self._value("array", read_indexes)
-        if indexes is not None and indexes.at_once:
-            self._note("array", f"how many run at once ({indexes.at_once}) is not limited")
         layout = self._layout(is_array=indexes is not None)
         limit_s = self._value("time", read_seconds)
         wrapper = self._wrapper(indexes, limit_s, layout.nodes)
@@ -96,6 +94,7 @@ class _Reader:
             "gang": layout.nodes if layout.nodes > 1 else None,
             "spread": "node" if layout.nodes > 1 else "",
             "array": 0 if indexes is None else len(indexes.values),
+            "at_most": 0 if indexes is None else indexes.at_once,
             "flavor": [layout.kind] if layout.kind else [],
             "label": self._labels(),
             "limit": None if limit_s is None or indexes is not None else f"{limit_s}s",

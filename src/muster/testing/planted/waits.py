@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from unittest import mock
 
-from muster.kernel import afters
+from muster.kernel import afters, throttles
 from muster.lifecycle import after
 from muster.lifecycle.after import Verdict
 from muster.model import fact
@@ -16,7 +16,7 @@ from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.testing.planted.plant import Plant
 from muster.world import queue
-from muster.world.queue import Line
+from muster.world.queue import Line, Queue
 from muster.world.world import World
 
 
@@ -74,6 +74,25 @@ def likes_forgotten() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def throttle_lets_on_too_many() -> Iterator[None]:
+    """Of an array that says how many tasks may be at it at once, one more follows than ended."""
+    honest = throttles._find_next
+
+    def find_next(world: World, job: Job, most: int) -> list[tuple[int, int]]:
+        return honest(world, job, most + 1)
+
+    with mock.patch.object(throttles, "_find_next", find_next):
+        yield
+
+
+@contextlib.contextmanager
+def throttled_for_ever() -> Iterator[None]:
+    """Nobody follows the first tasks of such an array."""
+    with mock.patch.object(throttles, "_find_next", return_value=[]):
+        yield
+
+
+@contextlib.contextmanager
 def due_time_ignored() -> Iterator[None]:
     """A line offers its oldest, whatever is due sooner."""
 
@@ -120,14 +139,29 @@ def sooner_unnoticed() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def shadows_replaced() -> Iterator[None]:
+    """Whoever stands in a shadow is written on a new list in every cycle, which nobody looks at."""
+
+    def wake_shaded(lines: Queue) -> None:
+        lines.awake |= lines.shadowed
+        lines.shadowed = {}
+
+    with mock.patch.object(Queue, "wake_shaded", wake_shaded):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     dependency_ignored,
     dependency_forgotten,
     any_end_is_a_success,
     any_end_of_its_like,
     likes_forgotten,
+    throttle_lets_on_too_many,
+    throttled_for_ever,
     due_time_ignored,
     size_before_due_time,
     promise_without_order,
     sooner_unnoticed,
+    shadows_replaced,
 )
