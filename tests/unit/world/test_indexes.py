@@ -69,6 +69,46 @@ def test_a_line_is_by_priority_and_then_by_id_and_knows_who_is_due() -> None:
     assert line.first(since=6) < line.first(since=5), "accepted at 6, it is due then"
 
 
+def test_a_fork_and_its_original_go_their_own_ways() -> None:
+    queue = queue_of(job(1), job(2), job(3, tenant="b"), job(4, 4))
+    (shape, _) = queue.shapes.values()
+    queue.at_hand = shape.lines[("a", "standard")]
+    queue.restand(shape.lines[("b", "standard")], OVER)
+    twin = queue.fork(Walk(Usage(), {}))
+    other = queue.fork(Walk(Usage(), {}))
+    queue.remove(job(1))
+    queue.add(job(5, tenant="c"), TIER)
+    queue.wake_for_quota("b", lambda _: INSIDE)
+    twin.remove(job(2))
+    twin.remove(job(4, 4))
+    assert (queue.waiting(), twin.waiting(), other.waiting()) == ([2, 3, 4, 5], [1, 3], [1, 2, 3, 4])
+    standings = [sorted({band[0] for shape in each.shapes.values() for band in shape.bands}) for each in (queue, twin)]
+    assert standings == [[INSIDE], [INSIDE, OVER]]
+    assert list(twin.outside) == ["b"]
+    assert not queue.outside
+
+
+def test_whoever_only_reads_sees_what_a_fork_shares() -> None:
+    queue = queue_of(job(1), job(2, tenant="b"))
+    (before,) = queue.shapes.values()
+    twin = queue.fork(Walk(Usage(), {}))
+    (after,) = twin.shapes.values()
+    assert [*before.peek()] == [*after.peek()], "the same lines, until one of them asks for its own"
+    assert not {*after.lines.values()} & {*before.peek()}
+    assert [line.ids() for line in after.peek()] == [line.ids() for line in before.peek()] == [[1], [2]]
+
+
+def test_all_of_a_line_have_one_rank_unless_they_stand_apart() -> None:
+    queue = queue_of(job(2), job(1))
+    (shape,) = queue.shapes.values()
+    (line,) = shape.lines.values()
+    assert line.find_rank(since=0) == line.first(since=0) >> 50
+    assert line.find_rank(since=1) is None, "accepted at 1, one is due then"
+    queue.add(job(3, priority=5), TIER)
+    assert line.find_rank(since=0) is None
+    assert sorted(line.by_rank(since=0))[-1][1] == [1, 2]
+
+
 def test_a_shape_keeps_its_lines_in_bands() -> None:
     queue = queue_of(job(1), job(2, tenant="b"), job(3, tier="critical"))
     (shape,) = queue.shapes.values()

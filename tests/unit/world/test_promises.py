@@ -97,10 +97,10 @@ def test_a_tier_that_begins_to_promise_orders_those_who_wait() -> None:
     scene.job("block", gpus=8, tier="critical", minutes=60).run()
     scene.job("young", gpus=4, minutes=600).job("full", gpus=4, tier="critical", minutes=10).run()
     scene.send(SetTier("standard", Tier(200, DAY_MS, promise=Promise(100, HOUR_MS))))
-    line = scene.body.world.queue.line_of(scene.body.world.jobs[scene.number("young")])
-    assert line.dated
+    world = scene.body.world
+    assert world.queue.line_of(world.jobs[scene.number("young")]).dated
     scene.send(SetTier("standard", Tier(200, DAY_MS)))
-    assert not line.dated
+    assert not world.queue.line_of(world.jobs[scene.number("young")]).dated
 
 
 def test_a_deficit_is_told_as_soon_as_it_is_certain() -> None:
