@@ -41,7 +41,7 @@ from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
 from muster.world.runs import Runs, find_runs
-from muster.world.seating import occupy_all, vacate_all
+from muster.world.seating import occupy_all, rows_of, vacate_all
 from muster.world.sites import Site, Sites
 from muster.world.spending import rebudget, spend
 from muster.world.tasks import Tasks
@@ -173,8 +173,9 @@ class World:
         """Give waiting tasks of an array, from `first` on, their places. The inverse of `release_tasks`."""
         tasks, ask, count = self.arrays[job.id], job.spec.ask, sum(counts)
         leases = list(map(Lease, slots, counts, devices))
-        occupy_all(self.fleet, job.id, ask, leases)
-        tasks.seat(first, leases, ask.gpus)
+        rows = rows_of(leases)
+        occupy_all(self.fleet, job.id, ask, leases, rows)
+        tasks.seat(first, rows, ask.gpus)
         tasks.give(first, count, at, ticket)
         if ask.gpus or ask.gpu_milli:
             self.goodput.take(ask, leases, at)

@@ -12,6 +12,7 @@ from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS
 from muster.world.queue import INSIDE, OVER, Queue, job_of
+from muster.world.seating import rows_of
 from muster.world.seats import seats_on
 from muster.world.tasks import AGES_APART, HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import Timers
@@ -206,7 +207,7 @@ def test_spans_of_tasks() -> None:
 
 def test_tasks_move_in_ranges_and_are_counted() -> None:
     tasks = Tasks(10)
-    tasks.seat(2, [Lease(4, 3, 0b111111)], gpus=2)
+    tasks.seat(2, rows_of([Lease(4, 3, 0b111111)]), gpus=2)
     tasks.set_phase(2, 3, TaskPhase.STARTING)
     assert list(tasks.devices[2:5]) == [0b11, 0b1100, 0b110000]
     assert list(tasks.epoch[1:6]) == [0, 1, 1, 1, 0]
@@ -231,7 +232,7 @@ def test_tasks_move_in_ranges_and_are_counted() -> None:
 
 def test_scattered_tasks_are_found_once_and_upwards() -> None:
     tasks = Tasks(12)
-    tasks.seat(0, [Lease(0, 12, 0)], gpus=0)
+    tasks.seat(0, rows_of([Lease(0, 12, 0)]), gpus=0)
     tasks.set_phase(0, 12, TaskPhase.RUNNING)
     tasks.epoch[5] = 2
     tasks.leave(as_ranges(3, 1), TaskPhase.SUCCEEDED)
@@ -243,7 +244,7 @@ def test_scattered_tasks_are_found_once_and_upwards() -> None:
 
 def test_tasks_that_are_as_old_are_counted_together() -> None:
     tasks = Tasks(200)
-    tasks.seat(0, [Lease(0, 100, 0), Lease(1, 100, 0)], gpus=0)
+    tasks.seat(0, rows_of([Lease(0, 100, 0), Lease(1, 100, 0)]), gpus=0)
     for task in range(200):
         tasks.enter(as_ranges(task, 1), TaskPhase.RUNNING, task % 3)
     odd = as_ranges(*chain(*((task, 1) for task in range(1, 200, 2))))
