@@ -88,6 +88,8 @@ def _row(job: JobView) -> tuple[str, ...]:
         detail = f"held, {detail}" if detail else "held"
     if job.waits:
         detail = f"after {','.join(map(str, job.waits[:3]))}" + (",…" if len(job.waits) > 3 else "")
+    if not detail and job.phase == "queued":
+        detail = f"muster why {job.id}"
     return (
         *(str(job.id), job.name or "-", job.tenant, job.phase, str(job.tasks), show_ask(job.ask)),
         *(show_ago(job.since_ms), show_instant(job.accepted_at_ms), str(job.epoch), str(job.failures), detail or "-"),
