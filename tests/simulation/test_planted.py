@@ -90,6 +90,7 @@ FOUND_BY = {
     "throttled_for_ever": {"a task is blocked until its like is over", "what is accepted ends"},
     "epoch_not_raised": {"epochs strictly rise"},
     "terminal_overwritten": {"terminal is final"},
+    "over_and_admitted_again": {RESTORE},
     "ledger_leak": {"the ledger is the sum of the leases"},
     "quota_leak": {"the ledger is the sum of the leases"},
     "charged_twice": {"the ledger is the sum of the leases", "the ledger stays in range"},

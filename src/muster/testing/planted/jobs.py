@@ -15,10 +15,10 @@ from muster.kernel.turn import Turn
 from muster.model import fact
 from muster.model.event import Exited
 from muster.model.job import Job
-from muster.model.phase import Failed, Lease, Run, Succeeded, TaskPhase, Why
+from muster.model.phase import TERMINAL, Failed, Lease, Queued, Run, Succeeded, TaskPhase, Why
 from muster.scheduler import cycle
 from muster.testing.planted.plant import Plant
-from muster.world import apply, draft
+from muster.world import apply, draft, snapshot
 from muster.world.timers import Timers
 from muster.world.world import World
 
@@ -93,6 +93,24 @@ def terminal_overwritten() -> Iterator[None]:
             end(world, item, at)
 
     with mock.patch.dict(REACTORS, {Exited: on_exited}), mock.patch.dict(apply.APPLY, {fact.Ended: overwrite}):
+        yield
+
+
+@contextlib.contextmanager
+def over_and_admitted_again() -> Iterator[None]:
+    """After a restart whatever is over waits again."""
+    honest = snapshot._rebuild
+
+    def rebuild(content: snapshot.Snapshot) -> World:
+        jobs = [
+            job
+            if job.spec.array or not isinstance(job.phase, TERMINAL)
+            else _replace(job, phase=Queued(job.phase.since))
+            for job in content.jobs
+        ]
+        return honest(_replace(content, jobs=jobs))
+
+    with mock.patch.object(snapshot, "_rebuild", rebuild):
         yield
 
 
@@ -201,6 +219,7 @@ PLANTS: Final[tuple[Plant, ...]] = (
     job_forgotten,
     epoch_not_raised,
     terminal_overwritten,
+    over_and_admitted_again,
     fold_differs,
     stale_epoch_accepted,
     stopped_too_early,
