@@ -104,7 +104,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "look at it with `muster profiles show {detail}`, and set it again",
     ),
     Code.BAD_FILE: Words("{subject}: {detail}", "correct it there; `muster submit --schema` prints what a job may say"),
-    Code.UNKNOWN_FIELD: Words("a job has no field {subject!r}", "did you mean {detail}?"),
+    Code.UNKNOWN_FIELD: Words("a job has no field {subject!r}", "{detail}"),
     Code.BAD_SBATCH: Words("{subject}: {detail}", "correct the flag; `man sbatch` has its form"),
     Code.UNMAPPED: Words(
         "{subject} cannot be mapped, and without it the job would be wrong: {detail}",
@@ -308,6 +308,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "writing Parquet needs {subject}, and it is not installed", "`pip install 'muster[parquet]'`, or choose swf"
     ),
     Code.CANNOT_WRITE: Words("{subject} cannot be written: {detail}", "name another file, or make room for this one"),
+    Code.NO_BACKUP: Words("cannot restore from {subject}: {detail}", "name a file that `muster backup` made"),
     Code.NO_LEAGUES: Words("the leagues are not installed", "run this in a checkout of Muster's sources"),
     Code.UNKNOWN_CLUSTER: Words("no published summary is called {subject!r}", "choose one of {detail}"),
     Code.BEHIND: Words("this server has entry {available}, entry {needed} was asked for", "try again in a moment"),
