@@ -31,7 +31,7 @@ from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import INSTANT_MAX, Resources, show_resources
 from muster.world.fleet import Fleet
-from muster.world.promises import find_deficit
+from muster.world.promises import find_deficit, owed_by
 from muster.world.quota import Bound
 from muster.world.world import World
 
@@ -107,7 +107,7 @@ def find_shortfall(world: World, job: Job, now: int) -> Reason | None:
     tier = world.tiers.get(job.spec.tier)
     if tier is None or tier.promise is None or not (missed := find_deficit(job, tier, now)):
         return None
-    return Reason(Code.BEHIND_PROMISE, "promise", needed=tier.promise.owed_ms, available=missed)
+    return Reason(Code.BEHIND_PROMISE, "promise", needed=owed_by(tier.promise, job, now), available=missed)
 
 
 def never_fits(world: World, spec: Spec) -> Reason | None:

@@ -242,7 +242,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "use a tier that promises less, ask for less, or wait until others of it are over",
     ),
     Code.BEHIND_PROMISE: Words(
-        "behind what its tier promises: of {amount} in its window it will miss {limit} at least",
+        "behind what its tier promises: by {limit} of {amount} that it is to be up by the end of its window",
         "nothing: it goes before those of its tenant and tier that are less behind; a higher tier may start sooner",
     ),
     Code.WAITS_FOR_OTHERS: Words(
