@@ -7,8 +7,16 @@ too, and ties go to the first of that order: the published runs rename nodes so,
 it. Seeds, streams and orders are the published ones, number for number, so what differs is the policy and not the luck.
 Every policy is a Profile of the production kernel, driven through its one door with one pod in each batch.
 
-`hindsight` is no policy: the same stream up to full demand, packed when all of it is known, with the widest or the
-choosiest pods first, or as it came. It says what could have been reached, the bound what could not be passed.
+    random       any node that fits
+    dot_product  where what is asked lies along what is free (Grandl et al., Tetris, SIGCOMM 2014)
+    clustering   beside its likes (Xiao et al., Gandiva, OSDI 2018)
+    packing      shared devices first, then nodes in use, then the others (Weng et al., NSDI 2022)
+    best_fit     where least is left, over all resources (Panigrahy et al., 2011)
+    fgd          where the least is made useless for what else is asked (Weng et al., FGD, USENIX ATC 2023)
+
+All six are as the last of these papers compares them. `hindsight` is no policy: the same stream up to full demand,
+packed when all of it is known, with the widest or the choosiest pods first, or as it came. It says what could have been
+reached, the bound what could not be passed.
 
 `fgd` is given the mix of the whole list, as it was published; `muster` learns from pods that have arrived. `default` is
 the profile that every fleet begins with. Nothing here knows a file's name: lists and nodes are found by their columns.

@@ -1,18 +1,20 @@
 """The policies that play for completion time, each a Profile of the production kernel: a tier, and who advises.
 
-fifo          arrival, nobody is stopped; whoever fits goes                                     knows nothing
+fifo          arrival, nobody is stopped; whoever fits goes (backfilling without a promise)     knows nothing
 easy          arrival; the first who finds no room casts a shadow, and who would be gone by
               then may overtake it (Lifka, JSSPP 1995; Mu'alem and Feitelson, TPDS 2001)        oracle
 conservative  the same, and everybody who waits casts one (Mu'alem and Feitelson, TPDS 2001), as
               many as a tier has, but for those who could only follow another shadow            oracle
-sjf           the shortest first, nobody is stopped                                             oracle
-srtf          shortest remaining time first                                                     oracle
+sjf           the shortest first, nobody is stopped (Smith, Naval Research Logistics 1956)      oracle
+srtf          shortest remaining time first (Schrage, Operations Research 1968)                 oracle
 srsf          shortest remaining service first: time x devices (Gu et al., Tiresias, NSDI 2019) oracle
 themis        finish-time fairness, a lease at a time (Mahajan et al., NSDI 2020)               oracle
-tiresias      two queues by attained service, the line at an hour of a device, arrival in each  knows nothing
+tiresias      two queues by attained service, the line at an hour of a device, arrival in each
+              (Gu et al., NSDI 2019)                                                            knows nothing
 blind         Muster without any learning: attained service by powers of ten of a device-hour,
               and of equals the one with fewer devices                                          knows nothing
-muster        Muster's default: hazards learned from what ended so far, a guard for who is owed learns
+muster        Muster's default: hazards learned from what ended so far (the index is that of
+              Gittins, JRSS B 1979), a guard for who is owed                                    learns
 tuned         the same without the guard: months of overload leave nothing to guard             learns
 
 Those who cast shadows are told each job's run time as its limit: the trace has no limits of its own.

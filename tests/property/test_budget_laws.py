@@ -66,7 +66,7 @@ class Witness:
             elif isinstance(item, fact.Ended | fact.Requeued) and not self.specs[item.job].array:
                 self.finish(item.job, outcome.at)
             elif isinstance(item, fact.TasksEnded):
-                self.finish(item.job, outcome.at, item.count)
+                self.finish(item.job, outcome.at, item.total)
 
     def begin(self, rig: Rig, job: int, slots: list[int], at: int) -> None:
         for slot in slots:

@@ -25,6 +25,7 @@ from muster.world.apply import unroll
 from muster.world.widths import split_leases
 
 NODES_SHOWN: Final = 4
+SPANS_SHOWN: Final = 4
 
 
 def tell(entries: Sequence[Entry], job: int, names: Sequence[str]) -> Story:
@@ -206,11 +207,11 @@ class _Teller:
         return f"{_span('task', item.first, sum(item.counts))} placed on {self._places(leases)}"
 
     def tasks_moved(self, item: fact.TasksMoved) -> str:
-        return f"{_span('task', item.first, item.count)} {item.phase.name.lower()}"
+        return f"{_spans(item)} {item.phase.name.lower()}"
 
     def tasks_ended(self, item: fact.TasksEnded) -> str:
         what = f"requeued: {_WHY[item.why]}" if item.phase == TaskPhase.QUEUED else item.phase.name.lower()
-        return f"{_span('task', item.first, item.count)} {what}{_exit(item.code)}"
+        return f"{_spans(item)} {what}{_exit(item.code)}"
 
     def array_cancelled(self, item: fact.ArrayCancelled) -> str:  # noqa: ARG002 - one signature for the table
         return f"told to stop: {_WHY[Why.CANCEL]}"
@@ -298,6 +299,14 @@ def show_devices(devices: int) -> str:
         else:
             parts.append([number])
     return ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
+
+
+def _spans(item: fact.TasksMoved | fact.TasksEnded) -> str:
+    spans = item.spans
+    words = [_span("task", *span).partition(" ")[2] for span in spans[:SPANS_SHOWN]]
+    more = item.total - sum(count for _, count in spans[:SPANS_SHOWN])
+    shown = ", ".join(words) + (f" and {more} more" if more else "")
+    return f"{'task' if item.total == 1 else 'tasks'} {shown}"
 
 
 def _span(word: str, first: int, count: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final, NamedTuple, TypeAlias
 
 from muster.kernel.kernel import Kernel
@@ -174,8 +174,10 @@ class Rollout:
         while self._due and self._due[0].at <= self.now:
             due = heapq.heappop(self._due)
             spans = list(self._still_there(due))
-            found += [Exited(due.job, due.epoch, due.code, first, count) for first, count in spans]
-            ended += [due.job] if spans else []
+            if spans:
+                first, count, *more = chain(*spans)
+                found.append(Exited(due.job, due.epoch, due.code, first, count, more=more))
+                ended.append(due.job)
         if ended:
             self.last_ended = list(dict.fromkeys(ended))
         return found

@@ -8,6 +8,7 @@ each task when its like is over. The table is `muster.lifecycle.after`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 from muster.kernel.attempts import close_array
@@ -18,6 +19,7 @@ from muster.model import event, fact
 from muster.model.after import After, When
 from muster.model.job import Job
 from muster.model.phase import TERMINAL, TaskPhase, Why
+from muster.model.ranges import Span
 from muster.model.reason import Code, Refused
 from muster.world.tasks import spans_of
 from muster.world.world import World
@@ -93,7 +95,7 @@ def _decide(turn: Turn, other: Job) -> None:
 def _decide_newcomer(turn: Turn, job: Job) -> None:
     """Of what a new array follows task by task, some may be over, or all of it."""
     if not isinstance(job.phase, TERMINAL):
-        _decide_span(turn, job, 0, job.spec.array, "what was over before it came")
+        _decide_spans(turn, job, [(0, job.spec.array)], "what was over before it came")
     for other in job.waits:
         if other in turn.world.successors and isinstance(turn.world.jobs[other].phase, TERMINAL):
             _decide(turn, turn.world.jobs[other])
@@ -105,26 +107,34 @@ def _decide_tasks(turn: Turn, item: fact.TasksEnded | fact.ArrayCancelled) -> No
     for number in sorted(turn.world.successors[item.job]):
         job = turn.world.jobs[number]
         if item.job in job.spec.likes and isinstance(item, fact.ArrayCancelled):
-            _decide_span(turn, job, 0, job.spec.array, cause)
+            _decide_spans(turn, job, [(0, job.spec.array)], cause)
         elif item.job in job.spec.likes and isinstance(item, fact.TasksEnded) and item.phase in _OVER:
-            _decide_span(turn, job, item.first, item.count, cause)
+            _decide_spans(turn, job, item.spans, cause)
 
 
-def _decide_span(turn: Turn, job: Job, first: int, count: int, cause: str) -> None:
-    """Let the blocked tasks of a range follow whose likes have all succeeded; those of which one did not are over. An
+def _decide_spans(turn: Turn, job: Job, spans: list[Span], cause: str) -> None:
+    """Let the blocked tasks of ranges follow whose likes have all succeeded; those of which one did not are over. An
     array of which only so many may be at it at once lets them follow in turn: see `muster.kernel.throttles`."""
-    tasks, whole = turn.world.arrays[job.id].phase, [(first, count)]
+    tasks = turn.world.arrays[job.id].phase
     for phases in _likes_of(turn.world, job):
-        for span in _among(phases, _NEVER_AT, _among(tasks, _BLOCKED, whole)):
-            turn.emit(fact.TasksEnded(job.id, *span, TaskPhase.CANCELLED, Why.DEPENDENCY, cause=cause))
-    for span in find_met(turn.world, job, first, count) if not job.spec.at_most else ():
-        turn.emit(fact.TasksMoved(job.id, *span, TaskPhase.QUEUED, cause))
+        if never := _among(phases, _NEVER_AT, _among(tasks, _BLOCKED, spans)):
+            first, count, *more = chain(*never)
+            turn.emit(fact.TasksEnded(job.id, first, count, TaskPhase.CANCELLED, Why.DEPENDENCY, 0, cause, more))
+    if not job.spec.at_most:
+        move_spans(turn, job, find_met(turn.world, job, spans), TaskPhase.QUEUED, cause)
     close_array(turn, job, cause)
 
 
-def find_met(world: World, job: Job, first: int, count: int) -> list[tuple[int, int]]:
-    """The blocked tasks of a range whose likes, if they have any, have all succeeded."""
-    met = _among(world.arrays[job.id].phase, _BLOCKED, [(first, count)])
+def move_spans(turn: Turn, job: Job, spans: list[Span], to: TaskPhase, cause: str) -> None:
+    """Tasks of ranges, if there are any, are in another phase from now on."""
+    if spans:
+        first, count, *more = chain(*spans)
+        turn.emit(fact.TasksMoved(job.id, first, count, to, cause, more))
+
+
+def find_met(world: World, job: Job, spans: list[Span]) -> list[Span]:
+    """The blocked tasks of ranges whose likes, if they have any, have all succeeded."""
+    met = _among(world.arrays[job.id].phase, _BLOCKED, spans)
     for phases in _likes_of(world, job):
         met = _among(phases, _MET_AT, met)
     return met
@@ -134,7 +144,7 @@ def _likes_of(world: World, job: Job) -> list[bytearray]:
     return [world.arrays[other].phase for other in job.waits if other in job.spec.likes]
 
 
-def _among(phases: bytearray, wanted: tuple[TaskPhase, ...], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _among(phases: bytearray, wanted: tuple[TaskPhase, ...], spans: list[Span]) -> list[Span]:
     """The runs inside some spans of tasks whose phase is wanted."""
     return [run for first, count in spans for run in spans_of(phases, wanted, first, first + count)]
 

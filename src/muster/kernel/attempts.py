@@ -5,6 +5,8 @@ A refused report is answered with `Forget` where nobody will ever want it, so th
 
 from __future__ import annotations
 
+from itertools import chain
+from operator import add
 from typing import Final, TypeAlias
 
 from muster.kernel.mending import lose_in_place
@@ -15,13 +17,14 @@ from muster.model import event, fact
 from muster.model.goodput import Mark
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, RESIZED, TAKEN, TERMINAL, Running, Spread, Stopping, TaskPhase, Why
+from muster.model.ranges import Ranges, ranges_of
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.repair import can_mend, plan_repair
 from muster.units import AMOUNT_MAX
-from muster.world.tasks import HOLDING, LIVE, Tasks, spans_of
+from muster.world.tasks import HOLDING, LIVE, Tasks
 from muster.world.widths import LEFT, members_of
 
-Verdict: TypeAlias = tuple[int, int, TaskPhase, Why]
+Verdict: TypeAlias = tuple[Ranges, TaskPhase, Why]
 
 _SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN, *RESIZED)
 """Nobody's failure: the job waits again."""
@@ -36,11 +39,15 @@ def on_started(turn: Turn, item: event.Started) -> Done | Refused:
     if not isinstance(job, Job):
         return job
     if job.spec.array:
-        tasks = turn.world.arrays[job.id]
-        for first, count in _live_spans(tasks, item, sources_of(TaskPhase.RUNNING)):
-            turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.RUNNING, item.cause))
-    elif can_move(job.phase, _RUNNING) or _are_joining(turn, job, item):
-        turn.emit(fact.Began(job.id, item.first, item.count, item.cause))
+        runs = turn.world.arrays[job.id].find_runs(item.ranges, sources_of(TaskPhase.RUNNING), item.epoch)
+        if runs:
+            first, count, *more = runs
+            turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.RUNNING, item.cause, more))
+        return Done(job.id)
+    for first, count in item.spans:
+        job = turn.world.jobs[item.job]
+        if can_move(job.phase, _RUNNING) or _are_joining(turn, job, first, count):
+            turn.emit(fact.Began(job.id, first, count, item.cause))
     return Done(job.id)
 
 
@@ -68,13 +75,13 @@ def on_exited(turn: Turn, item: event.Exited) -> Done | Refused:
     """Tasks are over: what that means for the gang is decided here. Nobody will want them again."""
     job = _find_job(turn, item)
     if not isinstance(job, Job):
-        turn.forget(item.job, item.epoch, item.first, item.count)
+        turn.forget(item)
         return job
     if job.spec.array:
         _end_tasks(turn, job, item)
     else:
         _end_ranks(turn, job, item)
-    turn.forget(item.job, item.epoch, item.first, item.count)
+    turn.forget(item)
     return Done(job.id)
 
 
@@ -118,10 +125,10 @@ def _let_leave(turn: Turn, job: Job, first: int, count: int, cause: str) -> int:
     return begin - first
 
 
-def _are_joining(turn: Turn, job: Job, item: event.Started) -> bool:
+def _are_joining(turn: Turn, job: Job, first: int, count: int) -> bool:
     """Whether ranks that are up now were still to come in a run that is up."""
     ranks = turn.world.ranks.get(job.id, b"") if isinstance(job.phase, Running) else b""
-    return TaskPhase.STARTING in ranks[item.first : item.first + item.count]
+    return TaskPhase.STARTING in ranks[first : first + count]
 
 
 def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
@@ -129,12 +136,13 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
     job = turn.world.jobs.get(item.job)
     if job is None:
         return refuse(Code.UNKNOWN_JOB, "job", item.job)
-    if item.count == job.spec.gang and not item.first and item.epoch == job.epoch and type(job.phase) in ACTIVE:
+    is_whole = item.count == job.spec.gang and not (item.first or item.more)
+    if is_whole and item.epoch == job.epoch and type(job.phase) in ACTIVE:
         return job  # what is said most often: of a whole gang that is alive
-    array, end = job.spec.array, item.first + item.count
+    array, end = job.spec.array, _find_end(item)
     most = array or max(job.spec.gang, len(turn.world.ranks.get(job.id, b"")))
-    if item.first < 0 or item.count < 1 or end > most:
-        return refuse(Code.BAD_AMOUNT, "tasks", end, most)
+    if end is None or end > most:
+        return refuse(Code.BAD_AMOUNT, "tasks", end or 0, most)
     if item.epoch == job.epoch and type(job.phase) in ACTIVE:
         return job
     if isinstance(job.phase, TERMINAL):
@@ -142,22 +150,47 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
     return job if array else refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
 
 
+def _find_end(item: event.Started | event.Exited) -> int | None:
+    """Behind the last task that a report is about; None if one of its ranges is none."""
+    more = item.more
+    if not more:
+        return item.first + item.count if item.first >= 0 and item.count > 0 else None
+    begins, counts = (item.first, *more[::2]), (item.count, *more[1::2])
+    are_ranges = len(more) % 2 == 0 and min(begins) >= 0 and min(counts) > 0
+    return max(map(add, begins, counts)) if are_ranges else None
+
+
 def _end_ranks(turn: Turn, job: Job, item: event.Exited) -> None:
     """A gang fails with its first failed rank: the others are told to stop, and it ends when all have. Of several
     words about the end of a rank, only the first counts."""
-    cause, count, ranks = item.noted_cause, item.count, turn.world.ranks.get(job.id)
-    if ranks is not None and _count_over(ranks, item.first, count) == count:
+    if job.id not in turn.world.ranks:  # it has but one, and is over with it
+        _meter(turn, item)
+        _finish(turn, job, _EXIT, item.code, item.noted_cause)
         return
-    _meter(turn, item)
+    is_metered = False
+    for first, count in item.spans:
+        job = turn.world.jobs[job.id]
+        if type(job.phase) in ACTIVE and not _are_over(turn, job, first, count):
+            if not is_metered:
+                _meter(turn, item)
+                is_metered = True
+            _end_range(turn, job, first, count, item.code, item.noted_cause)
+
+
+def _are_over(turn: Turn, job: Job, first: int, count: int) -> bool:
+    return _count_over(turn.world.ranks[job.id], first, count) == count
+
+
+def _end_range(turn: Turn, job: Job, first: int, count: int, code: int, cause: str) -> None:
     if turn.world.widths.resizes:
-        count = _let_leave(turn, job, item.first, count, cause)
+        count = _let_leave(turn, job, first, count, cause)
         if not count:
             return
         job = turn.world.jobs[job.id]
-    if ranks is None or _mark_over(turn, job, item.first, count, cause):
-        _finish(turn, job, _EXIT, item.code, cause)
-    elif item.code and not isinstance(job.phase, Stopping):
-        turn.emit(fact.StopAsked(job.id, _EXIT, item.code, cause))
+    if _mark_over(turn, job, first, count, cause):
+        _finish(turn, job, _EXIT, code, cause)
+    elif code and not isinstance(job.phase, Stopping):
+        turn.emit(fact.StopAsked(job.id, _EXIT, code, cause))
         turn.stop_run(job)
 
 
@@ -200,12 +233,13 @@ def _end_tasks(turn: Turn, job: Job, item: event.Exited) -> None:
     """Each task of an array ends by itself; the array ends with its last one."""
     tasks = turn.world.arrays[job.id]
     cause = item.noted_cause
-    spans = _live_spans(tasks, item, HOLDING)
-    if spans:
+    runs = tasks.find_runs(item.ranges, HOLDING, item.epoch)
+    if runs:
         _meter(turn, item)
-    for first, count in spans:
-        for begin, width, after, why in _verdicts(job, tasks, first, count, item.code):
-            turn.emit(fact.TasksEnded(job.id, begin, width, after, why, item.code, cause))
+        for ranges, after, why in _verdicts(job, tasks, runs, item):
+            if ranges:
+                first, count, *more = ranges
+                turn.emit(fact.TasksEnded(job.id, first, count, after, why, item.code, cause, more))
     close_array(turn, job, cause)
 
 
@@ -215,30 +249,26 @@ def _meter(turn: Turn, item: event.Exited) -> None:
         turn.emit(fact.Metered(item.job, max(0, item.cpu_ms), max(0, item.rss_bytes), item.cause))
 
 
-def _verdicts(job: Job, tasks: Tasks, first: int, count: int, code: int) -> list[Verdict]:
-    """What becomes of each run of tasks that exited with `code`: what was told to stop was cancelled or drained."""
+def _verdicts(job: Job, tasks: Tasks, runs: Ranges, item: event.Exited) -> list[Verdict]:
+    """What becomes of tasks that exited: those that were told to stop were cancelled or drained."""
     if isinstance(job.phase, Spread) and job.phase.cancelled:
-        return [(first, count, TaskPhase.CANCELLED, Why.CANCEL)]
+        return [(runs, TaskPhase.CANCELLED, Why.CANCEL)]
     if not tasks.counts[TaskPhase.STOPPING]:
-        return _own_verdicts(job, tasks, first, count, code)
-    end = first + count
-    stopped = spans_of(tasks.phase, (TaskPhase.STOPPING,), first, end)
-    found: list[Verdict] = [(*span, TaskPhase.QUEUED, Why.DRAIN) for span in stopped]
-    for span in spans_of(tasks.phase, (TaskPhase.STARTING, TaskPhase.RUNNING), first, end):
-        found += _own_verdicts(job, tasks, *span, code)
-    return found
+        return _own_verdicts(job, tasks, runs, item.code)
+    stopped = tasks.find_runs(runs, (TaskPhase.STOPPING,), item.epoch)
+    others = tasks.find_runs(runs, (TaskPhase.STARTING, TaskPhase.RUNNING), item.epoch)
+    return [(stopped, TaskPhase.QUEUED, Why.DRAIN), *_own_verdicts(job, tasks, others, item.code)]
 
 
-def _own_verdicts(job: Job, tasks: Tasks, first: int, count: int, code: int) -> list[Verdict]:
+def _own_verdicts(job: Job, tasks: Tasks, runs: Ranges, code: int) -> list[Verdict]:
     """What becomes of tasks that nobody told to stop."""
     if not code:
-        return [(first, count, TaskPhase.SUCCEEDED, Why.EXIT)]
-    if not job.spec.retries:
-        return [(first, count, TaskPhase.FAILED, Why.EXIT)]
-    return [
-        (task, 1, TaskPhase.QUEUED if tasks.failures[task] < job.spec.retries else TaskPhase.FAILED, Why.EXIT)
-        for task in range(first, first + count)
-    ]
+        return [(runs, TaskPhase.SUCCEEDED, Why.EXIT)]
+    failed = chain(*(range(first, first + count) for first, count in zip(runs[::2], runs[1::2], strict=True)))
+    again, over = list[int](), list[int]()
+    for task in failed:
+        (again if tasks.failures[task] < job.spec.retries else over).append(task)
+    return [(ranges_of(again), TaskPhase.QUEUED, Why.EXIT), (ranges_of(over), TaskPhase.FAILED, Why.EXIT)]
 
 
 def close_array(turn: Turn, job: Job, cause: str) -> None:
@@ -253,13 +283,3 @@ def close_array(turn: Turn, job: Job, cause: str) -> None:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, why, cause=cause))
     else:
         turn.emit(fact.Ended(job.id, TaskPhase.SUCCEEDED, cause=cause))
-
-
-def _live_spans(
-    tasks: Tasks, item: event.Started | event.Exited, wanted: tuple[TaskPhase, ...]
-) -> list[tuple[int, int]]:
-    """The runs inside a report's range whose phase is wanted and whose epoch is the report's."""
-    found: list[tuple[int, int]] = []
-    for first, count in spans_of(tasks.phase, wanted, item.first, item.first + item.count):
-        found += [run for run in tasks.same_epochs(first, count) if tasks.epoch[run[0]] == item.epoch]
-    return found

@@ -251,4 +251,5 @@ class Kernel:
             elif isinstance(item, fact.ShrinkAsked):
                 tell_leavers(turn, turn.world.jobs[item.job], item.width, item.cause)
             elif isinstance(item, fact.TasksMoved):
-                stop_range(turn, item.job, item.first, item.count)
+                for span in item.spans:
+                    stop_range(turn, item.job, *span)

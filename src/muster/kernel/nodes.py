@@ -20,6 +20,7 @@ from muster.model.instruction import Stop
 from muster.model.job import Job, NodePhase, Resize
 from muster.model.node import NO_LACK, address_of
 from muster.model.phase import Running, Starting, TaskPhase, Why
+from muster.model.ranges import as_ranges
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.world.seats import Seat, seats_on, seats_on_devices
 from muster.world.tasks import spans_of
@@ -134,7 +135,7 @@ def _say_again(turn: Turn, slot: int, seat: Seat) -> None:
         _fence_over(turn, job)
         turn.start_gangs([job.id])
     else:
-        (lease,) = turn.world.arrays[job.id].leases(seat.first, seat.count)
+        (lease,) = turn.world.arrays[job.id].leases(as_ranges(seat.first, seat.count))
         turn.start_tasks(job, seat.first, [slot], [seat.count], [lease.devices])
 
 

@@ -3,7 +3,10 @@ accepted."""
 
 from __future__ import annotations
 
+from itertools import chain
+
 from muster.kernel.afters import find_open
+from muster.kernel.bars import stop_range
 from muster.kernel.turn import Turn, find_live, refuse
 from muster.kernel.widths import is_same_but_width
 from muster.kernel.windows import find_spec_fault
@@ -146,11 +149,11 @@ def _find_known(turn: Turn, spec: Spec, key: str) -> Done | Refused | None:
 def _cancel_array(turn: Turn, job: Job, cause: str) -> None:
     tasks = turn.world.arrays[job.id]
     turn.emit(fact.ArrayCancelled(job.id, cause))
-    for first, count in list(spans_of(tasks.phase, HOLDING, 0, len(tasks))):
-        turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.STOPPING, cause))
-        while count:
-            width = tasks.same_epoch(first, count)
-            turn.stop(job, tasks.epoch[first], first, width)
-            first, count = first + width, count - width
+    spans = list(spans_of(tasks.phase, HOLDING, 0, len(tasks)))
+    if spans:
+        first, count, *more = chain(*spans)
+        turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.STOPPING, cause, more))
+    for span in spans:
+        stop_range(turn, job.id, *span)
     if not tasks.live:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, Why.CANCEL, cause=cause))

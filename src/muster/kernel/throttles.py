@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from muster.kernel.afters import find_met
+from muster.kernel.afters import find_met, move_spans
 from muster.kernel.turn import Turn
 from muster.model import fact
 from muster.model.job import Job
@@ -27,11 +27,12 @@ def throttle_all(turn: Turn) -> None:
     for number in _find_touched(turn):
         job, tasks = turn.world.jobs[number], turn.world.arrays[number]
         room = job.spec.at_most - tasks.holding - tasks.counts[TaskPhase.QUEUED]
+        cause = f"at most {job.spec.at_most} at once"
         if room > 0:
-            _move(turn, job, _find_next(turn.world, job, room), TaskPhase.QUEUED)
+            move_spans(turn, job, _find_next(turn.world, job, room), TaskPhase.QUEUED, cause)
         elif room < 0:
             waiting = reversed(list(spans_of(tasks.phase, (TaskPhase.QUEUED,), 0, len(tasks))))
-            _move(turn, job, [*_last_of(waiting, -room)], TaskPhase.BLOCKED)
+            move_spans(turn, job, sorted(_last_of(waiting, -room)), TaskPhase.BLOCKED, cause)
 
 
 def _find_touched(turn: Turn) -> list[int]:
@@ -50,7 +51,7 @@ def _find_next(world: World, job: Job, most: int) -> list[tuple[int, int]]:
     phases, found = world.arrays[job.id].phase, list[tuple[int, int]]()
     first = phases.find(TaskPhase.BLOCKED)
     while first >= 0 and most:
-        for begin, count in find_met(world, job, first, min(STRETCH, len(phases) - first)):
+        for begin, count in find_met(world, job, [(first, min(STRETCH, len(phases) - first))]):
             found += [(begin, min(count, most))] if most else []
             most -= min(count, most)
         first = phases.find(TaskPhase.BLOCKED, first + STRETCH)
@@ -64,8 +65,3 @@ def _last_of(spans: Iterator[tuple[int, int]], most: int) -> Iterator[tuple[int,
         if cut:
             yield first + count - cut, cut
         most -= cut
-
-
-def _move(turn: Turn, job: Job, spans: list[tuple[int, int]], to: TaskPhase) -> None:
-    for span in spans:
-        turn.emit(fact.TasksMoved(job.id, *span, to, cause=f"at most {job.spec.at_most} at once"))

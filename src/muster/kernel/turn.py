@@ -6,6 +6,7 @@ from collections.abc import Container
 
 import msgspec
 
+from muster.model.event import Exited
 from muster.model.fact import Fact
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.job import Job
@@ -83,9 +84,9 @@ class Turn(msgspec.Struct):
         for first, count in spans_of(ranks, MEMBERS, 0, len(ranks)):
             self.stop(job, job.epoch, first, count)
 
-    def forget(self, job: int, epoch: int, first: int, count: int) -> None:
-        """Tell the engine that it may forget tasks."""
-        self.instructions.append(Forget(job, epoch, first, count))
+    def forget(self, item: Exited) -> None:
+        """Tell the engine that it may forget the tasks of a report."""
+        self.instructions.append(Forget(item.job, item.epoch, item.first, item.count, item.more))
 
 
 def find_live(turn: Turn, number: int) -> Job | Refused:

@@ -1,10 +1,13 @@
 """hazard: how likely a job ends next, having run for so long, from how long others like it ran.
 
-Run times are cut into bins that grow by half octaves. Of each class of jobs it counts how many entered a bin and how
-many ended there: those that still run count as far as they got, so long ones are not forgotten. A job's own hazard goes
-from its coarsest class to its finest, each correcting the one before by as much as it has seen; then come its
-neighbours, those of its rows that were submitted right before and after it, for people submit sweeps; and of rows too
-the finer one corrects the coarser. Before any data the tail is heavy: whoever has run long will run long.
+Run times are cut into bins that grow with them. Of each class of jobs it counts how many entered a bin and how many
+ended there: those that still run count as far as they got, so long ones are not forgotten. A job's own hazard goes from
+its coarsest class to its finest, each correcting the one before by as much as it has seen; then come its neighbours,
+those of its rows that were submitted right before and after it, for people submit sweeps; and of rows too the finer one
+corrects the coarser. Before any data the tail is heavy: whoever has run long will run long.
+
+Of two neighbours the run times differ at no typical scale: about as often by one to two parts of a hundred as by ten to
+twenty. So on a fine grid an end is likeliest where a neighbour's was, and falls off with the distance from there.
 
 It sees submits, starts, stops, ends and time. A run time is known when it is over and not before. Of one that was cut
 short, by its limit say, it is known that it is longer.
@@ -12,7 +15,7 @@ short, by its limit say, it is known that it is longer.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -29,18 +32,20 @@ if TYPE_CHECKING:
 else:
     Floats = Ints = Any
 
-BINS: Final = 44
-EDGES_MS: Final = (0, *(round(20 * SECOND_MS * 2 ** (step / 2)) for step in range(BINS)))
-"""Where bins begin; the last one ends nowhere, for all that matters."""
-WIDTHS: Final = np.array([EDGES_MS[at + 1] - EDGES_MS[at] for at in range(BINS)], dtype=np.float64)
+FIRST_MS: Final = 20 * SECOND_MS
+"""Where the first bin ends: shorter runs are all alike."""
+OCTAVES: Final = 22
+"""So many times that doubled is longer than anything runs, for all that matters."""
+STIRS: Final = 2
+"""How often in an octave of its run time the neighbours of a job stand elsewhere by it."""
 SHRINK: Final = 10.0
 """How many jobs of a class weigh as much as all that is known of the coarser one."""
 MEMORY: Final = 100.0
 """About so many jobs of a class are remembered in each bin: what people run changes."""
-SPREAD: Final = 0.5
-"""How much of an end counts in the bins beside its own: nobody runs as long as before to the second."""
 PRIOR: Final = 0.16
-"""The hazard of a bin before any data: a heavy tail."""
+"""The hazard of half an octave before any data: a heavy tail."""
+CLOSE: Final = 0.03
+"""In octaves: what is nearer to the end of a neighbour than this is not told apart."""
 REACH: Final = 10
 HALF_LIFE: Final = 2.0
 """Of jobs that were submitted one after another, this many apart say half as much of each other."""
@@ -52,11 +57,37 @@ ROW_SHRINK: Final = 1.0
 """The same for a coarser row."""
 
 
+class Grid:
+    """Bins of run time: one to the first edge, and then so many to an octave. An end counts in the bins around its own
+    too, by weights that stand in the order of bins with its own in the middle: `spread` in its classes, for nobody runs
+    as long as before, and `near` for its neighbours."""
+
+    def __init__(self, per_octave: int, near: Callable[[float], float] | None = None) -> None:
+        self.bins = OCTAVES * per_octave
+        self.edges_ms = (0, *(round(FIRST_MS * 2 ** (step / per_octave)) for step in range(self.bins)))
+        self.widths: Floats = np.diff(np.array(self.edges_ms, dtype=np.float64))
+        self.prior = 1.0 - (1.0 - PRIOR) ** (2 / per_octave)
+        self.stride = per_octave // STIRS
+        self.spread = _weights(per_octave, lambda apart: 1.0 - apart)
+        self.near = np.ones(1) if near is None else _weights(per_octave, near)
+
+
+def _weights(per_octave: int, weight: Callable[[float], float]) -> Floats:
+    """For each bin that begins within an octave, what it weighs by how far away it is; all together one."""
+    found: Floats = np.array([weight(abs(step) / per_octave) for step in range(-per_octave, per_octave + 1)])
+    found /= found.sum()
+    return found
+
+
+COARSE: Final = Grid(2)
+FINE: Final = Grid(8, lambda apart: 1.0 / (apart + CLOSE))
+
+
 @compiled
-def _hazards(found: Floats, ended: Floats, entered: Floats, chain: Ints) -> int:
+def _hazards(found: Floats, ended: Floats, entered: Floats, chain: Ints, prior: float) -> int:
     """The hazard of each bin, by the classes."""
     for k in range(len(found)):
-        hazard = PRIOR
+        hazard = prior
         for at in range(len(chain)):
             row = chain[at]
             hazard = (ended[row, k] + SHRINK * hazard) / (entered[row, k] + SHRINK)
@@ -86,20 +117,59 @@ def _cost(hazards: Floats, level: int, widths: Floats) -> float:
 
 
 @compiled
-def _weigh(near: Floats, levels: Ints, submits: Ints, first: int, here: int, end: int) -> int:
-    """Fill `near` from the neighbours: a level is the bin that a job is in, or minus one minus the bin it ended in."""
+def _weigh(near: Floats, levels: Ints, submits: Ints, first: int, here: int, end: int, weights: Floats) -> int:
+    """Fill `near` from the neighbours: a level is the bin that a job is in, or minus one minus the bin it ended in. Of
+    an end, each bin around it has its weight."""
     near[:, :] = 0.0
+    reach = len(weights) // 2
     for at in range(first, end):
         if at == here:
             continue
         apart = abs(submits[at] - submits[here]) / APART_MS
-        weight = 2.0 ** (-(abs(at - here) - 1) / HALF_LIFE) / (1.0 + apart)
+        left = weight = 2.0 ** (-(abs(at - here) - 1) / HALF_LIFE) / (1.0 + apart)
         level = levels[at]
-        entered = level if level >= 0 else -level
-        for k in range(entered):
+        for k in range(level if level >= 0 else max(0, -level - 1 - reach)):
             near[0, k] += weight
-        if level < 0:
-            near[1, -level - 1] += weight
+        for step in range(len(weights) if level < 0 else 0):
+            k = -level - 1 - reach + step
+            if 0 <= k < near.shape[1]:
+                near[0, k] += left
+                near[1, k] += weight * weights[step]
+            left -= weight * weights[step]
+    return 0
+
+
+@compiled
+def _note(entered: Floats, ended: Floats, row: int, k: int, came: float, went: float) -> int:
+    """So much of a job entered a bin, and ended in it; what was seen before fades with it."""
+    fades = 1.0 - came / MEMORY
+    entered[row, k] = entered[row, k] * fades + came
+    ended[row, k] = ended[row, k] * fades + went
+    return 0
+
+
+@compiled
+def _note_pass(entered: Floats, ended: Floats, chain: Ints, level: int) -> int:
+    """One of these classes passed a bin."""
+    for at in range(len(chain)):
+        _note(entered, ended, chain[at], level, 1.0, 0.0)
+    return 0
+
+
+@compiled
+def _note_end(entered: Floats, ended: Floats, chain: Ints, level: int, spread: Floats) -> int:
+    """One of these classes ended in a bin; a part of it in those around, as it would have done another time. Those
+    before its own it has passed already."""
+    reach = len(spread) // 2
+    for at in range(len(chain)):
+        left = 1.0
+        for step in range(len(spread)):
+            k = level - reach + step
+            if step < reach and k >= 0:
+                ended[chain[at], k] += spread[step]
+            elif step >= reach and k < entered.shape[1]:
+                _note(entered, ended, chain[at], k, left, spread[step])
+            left -= spread[step]
     return 0
 
 
@@ -148,24 +218,27 @@ class _Life:
 class Hazards:
     """All that was learned. `stirred` are live jobs of which something changed since somebody cleared it."""
 
-    def __init__(self) -> None:
+    def __init__(self, grid: Grid = COARSE) -> None:
+        self.grid = grid
         self.stirred: dict[int, None] = {}
         self._classes: dict[Hashable, int] = {}
         self._ends: dict[int, int] = {}
-        self._entered: Floats = np.zeros((64, BINS))
-        self._ended: Floats = np.zeros((64, BINS))
+        self._entered: Floats = np.zeros((64, grid.bins))
+        self._ended: Floats = np.zeros((64, grid.bins))
         self._rows: dict[Hashable, _Row] = {}
         self._live: dict[int, _Life] = {}
         self._crossings: list[tuple[int, int, int]] = []
-        self._near: Floats = np.zeros((2, BINS))
-        self._found: Floats = np.zeros(BINS)
+        self._near: Floats = np.zeros((2, grid.bins))
+        self._found: Floats = np.zeros(grid.bins)
 
-    def accept(self, job: int, classes: Sequence[Hashable], at: int, rows: int = 1) -> None:
-        """A job came, of these classes: the coarsest first; so many of the last ones are its rows."""
+    def accept(self, job: int, classes: Sequence[Hashable], at: int, rows: int = 1) -> int:
+        """A job came, of these classes: the coarsest first; so many of the last ones are its rows. Its place in the
+        finest."""
         chain = np.array([self._class(key) for key in classes], dtype=np.int64)
         found = [self._rows.setdefault(key, _Row()) for key in classes[-rows:]]
-        self._live[job] = _Life(chain, [(row, row.add(job, at)) for row in found])
+        life = self._live[job] = _Life(chain, [(row, row.add(job, at)) for row in found])
         self.stirred[job] = None
+        return life.rows[-1][1]
 
     def begin(self, job: int, served_ms: int, at: int) -> None:
         """It is up, and was for so long before."""
@@ -189,10 +262,9 @@ class Hazards:
         self.settle(at)
         if life.began >= 0 or life.served:
             for row in life.chain:
-                if not is_cut:
-                    self._note_end(row, life.level)
                 self._ends[int(row)] = self._ends.get(int(row), 0) + 1
             if not is_cut:
+                _note_end(self._entered, self._ended, life.chain, life.level, self.grid.spread)
                 life.note(-life.level - 1)
             self._stir(life)
         del self._live[job]
@@ -202,21 +274,15 @@ class Hazards:
         while self._crossings and self._crossings[0][0] <= now:
             _, job, level = heappop(self._crossings)
             life = self._live.get(job)
-            if life is None or life.began < 0 or life.level != level or level + 1 >= BINS:
+            if life is None or life.began < 0 or life.level != level or level + 1 >= self.grid.bins:
                 continue
-            for row in life.chain:
-                self._note(row, level, 1.0, 0.0)
+            _note_pass(self._entered, self._ended, life.chain, level)
             life.level += 1
             life.note(life.level)
-            self._stir(life)
+            self.stirred[job] = None
+            if life.level % self.grid.stride == 0:
+                self._stir(life)
             self._expect(job, life)
-
-    def served_ms(self, job: int, at: int) -> int:
-        """How long a job was up; 0 if it is over or unknown."""
-        life = self._live.get(job)
-        if life is None:
-            return 0
-        return life.served + (at - life.began if life.began >= 0 else 0)
 
     def live(self) -> Iterable[int]:
         """Who is not over."""
@@ -224,7 +290,7 @@ class Hazards:
 
     def cost_ms(self, job: int) -> float:
         """What a completion of a live job costs at least, in time from here on."""
-        return float(_cost(self._hazards_of(self._live[job]), self._live[job].level, WIDTHS))
+        return float(_cost(self._hazards_of(self._live[job]), self._live[job].level, self.grid.widths))
 
     def over_by(self, job: int) -> Floats:
         """How likely a live job is over when it has run to the edge of each bin, given how far it got."""
@@ -238,14 +304,14 @@ class Hazards:
     def quantiles_ms(self, job: int, parts: Sequence[float]) -> list[float]:
         """How long a live job will have run when it ends: quantiles for parts that rise, given how far it got."""
         life = self._live[job]
-        hazards, level, alive = self._hazards_of(life), life.level, 1.0
+        hazards, level, alive, grid = self._hazards_of(life), life.level, 1.0, self.grid
         found: list[float] = []
         for part in parts:
-            while level < BINS - 1 and alive * (1.0 - hazards[level]) > 1.0 - part:
+            while level < grid.bins - 1 and alive * (1.0 - hazards[level]) > 1.0 - part:
                 alive *= 1.0 - hazards[level]
                 level += 1
             inside = float((alive - (1.0 - part)) / max(alive * hazards[level], 1e-12))
-            found.append(float(EDGES_MS[level] + min(1.0, max(0.0, inside)) * WIDTHS[level]))
+            found.append(float(grid.edges_ms[level] + min(1.0, max(0.0, inside)) * grid.widths[level]))
         return found
 
     def counts(self, job: int) -> list[int]:
@@ -253,30 +319,15 @@ class Hazards:
         return [self._ends.get(int(row), 0) for row in self._live[job].chain]
 
     def _hazards_of(self, life: _Life) -> Floats:
-        _hazards(self._found, self._ended, self._entered, life.chain)
+        _hazards(self._found, self._ended, self._entered, life.chain, self.grid.prior)
         for row, place in life.rows:
             first, end = row.around(place)
-            _weigh(self._near, row.levels, row.submits, first, place, end)
+            _weigh(self._near, row.levels, row.submits, first, place, end, self.grid.near)
             _correct(self._found, self._near, NEAR_SHRINK if row is life.rows[-1][0] else ROW_SHRINK)
         return self._found
 
-    def _note_end(self, row: int, level: int) -> None:
-        """One of a class ended in a bin; a part of it in those beside, as it would have done another time."""
-        beside = SPREAD / 2 if level + 1 < BINS else 0.0
-        self._note(row, level, 1.0 - SPREAD / 2, 1.0 - SPREAD / 2 - beside)
-        if level:
-            self._ended[row, level - 1] += SPREAD / 2
-        if beside:
-            self._note(row, level + 1, beside, beside)
-
-    def _note(self, row: int, level: int, entered: float, ended: float) -> None:
-        """So much of a job entered a bin, and ended in it; what was seen before fades with it."""
-        fades = 1.0 - entered / MEMORY
-        self._entered[row, level] = self._entered[row, level] * fades + entered
-        self._ended[row, level] = self._ended[row, level] * fades + ended
-
     def _expect(self, job: int, life: _Life) -> None:
-        heappush(self._crossings, (life.began + EDGES_MS[life.level + 1] - life.served, job, life.level))
+        heappush(self._crossings, (life.began + self.grid.edges_ms[life.level + 1] - life.served, job, life.level))
 
     def _stir(self, life: _Life) -> None:
         """The nearest neighbours of a job, and itself, stand elsewhere now; those of coarser rows may wait for that."""

@@ -1,9 +1,9 @@
 """runtimes: how long a job will run, as a range that holds four times in five, from what jobs like it did.
 
 How likely a job ends when comes from hazards of classes from coarse to fine: all, the hour of the day, the limit, the
-owner, owner and name, and those with size and limit. Who was stopped by its limit would have run on, so what is left
-of the likelihood at a limit stands there: a range may be short around it, and is a little longer than it by as much as
-jobs were late.
+owner, owner and names that differ in their numbers alone, owner and name, and those with size and limit. Who was
+stopped by its limit would have run on, so what is left of the likelihood at a limit stands there: a range may be short
+around it, and is a little longer than it by as much as jobs were late.
 
 Of all ranges a job gets the one that holds most likely for what its length costs, and likelier than not. A range much
 shorter than what jobs typically run costs nearly nothing, and one much longer says so little that still more hardly
@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from muster.learning.hazard import BINS, EDGES_MS, Floats, Hazards
+from muster.learning.hazard import COARSE, Floats, Hazards
 from muster.units import HOUR_MS, SECOND_MS, Limit
 
 HOLDS: Final = 0.8
@@ -50,9 +50,9 @@ LATE_PACE_MS: Final = 30 * SECOND_MS
 """How far one late end may change that."""
 UNLIKELY: Final = 1e300
 """What makes a range the last choice: it holds less likely than it should."""
-FIRST, LAST = np.triu_indices(BINS + 2, 1)
+FIRST, LAST = np.triu_indices(COARSE.bins + 2, 1)
 """Where all ranges begin and end, by the edges of bins, and by what is left at the limit as the last bin."""
-EDGES: Final = np.array(EDGES_MS[: BINS + 1], dtype=np.float64)
+EDGES: Final = np.array(COARSE.edges_ms, dtype=np.float64)
 QUANTILES: Final = (0.1, 0.5, 0.9)
 HOURS: Final = 6
 """How many hours of the day are one class."""
@@ -82,7 +82,7 @@ class RunTimes:
     """Learns from submits, starts and ends in the order of time."""
 
     def __init__(self) -> None:
-        self.hazards = Hazards()
+        self.hazards = Hazards(COARSE)
         self._ended = 0
         self._cheap = 0.0
         self._typical_ms = float(COLD_MS)
@@ -152,6 +152,7 @@ _WORDS: Final = {
     "hour": "that time of the day",
     "limit": "that limit",
     "owner": "{owner}",
+    "alike": "{owner} with a name like it",
     "named": "{owner} with the same name",
     "like": "{owner} with the same name, size and limit",
 }
@@ -165,9 +166,17 @@ def _classes(traits: Traits) -> list[tuple[Hashable, ...]]:
     if limit is not None:
         found.append(("limit", limit))
     found.append(("owner", owner))
-    if name:
+    stem = _stem(name)
+    if stem:
+        found.append(("alike", owner, stem))
+    if name != stem:
         found.append(("named", owner, name))
     return [*found, ("like", owner, name, traits.devices, limit)]
+
+
+def _stem(name: str) -> str:
+    """What names of one series have in common: a name without its numbers, and without what parts those from it."""
+    return "".join(each for each in name if not each.isdigit()).strip("-_./: ")
 
 
 def hour_of(instant_ms: int) -> int:

@@ -1,5 +1,6 @@
 """turns: an adviser for tiers that are shared by advice. It says what a completion of each live job costs at least, in
 device-milliseconds, by what was learned of jobs like it: a Gittins index. Without data it is least attained service.
+Of jobs that were submitted together some go ahead: what becomes of those is known before the others are served.
 
 It also says how much patience is fair: where everybody waits for weeks, nobody is owed a turn after a day.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from muster.learning.hazard import Hazards
+from muster.learning.hazard import FINE, Hazards
 from muster.model import fact
 from muster.model.advice import INDEX, Advice
 from muster.model.event import Advise
@@ -23,8 +24,10 @@ REFRESH_MS: Final = 30 * MINUTE_MS
 """How often everybody's index is computed anew, since classes learn all the time."""
 CHANGE: Final = 0.03
 """What part of an index is not worth a word."""
+AHEAD: Final = 0.3
+"""What part of an index a job may have more than those of its likes that go ahead of it."""
 PATIENCE: Final = 8
-"""Nobody is owed anything who waits for less than so many times what jobs that ended waited, on average."""
+"""Nobody is owed anything who waits for less than so many times what jobs waited so far, on average."""
 PATIENCE_STEP: Final = 0.1
 """What part of the patience is not worth a word."""
 PAUSE_MS: Final = 10 * SECOND_MS
@@ -37,11 +40,10 @@ class TurnAdviser:
     """An Adviser: says where every live job stands that takes turns."""
 
     def __init__(self) -> None:
-        self.hazards = Hazards()
-        self._devices: dict[int, int] = {}
+        self.hazards = Hazards(FINE)
+        self._weights: dict[int, float] = {}
         self._indexes: dict[int, int] = {}
-        self._accepted: dict[int, int] = {}
-        self._ended = self._waited_ms = self._patience_ms = 0
+        self._accepted = self._waiting = self._waited_ms = self._patience_ms = self._seen_at = 0
         self._version = 0
         self._spoke_at = -PAUSE_MS
         self._refreshed_at = 0
@@ -49,6 +51,7 @@ class TurnAdviser:
 
     def observe(self, world: World, facts: Sequence[fact.Fact]) -> None:
         """Learn from an entry that the world holds already."""
+        self._wait(world)
         for item in facts:
             if isinstance(item, fact.Accepted):
                 self._accept(item.job, item.spec, world.now)
@@ -59,7 +62,8 @@ class TurnAdviser:
             elif isinstance(item, (fact.StopAsked, fact.Requeued)):
                 self.hazards.pause(item.job, world.now)
             elif isinstance(item, fact.Ended):
-                self._end(item.job, world.now)
+                self._weights.pop(item.job, None)
+                self._indexes.pop(item.job, None)
                 self.hazards.end(item.job, world.now)
 
     def advise(self, world: World, now: int) -> Sequence[Advise]:
@@ -83,18 +87,17 @@ class TurnAdviser:
             return
         devices, owner = spec.ask.gpus * spec.gang, (spec.tenant, spec.name)
         classes = ((), ("size", devices), ("owner", owner), ("both", owner, devices))
-        self.hazards.accept(number, classes, now, rows=2)
-        self._devices[number], self._accepted[number] = devices, now
+        place = self.hazards.accept(number, classes, now, rows=2)
+        self._weights[number] = devices * (1.0 + AHEAD * _scattered(place))
         self._indexes[number] = 0
+        self._accepted += 1
         self._has_new = True
 
-    def _end(self, number: int, now: int) -> None:
-        if self._indexes.pop(number, None) is None:
-            return
-        del self._devices[number]
-        self._ended += 1
-        self._waited_ms += now - self._accepted.pop(number) - self.hazards.served_ms(number, now)
-        patience = PATIENCE * self._waited_ms // self._ended
+    def _wait(self, world: World) -> None:
+        """Time went by for all who wait. Those who still do count too: the first to end are those who waited least."""
+        self._waited_ms += self._waiting * (world.now - self._seen_at)
+        self._waiting, self._seen_at = world.queue.floors.waits, world.now
+        patience = PATIENCE * self._waited_ms // max(1, self._accepted, self._waiting)
         if abs(patience - self._patience_ms) > PATIENCE_STEP * self._patience_ms:
             self._patience_ms = patience
 
@@ -104,8 +107,13 @@ class TurnAdviser:
         for number in self.hazards.stirred:
             known = self._indexes.get(number)
             if known is not None:
-                index = min(int(self.hazards.cost_ms(number) * self._devices[number]), INDEX_MAX)
+                index = min(int(self.hazards.cost_ms(number) * self._weights[number]), INDEX_MAX)
                 if abs(index - known) > CHANGE * known:
                     self._indexes[number], is_news = index, True
         self.hazards.stirred.clear()
         return is_news
+
+
+def _scattered(place: int) -> float:
+    """A number from 0 to 1 for each place of a row, such as are far apart for neighbours: its bits in reverse."""
+    return int(f"{place:b}"[::-1], 2) / (1 << place.bit_length()) if place else 0.0

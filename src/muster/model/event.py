@@ -1,7 +1,7 @@
 """Events: what the outside reports or asks. Each carries its cause, so that `muster story` can tell who began what.
 
-`first` and `count` name a range of a job's tasks (the ranks of a gang, the tasks of an array), so that ten thousand
-ends are one event.
+`first` and `count` name a range of a job's tasks (the ranks of a gang, the tasks of an array), and `more` names others
+(`muster.model.ranges`), so that ten thousand ends are one event, whether they are neighbours or not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from muster.model.node import PLAIN, Flavor, Traits
 from muster.model.overlay import Overlay
 from muster.model.phase import TaskPhase
 from muster.model.profile import Profile
+from muster.model.ranges import Ranged
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
@@ -234,7 +235,7 @@ class NodeGone(Record, frozen=True, tag="node_gone"):
     cause: str = ""
 
 
-class Started(Record, frozen=True, tag="started"):
+class Started(Ranged, frozen=True, tag="started"):
     """Tasks of a run are up."""
 
     job: int
@@ -242,9 +243,10 @@ class Started(Record, frozen=True, tag="started"):
     first: int = 0
     count: int = 1
     cause: str = ""
+    more: list[int] = []
 
 
-class Exited(Record, frozen=True, tag="exited"):
+class Exited(Ranged, frozen=True, tag="exited"):
     """Tasks of a run have ended, all with the same code. `note` is the engine's own word (e.g. `command not found`).
 
     What they used, if the engine knows: CPU time of all of them together, and the most memory that one of them had.
@@ -259,6 +261,7 @@ class Exited(Record, frozen=True, tag="exited"):
     cause: str = ""
     cpu_ms: int = 0
     rss_bytes: int = 0
+    more: list[int] = []
 
     @property
     def noted_cause(self) -> str:

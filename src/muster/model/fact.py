@@ -1,7 +1,8 @@
 """Facts: what Muster decided to be true. The journal is their list and the world is their fold.
 
 Tags carry the kind's version (`accepted.1`); an older version is lifted by `muster.wire.upcast`. What happens in
-volume is columnar: one `Placed` places every gang of a cycle, one `TasksEnded` ends a range of an array.
+volume is columnar: one `Placed` places every gang of a cycle, one `TasksEnded` ends any number of tasks of an array, in
+a row or scattered (`muster.model.ranges`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.overlay import Overlay
 from muster.model.phase import TaskPhase, Why
 from muster.model.profile import Profile
+from muster.model.ranges import Ranged
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
@@ -430,7 +432,7 @@ class TasksPlaced(Record, frozen=True, tag="tasks_placed.1"):
     ticket: int = 0
 
 
-class TasksMoved(Record, frozen=True, tag="tasks_moved.1"):
+class TasksMoved(Ranged, frozen=True, tag="tasks_moved.1"):
     """Tasks of an array changed phase and still hold their places (running, stopping)."""
 
     job: int
@@ -438,9 +440,10 @@ class TasksMoved(Record, frozen=True, tag="tasks_moved.1"):
     count: int
     phase: TaskPhase
     cause: str = ""
+    more: list[int] = []
 
 
-class TasksEnded(Record, frozen=True, tag="tasks_ended.1"):
+class TasksEnded(Ranged, frozen=True, tag="tasks_ended.1"):
     """Tasks of an array gave their places back: over for good, or QUEUED again."""
 
     job: int
@@ -450,6 +453,7 @@ class TasksEnded(Record, frozen=True, tag="tasks_ended.1"):
     why: Why = Why.EXIT
     code: int = 0
     cause: str = ""
+    more: list[int] = []
 
 
 class ArrayCancelled(Record, frozen=True, tag="array_cancelled.1"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from muster.model.ranges import Ranged
 from muster.model.record import Record
 from muster.model.spec import Spec
 
@@ -42,13 +43,14 @@ class Stop(Record, frozen=True, tag="stop"):
     width: int = 0
 
 
-class Forget(Record, frozen=True, tag="forget"):
+class Forget(Ranged, frozen=True, tag="forget"):
     """The end of these tasks is durable here: the engine may drop what it keeps of them, but not their logs."""
 
     job: int
     epoch: int
     first: int
     count: int
+    more: list[int] = []
 
 
 Instruction: TypeAlias = Start | Stop | Forget

@@ -7,7 +7,8 @@ The contract, checked for every engine by `muster.testing.engine_conformance`:
 - `carry_out` returns at once. Every instruction is idempotent: the same `Start` twice starts once, also across a
   restart of the engine or of the body.
 - Each started task is reported by `Started` and each ended one by `Exited`, at least once, until `Forget`. After
-  `Forget` nothing is said of those tasks again.
+  `Forget` nothing is said of those tasks again. One event may be of many tasks of a run, in a row or scattered; whoever
+  knows of several at once says them in one.
 - `Stop` is answered by `Exited`, also for tasks that had already ended. A `Stop` for tasks never seen fences them: a
   late `Start` of that epoch starts nothing and is answered by `Exited`.
 - A command that cannot be started is an `Exited` with code 127 (not found) or 126, and a `note` that says why.

@@ -34,9 +34,8 @@ ROOM: Final = "room for"
 
 
 class Reach(NamedTuple):
-    """Where a run may get more places: those alike in this find the same."""
+    """Where a run may get more places, but for the quota: those alike in this find the same."""
 
-    tenant: str
     site: int
     flavors: tuple[str, ...]
     domain: tuple[object, ...]
@@ -44,9 +43,13 @@ class Reach(NamedTuple):
 
 
 def in_order(world: World, now: int, fresh: Container[int]) -> list[int]:
-    """The elastic gangs that may get more places now, as the walk would meet their tenants."""
+    """The elastic gangs that may get more places now, as the walk would meet their tenants. Those of a kind of which
+    nobody finds a place are not looked at: most of the time the fleet is full."""
     latest = now - IN_PLACE_MS  # of those who have places since later, only who just got them may have more
-    narrow = [number for number, since in world.widths.narrow.items() if since <= latest or number in fresh]
+    narrow: list[int] = []
+    for (ask, needs), runs in world.widths.narrow.items():
+        if find_tasks(world.fleet, ask, 1, needs):
+            narrow += [number for number, since in runs.items() if since <= latest or number in fresh]
     jobs = [job for number in narrow if may_grow(world, job := world.jobs[number], now, number in fresh)]
     if not jobs:
         return []
@@ -62,20 +65,22 @@ def plan_growth(world: World, now: int, fresh: Container[int]) -> Iterator[fact.
     for number in in_order(world, now, fresh):
         job = world.jobs[number]
         reach = _reach_of(world, job)
-        more = [] if reach in full else find_more(world, job, job.spec.gang_most - width_of(job))
-        if not more:
-            full[reach] = None
-            continue
-        item = _grow_by(job, more)
+        most = 0 if reach in full else _most_more(world, job, job.spec.gang_most - width_of(job))
+        more = find_beside(world, job.spec, leases_of(job), most) if most else []
+        if most and not more:
+            full[reach] = None  # and nothing is given back before the last of them was asked
+        item = _grow_by(job, more) if more else None
         if item is not None:
             yield item
 
 
 def find_chance(world: World, now: int) -> int:
     """The first instant after now at which time alone lets somebody grow; INSTANT_MAX if there is none."""
-    jobs = (world.jobs[number] for number in world.widths.narrow)
-    instants = (_grows_at(world, job) for job in jobs if isinstance(job.phase, Running) and _can_grow(world, job))
-    return min((at for at in instants if at > now), default=INSTANT_MAX)
+    first = INSTANT_MAX
+    for job in (world.jobs[number] for runs in world.widths.narrow.values() for number in runs):
+        if isinstance(job.phase, Running) and now < (at := _grows_at(world, job)) < first and _can_grow(world, job):
+            first = at
+    return first
 
 
 def may_grow(world: World, job: Job, now: int, is_fresh: bool) -> bool:
@@ -88,10 +93,14 @@ def may_grow(world: World, job: Job, now: int, is_fresh: bool) -> bool:
 
 def find_more(world: World, job: Job, most: int, *, borrows: bool = True, apart: bool = False) -> list[Lease]:
     """The places that a run could have besides its own: where it is already, by quota and by what it asks for."""
-    spec, leases = job.spec, leases_of(job)
-    site = world.site_of(leases[0].slot)
-    most = world.quotas.headroom(spec.tenant, site, spec.ask, most, evictable=borrows)
-    return find_beside(world, spec, leases, most, apart=apart) if most else []
+    most = _most_more(world, job, most, borrows=borrows)
+    return find_beside(world, job.spec, leases_of(job), most, apart=apart) if most else []
+
+
+def _most_more(world: World, job: Job, most: int, *, borrows: bool = True) -> int:
+    """How many more places the quota lets a run have."""
+    spec, site = job.spec, world.site_of(leases_of(job)[0].slot)
+    return world.quotas.headroom(spec.tenant, site, spec.ask, most, evictable=borrows)
 
 
 def find_beside(world: World, spec: Spec, leases: Sequence[Lease], most: int, *, apart: bool = False) -> list[Lease]:
@@ -156,8 +165,8 @@ def _reach_of(world: World, job: Job) -> Reach:
     spec, leases = job.spec, leases_of(job)
     slot, level = leases[0].slot, LEVELS[spec.needs.within or "cluster"]
     flavors = tuple(sorted({world.fleet.flavor(lease.slot) for lease in leases}))
-    shape = (spec.ask, spec.needs)
-    return Reach(spec.tenant, world.site_of(slot).number, flavors, _domain_of(world, slot, level), shape)
+    shape = (spec.ask, spec.needs, spec.tenant if spec.needs.has_company else "")
+    return Reach(world.site_of(slot).number, flavors, _domain_of(world, slot, level), shape)
 
 
 def _domain_of(world: World, slot: int, level: Level) -> tuple[object, ...]:

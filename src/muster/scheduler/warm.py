@@ -8,14 +8,32 @@ from __future__ import annotations
 
 from muster.model.job import NodePhase
 from muster.model.node import Spot, Traits
+from muster.model.phase import Lease, TaskPhase
+from muster.model.ranges import as_ranges
 from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity
 from muster.units import Resources
 from muster.world.fleet import Fleet
+from muster.world.tasks import HOLDING, Tasks
 
 
 def warm_up() -> None:
-    """Place, take and give back on a fleet of two nodes that nobody else sees."""
+    """Place, take and give back on a fleet of two nodes that nobody else sees, and move tasks that are nowhere."""
+    _place_all()
+    _move_tasks()
+
+
+def _move_tasks() -> None:
+    tasks, ranges = Tasks(4), as_ranges(0, 1, 2, 2)
+    tasks.seat(0, [Lease(0, 4)], 0)
+    tasks.enter(as_ranges(0, 4), TaskPhase.RUNNING, 1)
+    tasks.find_runs(ranges, HOLDING, 1)
+    tasks.ages(ranges, with_slots=False)
+    tasks.leases(ranges)
+    tasks.leave(ranges, TaskPhase.SUCCEEDED)
+
+
+def _place_all() -> None:
     fleet, ask = Fleet(), Resources(1, 1000, 1)
     for slot in range(2):
         fleet.join(slot, f"n{slot}", Resources(2, 4000, 8), Traits(spot=Spot("torus", (1, 1, 2), (0, 0, slot))))

@@ -85,7 +85,7 @@ class Chronicle:
             elif isinstance(item, (fact.SparesGiven, fact.SparesUsed, fact.SparesDropped)):
                 self._spare(item, at)
             elif isinstance(item, (fact.TasksEnded, fact.RanksLost)):
-                self._widen(item.job, at, -item.count)
+                self._widen(item.job, at, -(item.total if isinstance(item, fact.TasksEnded) else item.count))
             elif isinstance(item, (fact.Requeued, fact.Ended)):
                 self._leave(item, at)
 

@@ -10,7 +10,7 @@ It also is the ground truth: two live processes on one device raise, whatever th
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.model.errors import InvariantError
@@ -21,6 +21,7 @@ from muster.model.node import PLAIN, Traits
 from muster.ports.engine import Report
 from muster.simulator.agenda import Agenda
 from muster.simulator.cohort import Cohort, SimulatedNode, State, gaps, part_of_devices
+from muster.simulator.joining import join_alike
 from muster.units import MINUTE_MS, SECOND_MS, Resources
 
 LATENCY_MS: Final = 20
@@ -61,6 +62,8 @@ class SimulatedEngine:
         self._where: dict[tuple[int, int], dict[str, None]] = {}
         self._epochs: dict[int, dict[int, None]] = {}
         self._fenced: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        self._arrays: dict[int, None] = {}
+        self._said: dict[int, list[Event]] = {}
 
     # -- the port ------------------------------------------------------------------------------------------------
 
@@ -225,6 +228,8 @@ class SimulatedEngine:
         node.add(cohort)
         self._where.setdefault((cohort.job, cohort.epoch), {})[node.address] = None
         self._epochs.setdefault(cohort.job, {})[cohort.epoch] = None
+        if item.spec.array:
+            self._arrays[item.job] = None
         fate = self._fate(item, cohort.first)
         self._plan(fate.start_ms, self._be_up, node, cohort, fate)
 
@@ -264,14 +269,15 @@ class SimulatedEngine:
         return inside
 
     def _forget(self, item: Forget) -> None:
-        key = (item.job, item.epoch)
-        fenced = [span for span in self._fenced.pop(key, ()) if not _overlaps(span, item.first, item.count)]
-        if fenced:
-            self._fenced[key] = fenced
+        key, spans = (item.job, item.epoch), item.spans
+        fenced = self._fenced.pop(key, [])
+        left = [span for span in fenced if not any(_overlaps(span, *each) for each in spans)]
+        if left:
+            self._fenced[key] = left
         for name in list(self._where.get(key, ())):
             node = self._nodes[name]
             for cohort in list(node.known(*key)) if node.is_reachable else ():
-                if cohort.state == State.EXITED and cohort.overlaps(item.first, item.count):
+                if cohort.state == State.EXITED and any(cohort.overlaps(*each) for each in spans):
                     self._drop(node, cohort)
 
     def _drop(self, node: SimulatedNode, cohort: Cohort) -> None:
@@ -285,6 +291,7 @@ class SimulatedEngine:
                 del epochs[cohort.epoch]
                 if not epochs:
                     del self._epochs[cohort.job]
+                    self._arrays.pop(cohort.job, None)
 
     # -- lives ---------------------------------------------------------------------------------------------------
 
@@ -356,11 +363,17 @@ class SimulatedEngine:
         self._say([Exited(job, epoch, code, first, count, cause="never started")])
 
     def _say(self, events: list[Event]) -> None:
-        self._agenda.after(LATENCY_MS, self._deliver, events)
+        """What is said at one instant is one report."""
+        at = self._agenda.now
+        if at not in self._said:
+            self._said[at] = []
+            self._agenda.after(LATENCY_MS, self._deliver, at)
+        self._said[at] += events
 
-    def _deliver(self, events: Iterable[Event]) -> None:
+    def _deliver(self, said_at: int) -> None:
+        events = self._said.pop(said_at)
         if self._report is not None:
-            self._report(list(events))
+            self._report(join_alike(events, self._arrays))
 
 
 def _event_of(cohort: Cohort) -> Event:

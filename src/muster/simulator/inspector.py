@@ -99,7 +99,8 @@ class Inspector:
     def _check_ended(self, item: fact.Fact) -> None:
         """What gave its place back has no live process."""
         if isinstance(item, fact.TasksEnded):
-            self._check_dead(item.job, item.first, item.count)
+            for span in item.spans:
+                self._check_dead(item.job, *span)
         elif isinstance(item, (fact.Ended, fact.Requeued)):
             job = self._kernel.world.jobs[item.job]
             self._check_dead(item.job, 0, RANKS_MAX if job.spec.gang_most else job.spec.tasks)

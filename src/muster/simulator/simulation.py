@@ -299,9 +299,9 @@ class _Figures:
 
     def _count_tasks(self, item: fact.TasksEnded) -> None:
         if item.phase == TaskPhase.QUEUED:
-            self.restarts += item.count
+            self.restarts += item.total
         else:
-            self.tasks[item.phase.name.lower()] += item.count
+            self.tasks[item.phase.name.lower()] += item.total
 
     def _note_start(self, job: int, at: int) -> None:
         accepted_at = self._unplaced.pop(job, None)

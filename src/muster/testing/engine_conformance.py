@@ -127,7 +127,8 @@ def find_exits(events: Sequence[Event], job: int, epoch: int, task: int) -> list
 
 
 def _covers(event: Started | Exited, job: int, epoch: int, task: int) -> bool:
-    return (event.job, event.epoch) == (job, epoch) and event.first <= task < event.first + event.count
+    is_run = (event.job, event.epoch) == (job, epoch)
+    return is_run and any(first <= task < first + count for first, count in event.spans)
 
 
 def check_node_is_seen(bench: Bench) -> None:

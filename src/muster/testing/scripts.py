@@ -208,14 +208,24 @@ def _bars(rig: Rig, x: int, y: int) -> list[event.Event]:
 
 def _started(rig: Rig, x: int, y: int) -> list[event.Event]:
     held = _held(rig, x, y)
-    return [event.Started(held.job, held.epoch, held.first, held.count)]
+    return [event.Started(held.job, held.epoch, held.first, held.count, more=_more(rig, held.job, x, y))]
 
 
 def _exited(rig: Rig, x: int, y: int) -> list[event.Event]:
     held = _held(rig, x, y)
     used = (y % 5 * 1000, x % 3 << 20)
-    exited = event.Exited(held.job, held.epoch, (0, 0, 1, 143)[y % 4], held.first, held.count, "", "", *used)
+    where, more = (held.first, held.count), _more(rig, held.job, x, y)
+    exited = event.Exited(held.job, held.epoch, (0, 0, 1, 143)[y % 4], *where, "", "", *used, more)
     return [exited, exited] if x % 6 == 0 else [exited]
+
+
+def _more(rig: Rig, number: int, x: int, y: int) -> list[int]:
+    """Now and then other ranges of the same tasks: in any order, some twice, some outside, or half of one."""
+    job = rig.world.jobs.get(number)
+    if job is None or y % 3:
+        return []
+    more = [word for step in range(1 + x % 5) for word in ((x + y * step) % job.spec.tasks, 1 + step % 2)]
+    return more[: len(more) - (x % 23 == 0)]
 
 
 def _progressed(rig: Rig, x: int, y: int) -> list[event.Event]:

@@ -7,6 +7,7 @@ told by the auditor's other books.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from muster.model.after import When
@@ -66,14 +67,14 @@ class AfterBooks:
     def follow(self, item: TasksMoved, jobs: Mapping[int, JobBook]) -> None:
         """Tasks join their line: their likes in every array that they follow have succeeded."""
         likes = self._likes(item.job, jobs)
-        for task in range(item.first, item.first + item.count):
+        for task in chain(*(range(first, first + count) for first, count in item.spans)):
             met = all(phases[task] == TaskPhase.SUCCEEDED for phases in likes)
             require(met, "a task follows its like", f"job {item.job}, task {task}")
 
     def give_up(self, item: TasksEnded, jobs: Mapping[int, JobBook]) -> None:
         """Tasks can never start: one of their likes is over and did not succeed."""
         likes = self._likes(item.job, jobs)
-        for task in range(item.first, item.first + item.count):
+        for task in chain(*(range(first, first + count) for first, count in item.spans)):
             never = any(phases[task] in _OVER[1:] for phases in likes) and item.phase == TaskPhase.CANCELLED
             require(never, _GIVEN_UP, f"job {item.job}, task {task}")
         self._given_up[item.job] = None

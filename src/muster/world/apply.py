@@ -357,23 +357,25 @@ def _tasks_placed(world: World, item: fact.TasksPlaced, at: int) -> None:
 def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
     if item.phase in (TaskPhase.QUEUED, TaskPhase.BLOCKED):
-        (unblock_tasks if item.phase == TaskPhase.QUEUED else block_tasks)(world, job, item.first, item.count)
+        (unblock_tasks if item.phase == TaskPhase.QUEUED else block_tasks)(world, job, item.spans)
         return
+    ranges = item.ranges
     if has_devices(job.spec):
-        world.goodput.close_tasks(job, tasks, item.first, item.count, at)
-    tasks.set_since(item.first, item.count, at)
-    tasks.set_phase(item.first, item.count, item.phase)
+        world.goodput.close_tasks(job, tasks, ranges, at)
+    tasks.enter(ranges, item.phase, at)
 
 
 def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:
-    if world.arrays[item.job].phase[item.first] == TaskPhase.BLOCKED:
-        world.arrays[item.job].set_phase(item.first, item.count, item.phase)
+    tasks = world.arrays[item.job]
+    if tasks.phase[item.first] == TaskPhase.BLOCKED:
+        for span in item.spans:
+            tasks.set_phase(*span, item.phase)
         return
-    world.release_tasks(world.jobs[item.job], item.first, item.count, item.phase, at)
+    world.release_tasks(world.jobs[item.job], item.ranges, item.phase, at)
     if item.phase == TaskPhase.QUEUED and item.why == Why.EXIT:
-        failures = world.arrays[item.job].failures
-        for task in range(item.first, item.first + item.count):
-            failures[task] += 1
+        for first, count in item.spans:
+            for task in range(first, first + count):
+                tasks.failures[task] += 1
 
 
 def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:

@@ -342,25 +342,29 @@ class Auditor:
             require(bounded, "a task is blocked until its like is over", f"job {item.job}, tasks from {item.first}")
         else:
             require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
-        self._move_tasks(item.job, item.first, item.count, item.phase)
+        for span in item.spans:
+            self._move_tasks(item.job, *span, item.phase)
 
     def _tasks_ended(self, item: fact.TasksEnded) -> None:
         book = self._book_of(item.job)
         if book.phases[item.first] == TaskPhase.BLOCKED:
             self._after.give_up(item, self._jobs)
-            self._move_tasks(item.job, item.first, item.count, item.phase)
+            for span in item.spans:
+                self._move_tasks(item.job, *span, item.phase)
             return
-        stopped = TaskPhase.STOPPING in book.phases[item.first : item.first + item.count]
-        ends = stopped and item.phase in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
-        require(
-            not ends, _SENT_BACK, f"job {item.job}: tasks from {item.first} were told to stop, now {item.phase.name}"
-        )
-        self._move_tasks(item.job, item.first, item.count, item.phase)
-        places = [(book.slots[task], 1) for task in range(item.first, item.first + item.count)]
-        for task in range(item.first, item.first + item.count):
-            self._unseat(item.job, book.spec.ask, book.slots[task], 1, book.devices[task])
+        for first, count in item.spans:
+            self._end_tasks(item.job, book, first, count, item.phase)
+
+    def _end_tasks(self, job: int, book: JobBook, first: int, count: int, after: TaskPhase) -> None:
+        stopped = TaskPhase.STOPPING in book.phases[first : first + count]
+        ends = stopped and after in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
+        require(not ends, _SENT_BACK, f"job {job}: tasks from {first} were told to stop, now {after.name}")
+        self._move_tasks(job, first, count, after)
+        places = [(book.slots[task], 1) for task in range(first, first + count)]
+        for task in range(first, first + count):
+            self._unseat(job, book.spec.ask, book.slots[task], 1, book.devices[task])
             book.slots[task], book.devices[task] = NOWHERE, 0
-        self._stop(item.job, book.spec, places)
+        self._stop(job, book.spec, places)
 
     def _array_cancelled(self, item: fact.ArrayCancelled) -> None:
         book = self._book_of(item.job)

@@ -12,6 +12,7 @@ from types import TracebackType
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease, Run, TaskPhase
+from muster.model.ranges import as_ranges
 from muster.world.accounting import advance
 from muster.world.claiming import next_ticket
 from muster.world.world import World
@@ -87,6 +88,6 @@ class Draft:
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]
-        self._world.release_tasks(job, first, count, TaskPhase.QUEUED, self._at)
+        self._world.release_tasks(job, as_ranges(first, count), TaskPhase.QUEUED, self._at)
         for task in range(first, first + count):
             tasks.epoch[task] -= 1

@@ -18,12 +18,13 @@ import msgspec
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import Job, NodePhase
 from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, TaskPhase
+from muster.model.ranges import Ranges, as_ranges
 from muster.model.spec import Spec, has_devices
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.diary import Diary
 from muster.world.fleet import Fleet
-from muster.world.tasks import HOLDING, Tasks, spans_of
+from muster.world.tasks import Tasks
 
 ALL, IDLE, BARRED, GONE, KEPT = range(5)
 """The parts of a stock: all devices there are, and of those that nobody holds, where they stand. Those of nodes whose
@@ -223,10 +224,10 @@ class Goodput:
             self.carries[job.id] = Carry(at)
         self.marks[job.id] = Mark(step, step, at)
 
-    def close_tasks(self, job: Job, tasks: Tasks, first: int, count: int, at: int, *, is_useful: bool = False) -> None:
+    def close_tasks(self, job: Job, tasks: Tasks, ranges: Ranges, at: int, *, is_useful: bool = False) -> None:
         """The phases of tasks that hold devices end; they are in none until somebody says so."""
         ran_as = USEFUL if is_useful else LOST
-        for flavor, kind, amount, begin in self._task_spans(job, tasks, first, count):
+        for flavor, kind, amount, begin in self._task_spans(job, tasks, ranges):
             self._book(job, flavor, amount, ((ran_as if kind == PROVISIONAL else kind, begin, at),))
 
     def open_spans(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, Span]]:
@@ -234,7 +235,7 @@ class Goodput:
         if not has_devices(job.spec):
             return
         if tasks is not None:
-            for flavor, kind, amount, begin in self._task_spans(job, tasks, 0, len(tasks)):
+            for flavor, kind, amount, begin in self._task_spans(job, tasks, as_ranges(0, len(tasks))):
                 yield flavor, amount, (kind, begin, at)
         elif isinstance(job.phase, ACTIVE):
             yield from self._gang_spans(job, job.phase.run, at)
@@ -277,22 +278,15 @@ class Goodput:
             return ((RESTARTING if job.epoch > 1 else STARTING, max(phase.run.since, since), at),)
         return ((STOPPING, max(phase.since, since), at),) if isinstance(phase, Stopping) else ()
 
-    def _task_spans(self, job: Job, tasks: Tasks, first: int, count: int) -> Iterator[tuple[str, int, int, int]]:
-        """What tasks of an array are at: flavor, kind, thousandths of devices, and since when."""
-        each = devices_of(job.spec.ask)
-        for phase in HOLDING:
-            for span in spans_of(tasks.phase, (phase,), first, first + count):
-                for begin, width, since in tasks.stretches(*span):
-                    for task, alike in tasks.same_epochs(begin, width):
-                        is_again = phase == TaskPhase.STARTING and tasks.epoch[task] > 1
-                        for flavor, number in self._by_flavor_of(tasks, task, alike):
-                            yield flavor, RESTARTING if is_again else _KIND_OF[phase], each * number, since
-
-    def _by_flavor_of(self, tasks: Tasks, first: int, count: int) -> Iterable[tuple[str, int]]:
-        """How many tasks of a range are on each flavor; where there is one, nobody looks."""
-        if len(self.stocks) == 1:
-            return [(flavor, count) for flavor in self.stocks]
-        return self._by_flavor(tasks.leases(first, count))
+    def _task_spans(self, job: Job, tasks: Tasks, ranges: Ranges) -> Iterator[tuple[str, int, int, int]]:
+        """What tasks of an array are at: flavor, kind, thousandths of devices, and since when. Where there is one
+        flavor, nobody looks on which node they are."""
+        each, has_flavors = devices_of(job.spec.ask), len(self.stocks) > 1
+        for age in tasks.ages(ranges, has_flavors):
+            if age.phase in _KIND_OF:
+                is_restart = age.is_again and age.phase == TaskPhase.STARTING
+                kind = RESTARTING if is_restart else _KIND_OF[age.phase]
+                yield self.by_slot[age.slot].flavor, kind, each * age.tasks, age.since
 
     def _book_leases(self, job: Job, spans: Sequence[Span]) -> None:
         """Book spans of a gang on each of its nodes."""
@@ -335,7 +329,7 @@ def _leases_of(job: Job) -> Sequence[Lease]:
     return job.phase.run.leases if isinstance(job.phase, ACTIVE) else ()
 
 
-_KIND_OF: Final = {
+_KIND_OF: Final[dict[int, int]] = {
     TaskPhase.STARTING: STARTING,
     TaskPhase.RUNNING: PROVISIONAL,
     TaskPhase.STOPPING: STOPPING,

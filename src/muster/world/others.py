@@ -8,12 +8,14 @@ Like the world's own primitives, only `apply` calls them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from muster.model.job import Job
 from muster.model.phase import TaskPhase
+from muster.model.ranges import Span
 from muster.world.claiming import spoken_for
 
 if TYPE_CHECKING:  # the world keeps them
@@ -48,18 +50,20 @@ def stop_waiting(world: World, job: Job, other: int) -> None:
         world.enqueue(after)
 
 
-def unblock_tasks(world: World, job: Job, first: int, count: int) -> None:
-    """The likes of a range are as far as its tasks want them, and there is a turn for each: they wait in their line.
-    The inverse of `block_tasks`."""
+def unblock_tasks(world: World, job: Job, spans: Sequence[Span]) -> None:
+    """The likes of tasks are as far as these want them, and there is a turn for each: they wait in their line. The
+    inverse of `block_tasks`."""
     tasks = world.arrays[job.id]
     if tasks.counts[TaskPhase.QUEUED] == spoken_for(world, job.id):
         world.enqueue(job)
-    tasks.set_phase(first, count, TaskPhase.QUEUED)
+    for span in spans:
+        tasks.set_phase(*span, TaskPhase.QUEUED)
 
 
-def block_tasks(world: World, job: Job, first: int, count: int) -> None:
-    """A range that waits stands in its line no longer."""
+def block_tasks(world: World, job: Job, spans: Sequence[Span]) -> None:
+    """Tasks that wait stand in their line no longer."""
     tasks = world.arrays[job.id]
-    tasks.set_phase(first, count, TaskPhase.BLOCKED)
+    for span in spans:
+        tasks.set_phase(*span, TaskPhase.BLOCKED)
     if tasks.counts[TaskPhase.QUEUED] == spoken_for(world, job.id):
         world.dequeue(job)

@@ -25,6 +25,7 @@ from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.overlay import Overlay
 from muster.model.phase import ACTIVE, TERMINAL, Queued, Stopping, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
+from muster.model.ranges import as_ranges
 from muster.model.reason import Code, Reason
 from muster.model.spec import is_varied
 from muster.model.tenant import Tenant
@@ -389,7 +390,7 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     if job.spec.at_most and not isinstance(job.phase, TERMINAL):
         world.widths.throttled[job.id] = None
     for first, count in spans_of(tasks.phase, HOLDING, 0, len(tasks)):
-        leases = tasks.leases(first, count, shared=job.spec.ask.gpu_milli > 0)
+        leases = tasks.leases(as_ranges(first, count), shared=job.spec.ask.gpu_milli > 0)
         occupy_all(world.fleet, job.id, job.spec.ask, leases)
         world.charge(job.spec, leases, world.now)
     if tasks.counts[TaskPhase.QUEUED]:

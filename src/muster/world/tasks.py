@@ -1,7 +1,8 @@
 """The tasks of an array as columns: one byte of phase each, so that a range of ten thousand moves in one slice.
 
-A range is never an object per task. Runs of tasks that look alike are found by searching the bytes, so nothing here
-remembers in which order they came to look so.
+A range is never an object per task, and a thousand ranges are gone through in compiled code, so that tasks which end in
+whatever order cost little more than neighbours. Runs of tasks that look alike are found by searching the bytes, so
+nothing here remembers in which order they came to look so.
 """
 
 from __future__ import annotations
@@ -10,16 +11,22 @@ import functools
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from muster.model.errors import InvariantError
 from muster.model.phase import Lease, TaskPhase
-from muster.world.compiled import Words, column_of, compiled, words_of
+from muster.model.ranges import Ranges, as_ranges
+from muster.world.compiled import Words, blank_words, column_of, compiled, sort_rows, words_of
 from muster.world.seating import LEASE, rows_of
 
 NOWHERE: Final = -1
 HOLDING: Final = (TaskPhase.STARTING, TaskPhase.RUNNING, TaskPhase.STOPPING)
 LIVE: Final = (TaskPhase.QUEUED, TaskPhase.BLOCKED, *HOLDING)
+
+AGE: Final = 5
+"""Words of an age."""
+AGES_APART: Final = 64
+"""How many ages further back one is looked for that is the same: more would cost more than they save."""
 
 _NOT_QUEUED: Final = re.compile(rb"[^\x00]")
 
@@ -40,6 +47,16 @@ def spans_of(
 @functools.cache
 def _pattern_of(wanted: tuple[TaskPhase, ...]) -> re.Pattern[bytes]:
     return re.compile(b"[" + b"".join(re.escape(bytes([phase])) for phase in wanted) + b"]+")
+
+
+class Age(NamedTuple):
+    """Tasks that are in one phase since one instant; after an earlier try, or not; on one node, if that is told."""
+
+    phase: int
+    is_again: int
+    since: int
+    slot: int
+    tasks: int
 
 
 class Tasks:
@@ -119,6 +136,43 @@ class Tasks:
         if phase == TaskPhase.QUEUED:
             self.search_from = min(self.search_from, first)
 
+    def find_runs(self, ranges: Ranges, wanted: tuple[TaskPhase, ...], epoch: int) -> Ranges:
+        """The runs of tasks, each task once and upwards, whose phase is one of `wanted` and whose try is this one."""
+        if len(ranges) > 2:
+            ranges = sort_rows(ranges, 2, (0,))
+        runs = array("q", bytes(16 * min(sum(ranges[1::2]), len(self))))
+        mask = sum(1 << phase for phase in wanted)
+        found = _sift(column_of(self.phase), column_of(self.epoch), words_of(ranges), mask, epoch, words_of(runs))
+        return runs[: 2 * found]
+
+    def ages(self, ranges: Ranges, with_slots: bool) -> list[Age]:
+        """What tasks are at, and since when; those of several nodes together, unless it matters where they are."""
+        rows = array("q", bytes(8 * AGE * sum(ranges[1::2])))
+        columns = (column_of(self.phase), column_of(self.epoch), words_of(self.since), column_of(self.slot))
+        found = _tell_ages(*columns, words_of(ranges), with_slots, words_of(rows))
+        flat = rows[: AGE * found].tolist()
+        return list(map(Age, flat[::AGE], flat[1::AGE], flat[2::AGE], flat[3::AGE], flat[4::AGE]))
+
+    def enter(self, ranges: Ranges, phase: TaskPhase, at: int) -> None:
+        """Move tasks that keep their places to another phase."""
+        tally = blank_words(len(TaskPhase))
+        _enter(column_of(self.phase), words_of(self.since), words_of(ranges), phase, at, tally)
+        self._recount(ranges, tally, phase)
+
+    def leave(self, ranges: Ranges, phase: TaskPhase) -> None:
+        """Move tasks that held places to a phase in which they sit nowhere."""
+        tally = blank_words(len(TaskPhase))
+        _enter(column_of(self.phase), words_of(self.since), words_of(ranges), phase, 0, tally)
+        _unseat(column_of(self.slot), words_of(self.devices), words_of(self.ticket), words_of(ranges))
+        self._recount(ranges, tally, phase)
+
+    def _recount(self, ranges: Ranges, tally: Words, phase: TaskPhase) -> None:
+        for known, moved in enumerate(tally.tolist()):
+            self.counts[known] -= moved
+            self.counts[phase] += moved
+        if phase == TaskPhase.QUEUED:
+            self.search_from = min(self.search_from, *ranges[::2])
+
     def give(self, first: int, count: int, at: int, ticket: int) -> None:
         """Note since when a range holds places, and by which ticket."""
         self.since[first : first + count] = array("q", [at]) * count
@@ -130,39 +184,18 @@ class Tasks:
         columns = (column_of(self.slot), words_of(self.devices), column_of(self.epoch))
         _deal(words_of(rows_of(leases)), first, gpus, *columns)
 
-    def leases(self, first: int, count: int, shared: bool = False) -> list[Lease]:
-        """What a range holds: a lease per run of tasks that sit on one node; where devices are shared, on one
-        device."""
-        rows = array("q", bytes(8 * LEASE * count))
-        found = _gather(column_of(self.slot), words_of(self.devices), first, count, shared, words_of(rows))
+    def leases(self, ranges: Ranges, shared: bool = False) -> list[Lease]:
+        """What ranges hold: a lease per run of tasks that sit on one node; where devices are shared, on one device."""
+        rows = array("q", bytes(8 * LEASE * sum(ranges[1::2])))
+        found = _gather(column_of(self.slot), words_of(self.devices), words_of(ranges), shared, words_of(rows))
         flat = rows[: LEASE * found].tolist()
         return list(map(Lease, flat[::LEASE], flat[1::LEASE], flat[2::LEASE]))
 
     def seats(self, first: int, count: int, shared: bool = False) -> Iterator[tuple[int, int, Lease]]:
-        """The same, with the range that each lease is of: (first, count, lease)."""
-        for lease in self.leases(first, count, shared):
+        """The same of one range, with the part of it that each lease is of: (first, count, lease)."""
+        for lease in self.leases(as_ranges(first, count), shared):
             yield first, lease.tasks, lease
             first += lease.tasks
-
-    def stretches(self, first: int, count: int) -> Iterator[tuple[int, int, int]]:
-        """The runs (first, count, since) of tasks that came into their phase at one instant."""
-        end = first + count
-        while first < end:
-            since, window = self.since[first], self.since[first:end]
-            same = len(window) if window == array("q", [since]) * len(window) else _count_equal(words_of(window))
-            yield first, same, since
-            first += same
-
-    def set_since(self, first: int, count: int, at: int) -> None:
-        """Note when a range came into its phase."""
-        self.since[first : first + count] = array("q", [at]) * count
-
-    def clear(self, first: int, count: int, has_devices: bool) -> None:
-        """Note that a range sits nowhere."""
-        self.slot[first : first + count] = array("i", [NOWHERE]) * count
-        self.give(first, count, 0, 0)
-        if has_devices:
-            self.devices[first : first + count] = array("q", bytes(8 * count))
 
     def fork(self) -> Tasks:
         """An independent copy: a memcpy for each column."""
@@ -191,25 +224,78 @@ def _deal(rows: Words, first: int, gpus: int, slots: Words, devices: Words, epoc
 
 
 @compiled
-def _gather(slots: Words, devices: Words, first: int, count: int, shared: bool, rows: Words) -> int:
-    """Write the leases of a range; how many there are."""
+def _gather(slots: Words, devices: Words, ranges: Words, shared: bool, rows: Words) -> int:
+    """Write the leases of ranges; how many there are."""
     found, known = 0, 0
-    for task in range(first, first + count):
-        at = LEASE * found
-        if found and slots[task] == rows[at - LEASE] and not (shared and devices[task] != known):
-            rows[at - 2] += 1
-            rows[at - 1] |= devices[task]
-        else:
-            rows[at], rows[at + 1], rows[at + 2] = slots[task], 1, devices[task]
-            found += 1
-        known = devices[task]
+    for place in range(0, len(ranges), 2):
+        for task in range(ranges[place], ranges[place] + ranges[place + 1]):
+            at = LEASE * found
+            if found and slots[task] == rows[at - LEASE] and not (shared and devices[task] != known):
+                rows[at - 2] += 1
+                rows[at - 1] |= devices[task]
+            else:
+                rows[at], rows[at + 1], rows[at + 2] = slots[task], 1, devices[task]
+                found += 1
+            known = devices[task]
     return found
 
 
 @compiled
-def _count_equal(words: Words) -> int:
-    """How many words are as the first one, up to the first that is not."""
-    for place in range(len(words)):
-        if words[place] != words[0]:
-            return place
-    return len(words)
+def _sift(phases: Words, epochs: Words, ranges: Words, wanted: int, epoch: int, runs: Words) -> int:
+    """Write the runs of tasks that are wanted, each task once; how many runs there are."""
+    found, end = 0, 0
+    for place in range(0, len(ranges), 2):
+        for task in range(max(end, ranges[place]), ranges[place] + ranges[place + 1]):
+            end = task + 1
+            if not (wanted >> phases[task] & 1 and epochs[task] == epoch):
+                continue
+            at = 2 * found
+            if found and runs[at - 2] + runs[at - 1] == task:
+                runs[at - 1] += 1
+            else:
+                runs[at], runs[at + 1] = task, 1
+                found += 1
+    return found
+
+
+@compiled
+def _tell_ages(
+    phases: Words, epochs: Words, since: Words, slots: Words, ranges: Words, with_slots: bool, rows: Words
+) -> int:
+    """Write the ages of ranges; how many there are. The same one may be there twice, far apart."""
+    found = 0
+    for place in range(0, len(ranges), 2):
+        for task in range(ranges[place], ranges[place] + ranges[place + 1]):
+            again, slot = 1 if epochs[task] > 1 else 0, slots[task] if with_slots else 0
+            row = found - 1
+            while row >= max(0, found - AGES_APART) and not (
+                rows[AGE * row + 2] == since[task]
+                and rows[AGE * row] == phases[task]
+                and rows[AGE * row + 1] == again
+                and rows[AGE * row + 3] == slot
+            ):
+                row -= 1
+            if row >= max(0, found - AGES_APART):
+                rows[AGE * row + 4] += 1
+                continue
+            at = AGE * found
+            rows[at], rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = phases[task], again, since[task], slot, 1
+            found += 1
+    return found
+
+
+@compiled
+def _enter(phases: Words, since: Words, ranges: Words, phase: int, at: int, tally: Words) -> None:
+    """Write the phase of ranges and since when they are in it; in the tally, how many were in which one."""
+    for place in range(0, len(ranges), 2):
+        for task in range(ranges[place], ranges[place] + ranges[place + 1]):
+            tally[phases[task]] += 1
+            phases[task], since[task] = phase, at
+
+
+@compiled
+def _unseat(slots: Words, devices: Words, tickets: Words, ranges: Words) -> None:
+    """Write that ranges sit nowhere."""
+    for place in range(0, len(ranges), 2):
+        for task in range(ranges[place], ranges[place] + ranges[place + 1]):
+            slots[task], devices[task], tickets[task] = NOWHERE, 0, 0

@@ -10,7 +10,7 @@ from muster.model.phase import ACTIVE, RESIZED, TERMINAL, Running, Starting, Sto
 from muster.units import MINUTE_MS
 from muster.world.law import require
 from muster.world.tasks import Tasks
-from muster.world.widths import members_of, spares_of, width_of
+from muster.world.widths import Kind, members_of, spares_of, width_of
 from muster.world.world import World
 
 WHOLE_MS: Final = 2 * MINUTE_MS
@@ -23,8 +23,9 @@ def check_widths(world: World) -> None:
     for job in world.jobs.values():
         if isinstance(job.phase, ACTIVE):
             _check_width(world, job)
-    holding = {n for n, job in world.jobs.items() if job.spec.gang_most and isinstance(job.phase, ACTIVE)}
-    require(holding == world.widths.elastic.keys(), "who is elastic is kept", f"{sorted(holding)[:5]}")
+    holding = {n: job for n, job in world.jobs.items() if job.spec.gang_most and isinstance(job.phase, ACTIVE)}
+    kinds = {number: (job.spec.ask, job.spec.needs) for number, job in holding.items()}
+    require(kinds == world.widths.elastic, "who is elastic is kept", f"{sorted(holding)[:5]}")
     wide = {number for number in holding if width_of(world.jobs[number]) > world.jobs[number].spec.gang}
     require(wide == world.widths.wide.keys(), "who has more than it needs is kept", f"{sorted(wide)[:5]}")
     _check_narrow(world)
@@ -52,8 +53,11 @@ def check_throttle(world: World, job: Job, tasks: Tasks) -> bool:
 def _check_narrow(world: World) -> None:
     jobs = [world.jobs[number] for number in world.widths.elastic if number in world.jobs]
     runs = [(job, job.phase.run) for job in jobs if isinstance(job.phase, ACTIVE)]
-    narrow = {job.id: run.since for job, run in runs if width_of(job) < job.spec.gang_most}
-    require(narrow == world.widths.narrow, "who has less than it may is kept", f"{sorted(narrow)[:5]}")
+    narrow: dict[Kind, dict[int, int]] = {}
+    for job, run in runs:
+        if width_of(job) < job.spec.gang_most:
+            narrow.setdefault((job.spec.ask, job.spec.needs), {})[job.id] = run.since
+    require(narrow == world.widths.narrow, "who has less than it may is kept", f"{[*narrow.values()][:5]}")
 
 
 def _check_mending(world: World) -> None:

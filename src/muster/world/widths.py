@@ -11,14 +11,14 @@ primitives, only `apply` calls them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from muster.model.errors import InvariantError
 from muster.model.job import Job, Resize
 from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, TaskPhase
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
 from muster.units import Resources
 from muster.world.goodput import devices_of
 from muster.world.spending import spend
@@ -36,18 +36,22 @@ RANKS_MAX: Final = 1_000_000
 """How many ranks one run may ever have had; then it grows no more."""
 
 
+Kind: TypeAlias = tuple[Resources, Needs]
+"""What each task of a gang asks for, and where it may run."""
+
+
 class Widths:
-    """`elastic` are the elastic gangs that hold places: `narrow` those that have less than they may, each with since
-    when its run has any; `wide` those that have more than they need, and `mending` those that run with less, since they
-    lost the rest. `spared` are the gangs that hold spares, and `lacking` those that hold fewer than they ask for and
-    are to go on. `resizes` is when a job last got another width, or lost some. `throttled` are the arrays that are not
-    over and say how many of their tasks may be at it at once."""
+    """`elastic` are the elastic gangs that hold places, each with its kind: `narrow` those that have less than they
+    may, by kind, and each with since when its run has any places; `wide` those that have more than they need, and
+    `mending` those that run with less, since they lost the rest. `spared` are the gangs that hold spares, and `lacking`
+    those that hold fewer than they ask for and are to go on. `resizes` is when a job last got another width, or lost
+    some. `throttled` are the arrays that are not over and say how many of their tasks may be at it at once."""
 
     __slots__ = ("elastic", "lacking", "mending", "narrow", "resizes", "spared", "throttled", "wide")
 
     def __init__(self) -> None:
-        self.elastic: dict[int, None] = {}
-        self.narrow: dict[int, int] = {}
+        self.elastic: dict[int, Kind] = {}
+        self.narrow: dict[Kind, dict[int, int]] = {}
         self.wide: dict[int, None] = {}
         self.mending: dict[int, None] = {}
         self.spared: dict[int, None] = {}
@@ -62,17 +66,17 @@ class Widths:
 
     def add(self, job: int, spec: Spec, since: int) -> None:
         """The run of an elastic gang holds what it needs."""
-        self.elastic[job] = None
+        kind = self.elastic[job] = (spec.ask, spec.needs)
         if spec.gang < spec.gang_most:
-            self.narrow[job] = since
+            self.narrow.setdefault(kind, {})[job] = since
 
     def keep(self, job: Job, run: Run) -> None:
         """A gang that holds places is elastic: it has another width, or other bounds."""
         number, spec, width = job.id, job.spec, width_of(job)
         self._forget(number)
-        self.elastic[number] = None
+        kind = self.elastic[number] = (spec.ask, spec.needs)
         if width < spec.gang_most:
-            self.narrow[number] = run.since
+            self.narrow.setdefault(kind, {})[number] = run.since
         if width > spec.gang:
             self.wide[number] = None
         elif width < spec.gang and isinstance(job.phase, Running):
@@ -107,14 +111,16 @@ class Widths:
     def fork(self) -> Widths:
         """An independent copy."""
         twin = Widths()
-        twin.elastic, twin.narrow, twin.wide = self.elastic.copy(), self.narrow.copy(), self.wide.copy()
+        twin.elastic, twin.wide = self.elastic.copy(), self.wide.copy()
+        twin.narrow = {kind: runs.copy() for kind, runs in self.narrow.items()}
         twin.mending, twin.resizes = self.mending.copy(), self.resizes.copy()
         twin.spared, twin.lacking, twin.throttled = self.spared.copy(), self.lacking.copy(), self.throttled.copy()
         return twin
 
     def _forget(self, job: int) -> None:
-        self.elastic.pop(job, None)
-        self.narrow.pop(job, None)
+        kind = self.elastic.pop(job, None)
+        if kind in self.narrow and self.narrow[kind].pop(job, None) is not None and not self.narrow[kind]:
+            del self.narrow[kind]
         self.wide.pop(job, None)
         self.mending.pop(job, None)
 

@@ -21,6 +21,7 @@ from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
+from muster.model.ranges import Ranges
 from muster.model.spec import Needs, Spec, has_devices, is_varied
 from muster.model.tenant import CPU, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier, moves_of
@@ -190,15 +191,13 @@ class World:
         if tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.dequeue(job)
 
-    def release_tasks(self, job: Job, first: int, count: int, after: TaskPhase, at: int) -> None:
-        """Take the places of a range back; its tasks are over, or wait again."""
+    def release_tasks(self, job: Job, ranges: Ranges, after: TaskPhase, at: int) -> None:
+        """Take the places of tasks back, which go upwards; they are over, or wait again."""
         tasks, ask = self.arrays[job.id], job.spec.ask
-        has_devices = bool(ask.gpus or ask.gpu_milli)
-        leases = tasks.leases(first, count, shared=ask.gpu_milli > 0)
-        if has_devices:
-            self.goodput.close_tasks(job, tasks, first, count, at, is_useful=after == TaskPhase.SUCCEEDED)
+        leases = tasks.leases(ranges, shared=ask.gpu_milli > 0)
+        if ask.gpus or ask.gpu_milli:
+            self.goodput.close_tasks(job, tasks, ranges, at, is_useful=after == TaskPhase.SUCCEEDED)
         self.vacate(job, leases, at)
-        tasks.clear(first, count, has_devices)
         if self.budgets.accounts:
             spend(self, job, leases, -1)
         if job.id in self.budgets.prices:
@@ -208,7 +207,7 @@ class World:
             self.leave_company(job.spec, leases)
         if after == TaskPhase.QUEUED and tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.enqueue(job)
-        tasks.set_phase(first, count, after)
+        tasks.leave(ranges, after)
         if self.runs is not None and not tasks.holding:
             self.runs.remove(job)
 

@@ -215,6 +215,13 @@ def test_a_running_job_shows_its_places() -> None:
     ]
 
 
+def test_scattered_tasks_are_told_in_one_line() -> None:
+    tale = Tale()
+    job = tale.submit(array=14)
+    tale.tell(Started(job, 1, 5, 2, more=[0, 1]), Exited(job, 1, 0, 12, 1, more=[0, 2, 4, 1, 6, 1, 8, 3]))
+    assert tale.story(job)[2:] == ["tasks 0, 5-6 running", "tasks 0-1, 4, 6, 8-10 and 1 more succeeded"]
+
+
 def test_a_drained_node_shows_its_bar_and_its_jobs_tell_of_it() -> None:
     tale = Tale()
     gang, array = tale.submit(ask=Resources(gpus=2)), tale.submit(array=2, ask=Resources(gpus=1))

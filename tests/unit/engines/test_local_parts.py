@@ -15,9 +15,9 @@ from muster.engines.local.frames import FRAME_BYTES_MAX, Ack, Asked, Hello, Orde
 from muster.engines.local.launch import plan_launches, show_devices
 from muster.engines.local.layout import Key, find_key, log_path
 from muster.engines.local.processes import find_family, find_process, find_stat, signal_process
-from muster.engines.local.ranges import CAUSE, End, merge_exited, merge_held
+from muster.engines.local.ranges import CAUSE, RANGES_MAX, End, keys_of, merge_exited, merge_held, merge_started
 from muster.model.errors import EngineError
-from muster.model.event import Exited, Held
+from muster.model.event import Exited, Held, Started
 from muster.model.group import Group
 from muster.model.instruction import Forget, Start, Stop
 from muster.model.partition import word_of
@@ -120,6 +120,28 @@ def test_ends_are_merged_only_when_they_say_the_same() -> None:
         Exited(1, 1, 1, 2, 1, "", CAUSE, 12, 98),
         Exited(1, 1, 1, 3, 1, "x", CAUSE, 13, 97),
     ]
+
+
+def test_scattered_ends_are_one_event() -> None:
+    ends = [(Key(1, 1, task), End(task % 2, "", 1, task)) for task in (9, 4, 0, 2, 3, 5, 6)]
+    assert merge_exited(ends) == [
+        Exited(1, 1, 0, 0, 1, "", CAUSE, 4, 6, [2, 1, 4, 1, 6, 1]),
+        Exited(1, 1, 1, 3, 1, "", CAUSE, 3, 9, [5, 1, 9, 1]),
+    ]
+    assert merge_started(key for key, _ in ends) == [Started(1, 1, 0, 1, CAUSE, [2, 5, 9, 1])]
+
+
+def test_an_event_is_of_so_many_ranges_at_most() -> None:
+    ends = [(Key(1, 1, 2 * task), End(0, "", 1, task)) for task in range(RANGES_MAX + 2)]
+    first, second = merge_exited(ends)
+    assert (first.total, first.cpu_ms, first.rss_bytes) == (RANGES_MAX, RANGES_MAX, RANGES_MAX - 1)
+    assert second == Exited(1, 1, 0, 2 * RANGES_MAX, 1, "", CAUSE, 2, RANGES_MAX + 1, [2 * RANGES_MAX + 2, 1])
+    assert [event.total for event in merge_started(key for key, _ in ends)] == [RANGES_MAX, 2]
+
+
+def test_what_is_to_be_forgotten_may_be_scattered() -> None:
+    assert [key.task for key in keys_of(Forget(1, 1, 4, 2, [0, 1, 9, 2]))] == [4, 5, 0, 9, 10]
+    assert [key.task for key in keys_of(Stop(1, 1, 4, 2, 100))] == [4, 5]
 
 
 def test_frames_survive_any_cut() -> None:

@@ -161,6 +161,76 @@ def test_a_task_of_an_array_is_tried_again_with_the_next_epoch() -> None:
     assert rig.phase(job) == "Succeeded"
 
 
+def test_tasks_that_end_in_any_order_are_one_fact() -> None:
+    rig = Rig(nodes=2)
+    job = rig.submit(1, array=16)
+    rig.feed(event.Started(job, 1, 3, 1, more=[0, 2, 7, 9]))
+    assert [task for task, phase in enumerate(rig.world.arrays[job].phase) if phase == TaskPhase.RUNNING] == [
+        *(0, 1, 3),
+        *range(7, 16),
+    ]
+    outcome = rig.feed(event.Exited(job, 1, 0, 9, 2, more=[3, 1, 12, 1, 4, 1]))
+    assert outcome.facts == [fact.TasksEnded(job, 3, 2, TaskPhase.SUCCEEDED, more=[9, 2, 12, 1])]
+    assert outcome.instructions == [Forget(job, 1, 9, 2, [3, 1, 12, 1, 4, 1])]
+    rig.feed(event.Exited(job, 1, 0, 0, 16))
+    assert rig.phase(job) == "Succeeded"
+
+
+def test_an_end_that_is_said_twice_counts_once() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, array=8, retries=3)
+    outcome = rig.feed(event.Exited(job, 1, 1, 2, 3, cpu_ms=500, more=[3, 1, 2, 1, 0, 1, 0, 1]))
+    ended = [item for item in outcome.facts if isinstance(item, fact.TasksEnded)]
+    assert ended == [fact.TasksEnded(job, 0, 1, TaskPhase.QUEUED, Why.EXIT, 1, more=[2, 3])]
+    assert list(rig.world.arrays[job].failures) == [1, 0, 1, 1, 1, 0, 0, 0]
+    again = rig.feed(event.Exited(job, 1, 1, 0, 1, cpu_ms=500, more=[2, 3]))
+    assert again.facts == [], "what is said of an older try is not heard, and not metered"
+    assert rig.world.meters[job].cpu_ms == 500
+
+
+def test_a_report_may_be_about_an_older_try_of_some_of_its_tasks() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, array=4, retries=1)
+    rig.feed(event.Exited(job, 1, 1, 1, 1, more=[3, 1]))
+    assert list(rig.world.arrays[job].epoch) == [1, 2, 1, 2]
+    outcome = rig.feed(event.Exited(job, 1, 0, 0, 1, more=[1, 1, 2, 1, 3, 1]))
+    assert outcome.facts == [fact.TasksEnded(job, 0, 1, TaskPhase.SUCCEEDED, more=[2, 1])]
+    outcome = rig.feed(event.Exited(job, 2, 1, 0, 4))
+    assert outcome.facts[0] == fact.TasksEnded(job, 1, 1, TaskPhase.FAILED, Why.EXIT, 1, more=[3, 1])
+    assert rig.phase(job) == "Failed"
+
+
+@pytest.mark.parametrize("more", [[1], [-1, 1], [1, 0], [1, -1], [3, 2], [0, 1, 9, 1], [2**70, 1]])
+def test_ranges_that_are_none_are_refused(more: list[int]) -> None:
+    rig = Rig(nodes=1)
+    array, gang = rig.submit(1, array=4), rig.submit(1, gang=4)
+    for job in (array, gang):
+        assert refusal(rig, event.Exited(job, 1, 0, 0, 1, more=more)) == Code.BAD_AMOUNT
+        assert refusal(rig, event.Started(job, 1, 0, 1, more=more)) == Code.BAD_AMOUNT
+
+
+def test_ranks_of_a_gang_end_in_any_order_too() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, gang=5)
+    rig.feed(event.Started(job, 1, 3, 2, more=[0, 2]))
+    assert rig.phase(job) == "Starting"
+    rig.feed(event.Started(job, 1, 2, 1))
+    assert rig.phase(job) == "Running"
+    rig.feed(event.Exited(job, 1, 0, 4, 1, more=[1, 1, 4, 1]))
+    assert rig.phase(job) == "Running"
+    rig.feed(event.Exited(job, 1, 0, 2, 1, more=[0, 1, 3, 1, 0, 5]))
+    assert rig.phase(job) == "Succeeded"
+
+
+def test_a_gang_fails_with_its_first_failed_rank_wherever_it_is() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, gang=5)
+    outcome = rig.feed(event.Exited(job, 1, 7, 4, 1, more=[1, 1, 4, 1]))
+    assert sum(isinstance(item, fact.StopAsked) for item in outcome.facts) == 1
+    rig.feed(event.Exited(job, 1, 143, 0, 1, more=[2, 2]))
+    assert rig.job(job).phase == Failed(rig.now, Why.EXIT, 7)
+
+
 def test_a_note_goes_into_the_cause() -> None:
     rig = Rig(nodes=1)
     job = rig.submit()

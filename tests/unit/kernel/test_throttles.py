@@ -205,3 +205,13 @@ def test_a_long_array_of_which_a_few_are_at_it_costs_a_fact_for_each_turn() -> N
     moved = [item for item in outcome.facts if isinstance(item, fact.TasksMoved)]
     assert [(item.first, item.count, item.phase) for item in moved] == [(4, 2, Q)]
     assert digest(restore(snapshot(rig.world))) == digest(rig.world)
+
+
+def test_fewer_at_once_while_all_of_them_run_blocks_nobody() -> None:
+    rig = Rig(2)
+    rig.submit(array=10, at_most=3)
+    assert rig.feed(event.ScaleJob(1, 1)).answers == [Done(1)]
+    assert counts(rig) == (7, 0, 3), "what runs goes on"
+    rig.exit(1, 0, first=0, count=2)
+    assert counts(rig) == (7, 0, 1), "and nobody follows until there is a turn"
+    settled(rig)

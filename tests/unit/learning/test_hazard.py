@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muster.learning.hazard import BINS, EDGES_MS, Hazards
+from muster.learning.hazard import COARSE, FINE, Hazards
 from muster.learning.turns import PATIENCE, TurnAdviser
 from muster.model import event
 from muster.model.advice import INDEX
@@ -74,7 +74,7 @@ def test_patience_grows_with_how_long_jobs_wait_and_not_with_how_long_they_run()
     watched.submit("a")
     (advise,) = watched.adviser.advise(watched.rig.world, watched.rig.now)
     (patience,) = advise.advice.columns["patience_ms"]
-    assert PATIENCE * 4 * HOUR_MS < patience < PATIENCE * 6 * HOUR_MS, "one of them waited for ten hours, one for none"
+    assert PATIENCE * 9 * HOUR_MS < patience < PATIENCE * 11 * HOUR_MS, "one waited for none, ten, and still for twenty"
 
 
 def test_neighbours_of_another_size_say_something_and_those_of_the_same_size_more() -> None:
@@ -88,6 +88,30 @@ def test_neighbours_of_another_size_say_something_and_those_of_the_same_size_mor
 
     alike, unlike = (index_after(gpus, MINUTE_MS) / index_after(gpus, 20 * HOUR_MS) for gpus in (4, 8))
     assert alike < unlike < 1
+
+
+def test_of_jobs_that_came_together_some_go_ahead() -> None:
+    watched = Watched()
+    sweep = [watched.submit("a") for _ in range(8)]
+    order = sorted(sweep, key=watched.indexes().__getitem__)
+    places = [sweep.index(number) for number in order[:4]]
+    assert all(abs(a - b) > 1 for a in places for b in places if a != b), "whoever goes ahead tells of its neighbours"
+
+
+def test_an_end_is_likeliest_where_a_neighbours_was() -> None:
+    def cost_after(served_ms: int) -> float:
+        hazards = Hazards(FINE)
+        for number in range(2):
+            hazards.accept(number, ((), ("a",)), 0)
+        hazards.begin(0, 0, 0)
+        hazards.end(0, 10 * HOUR_MS)
+        hazards.begin(1, 0, 0)
+        hazards.settle(served_ms)
+        return hazards.cost_ms(1)
+
+    assert cost_after(9 * HOUR_MS) < cost_after(8 * HOUR_MS) < cost_after(5 * HOUR_MS)
+    assert cost_after(11 * HOUR_MS) > cost_after(9 * HOUR_MS), "it did not end there"
+    assert cost_after(40 * HOUR_MS) > 10 * cost_after(11 * HOUR_MS), "and says nothing any more"
 
 
 def test_half_the_devices_cost_half() -> None:
@@ -121,8 +145,8 @@ def test_it_says_nothing_when_nobody_waits_or_nothing_is_new() -> None:
 
 
 def test_bins_grow_by_half_octaves() -> None:
-    assert len(EDGES_MS) == BINS + 1
-    assert EDGES_MS[3] == 2 * EDGES_MS[1]
+    assert len(COARSE.edges_ms) == COARSE.bins + 1
+    assert COARSE.edges_ms[3] == 2 * COARSE.edges_ms[1]
 
 
 def test_a_neighbour_of_this_minute_says_more_than_one_of_yesterday() -> None:
@@ -163,7 +187,7 @@ def test_quantiles_follow_what_like_jobs_did_and_how_far_it_got() -> None:
     assert MINUTE_MS < middle < 6 * MINUTE_MS
     hazards.begin(100, 0, 100 * HOUR_MS)
     hazards.settle(101 * HOUR_MS)
-    assert hazards.quantiles_ms(100, (0.1,))[0] >= EDGES_MS[13], "it ran for an hour already"
+    assert hazards.quantiles_ms(100, (0.1,))[0] >= COARSE.edges_ms[13], "it ran for an hour already"
 
 
 def test_who_was_cut_short_is_known_to_run_longer_and_no_more() -> None:

@@ -94,6 +94,8 @@ def test_it_says_from_what_it_knows() -> None:
     assert learned.explain(9) == "from 4 jobs of ada with the same name, size and limit"
     learned.accept(10, TRAITS._replace(name="other"), 9 * HOUR_MS)
     assert learned.explain(10) == "from 4 jobs of ada"
+    learned.accept(13, TRAITS._replace(name="sweep-7"), 9 * HOUR_MS)
+    assert learned.explain(13) == "from 4 jobs of ada with a name like it"
     learned.accept(11, TRAITS._replace(user="bob", devices=3), 9 * HOUR_MS)
     assert learned.explain(11) == "from 4 jobs of that time of the day"
     learned.accept(12, TRAITS._replace(name=""), 9 * HOUR_MS)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from muster.model.job import Job
 from muster.model.phase import Lease, Queued, Run, Running, Succeeded, TaskPhase
+from muster.model.ranges import as_ranges
 from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS
 from muster.world.queue import INSIDE, OVER, Queue, job_of
 from muster.world.seats import seats_on
-from muster.world.tasks import HOLDING, NOWHERE, Tasks, spans_of
+from muster.world.tasks import AGES_APART, HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import Timers
 from muster.world.usage import Usage
 from muster.world.walk import Walk
@@ -175,9 +177,51 @@ def test_tasks_move_in_ranges_and_are_counted() -> None:
         (2, 3, Lease(4, 3, 0b111111)),
         (5, 1, Lease(NOWHERE, 1)),
     ]
-    tasks.clear(2, 3, has_devices=True)
-    assert tasks.leases(0, 10) == [Lease(NOWHERE, 10)]
+    tasks.leave(as_ranges(2, 1, 4, 1), TaskPhase.FAILED)
+    assert list(tasks.seats(2, 3)) == [
+        (2, 1, Lease(NOWHERE, 1)),
+        (3, 1, Lease(4, 1, 0b1100)),
+        (4, 1, Lease(NOWHERE, 1)),
+    ]
+    tasks.leave(as_ranges(3, 1), TaskPhase.QUEUED)
+    assert [tasks.counts[phase] for phase in (TaskPhase.QUEUED, TaskPhase.STARTING, TaskPhase.FAILED)] == [8, 0, 2]
+    assert tasks.leases(as_ranges(0, 10)) == [Lease(NOWHERE, 10)]
     assert list(tasks.slot) == [NOWHERE] * 10
+
+
+def test_scattered_tasks_are_found_once_and_upwards() -> None:
+    tasks = Tasks(12)
+    tasks.seat(0, [Lease(0, 12, 0)], gpus=0)
+    tasks.set_phase(0, 12, TaskPhase.RUNNING)
+    tasks.epoch[5] = 2
+    tasks.leave(as_ranges(3, 1), TaskPhase.SUCCEEDED)
+    said = as_ranges(8, 2, 3, 4, 4, 1, 9, 2, 0, 1)
+    assert tasks.find_runs(said, HOLDING, 1) == as_ranges(0, 1, 4, 1, 6, 1, 8, 3)
+    assert tasks.find_runs(said, HOLDING, 2) == as_ranges(5, 1)
+    assert not tasks.find_runs(said, (TaskPhase.STOPPING,), 1)
+
+
+def test_tasks_that_are_as_old_are_counted_together() -> None:
+    tasks = Tasks(200)
+    tasks.seat(0, [Lease(0, 100, 0), Lease(1, 100, 0)], gpus=0)
+    for task in range(200):
+        tasks.enter(as_ranges(task, 1), TaskPhase.RUNNING, task % 3)
+    odd = as_ranges(*chain(*((task, 1) for task in range(1, 200, 2))))
+    ages = tasks.ages(odd, with_slots=False)
+    assert sorted((age.since, age.tasks) for age in ages) == [(0, 33), (1, 34), (2, 33)]
+    on_nodes = tasks.ages(odd, with_slots=True)
+    assert sum(age.tasks for age in on_nodes if age.slot == 1) == 50
+    assert tasks.counts[TaskPhase.RUNNING] == 200
+
+
+def test_more_ages_than_are_looked_through_still_add_up() -> None:
+    tasks = Tasks(3 * AGES_APART)
+    tasks.set_phase(0, len(tasks), TaskPhase.RUNNING)
+    for task in range(len(tasks)):
+        tasks.enter(as_ranges(task, 1), TaskPhase.RUNNING, task % (2 * AGES_APART))
+    ages = tasks.ages(as_ranges(0, len(tasks)), with_slots=False)
+    assert len(ages) == 3 * AGES_APART
+    assert sum(age.tasks for age in ages) == len(tasks)
 
 
 def test_waiting_tasks_are_found_in_order_and_by_epoch() -> None:

@@ -52,7 +52,7 @@ from muster.engines.local.processes import (
     signal_process,
 )
 from muster.engines.local.progress import Mark, Watch
-from muster.engines.local.ranges import End
+from muster.engines.local.ranges import End, keys_of
 from muster.engines.local.spawning import CANNOT_RUN, CannotRunError, make_expendable, spawn
 from muster.engines.local.starts import find_start, list_starts
 from muster.model.instruction import Forget, Stop
@@ -183,7 +183,7 @@ class Keeper:
         """The polite signal, once, and a date for the other one. A later Stop may only bring the date forward."""
         asked = []
         kill_at = time.monotonic() + stop.grace_ms / 1000
-        for key in _keys(stop):
+        for key in keys_of(stop):
             if key in self._queued:
                 self._queued.discard(key)
                 self._note_ends([(key, End(TERMINATED, "stopped before it was started"))])
@@ -199,7 +199,9 @@ class Keeper:
 
     def forget(self, forget: Forget) -> None:
         """Drop what has ended."""
-        self._try_book(lambda: self._book.forget(key for key in _keys(forget) if self._book.runs.get(key) is not None))
+        self._try_book(
+            lambda: self._book.forget(key for key in keys_of(forget) if self._book.runs.get(key) is not None)
+        )
 
     # Turns of the loop.
 
@@ -397,11 +399,6 @@ def _read_log_bytes_max(own: Mapping[str, str]) -> int:
 def become_reaper() -> None:
     """Let whatever our descendants leave behind come to us."""
     ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _keys(instruction: Stop | Forget) -> Iterator[Key]:
-    for task in range(instruction.first, instruction.first + instruction.count):
-        yield Key(instruction.job, instruction.epoch, task)
 
 
 def _kill_marked(keys: Iterable[Key], root: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ from muster.engines.local.launch import keys_on
 from muster.engines.local.layout import FENCES, KEEPERS, LOGS, PROGRESS, STARTS, Key
 from muster.engines.local.processes import read_boot_id
 from muster.engines.local.progress import Mark
-from muster.engines.local.ranges import CAUSE, End, merge_exited, merge_held, merge_started
+from muster.engines.local.ranges import CAUSE, End, keys_of, merge_exited, merge_held, merge_started
 from muster.engines.local.spawning import CANNOT_RUN
 from muster.engines.local.starts import (
     Recorded,
@@ -193,7 +193,7 @@ class Supervisor:
         unseen, keepers = [], set()
         if stop.width:
             record_width(self._root, stop.job, stop.epoch, stop.width)
-        for key in _keys(stop):
+        for key in keys_of(stop):
             run = self._runs.get(key)
             if run is None:
                 unseen.append(self._know(Run(key)))
@@ -211,7 +211,7 @@ class Supervisor:
         """Drop what has ended. What lives is not dropped: nobody would know any more who holds its devices."""
         keepers = set()
         fenced = []
-        for key in _keys(forget):
+        for key in keys_of(forget):
             run = self._runs.get(key)
             if run is None or run.end is None:
                 continue
@@ -326,8 +326,3 @@ def _stretches(runs: list[Run], most: int) -> Iterator[list[Run]]:
         stretch.append(run)
     if stretch:
         yield stretch
-
-
-def _keys(instruction: Stop | Forget) -> Iterable[Key]:
-    for task in range(instruction.first, instruction.first + instruction.count):
-        yield Key(instruction.job, instruction.epoch, task)
