@@ -141,6 +141,8 @@ class World:
         self.charge(spec, leases, at, end)
         if end is not None:
             self.ends.add(job.id, end)
+        if spec.expect_ms is not None or self.ends.advised:
+            self.ends.foretell(job.id, spec, run.since)
         if self.budgets.accounts:
             spend(self, job, leases, 1)
         if fleet.company.by_name:
@@ -499,6 +501,7 @@ class World:
         self.refund(spec, leases, at, end := run.find_end(spec.limit_ms))
         if end is not None:
             self.ends.remove(job.id)
+        self.ends.forget(job.id)
         self.ranks.pop(job.id, None)
         if spec.gang_most or spec.spares or self.widths.resizes:
             self.widths.leave(job.id)
