@@ -70,6 +70,6 @@ POLICIES: Final[dict[str, Policy]] = {
     "themis": Policy(Sharing(ADVISED, LEASE_MS, 1000, 1000), finish_time_fairness, is_oracle=True),
     "tiresias": Policy(Sharing(ATTAINED, QUANTUM_MS, 1000, 1000, steps=(HOUR_MS,))),
     "blind": Policy(Sharing(NARROW, QUANTUM_MS, 1000, 1000)),
-    "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 700, 1000, (), 24 * HOUR_MS, 27, 100), _learn),
+    "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 900, (), 24 * HOUR_MS, 27, 150), _learn),
     "tuned": Policy(Sharing(ADVISED, QUANTUM_MS, 700, 1000), _learn),
 }

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from muster.kernel.kernel import Kernel
 from muster.model import event, fact
+from muster.model.advice import RUNTIME, Advice
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.shadows import Shadow
 from muster.simulator.inspector import check_alike, check_nobody_overslept, check_shadows
 from muster.testing.rig import Rig, spec
-from muster.units import Resources
+from muster.units import INSTANT_MAX, Resources
 from muster.world.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
@@ -144,6 +145,40 @@ def test_nobody_who_overtakes_delays_a_shadow(stream: list[Asked], shadows: int)
         instants = sorted({*instants, *ends})
 
 
+@LAWFUL
+@given(STREAMS, st.booleans())
+def test_with_perfect_foresight_and_loose_limits_whoever_casts_a_shadow_starts_by_then(
+    stream: list[Asked], is_advised: bool
+) -> None:
+    """Limits are three times what jobs run, and their owners, or an adviser, know how long that is. Who overtakes goes
+    by its limit all the same, so of several shadows only the first is sure."""
+    promised: dict[int, int] = {}
+    rig = Rig(nodes=NODES, gpus=1)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)), after_ms=0)
+    zero, ends, lengths = rig.now, dict[int, list[int]](), dict[int, int]()
+    instants = sorted({asked.at for asked in stream})
+    while instants:
+        now = instants.pop(0)
+        batch: list[event.Event] = [event.Exited(job, 1, 0, 0, rig.job(job).spec.gang) for job in ends.pop(now, [])]
+        coming = [asked for asked in stream if asked.at == now]
+        lengths |= {rig.world.next_job + at: asked.limit for at, asked in enumerate(coming)}
+        if is_advised and coming:
+            columns = {"job": tuple(lengths), "run_ms": tuple(lengths.values())}
+            batch.append(event.Advise(RUNTIME, Advice(len(lengths), INSTANT_MAX, columns)))
+        for asked in coming:
+            expect_ms = None if is_advised else asked.limit
+            batch.append(event.Submit(spec(1, gang=asked.nodes, limit_ms=3 * asked.limit, expect_ms=expect_ms)))
+        outcome = rig.feed(*batch, after_ms=zero + now - rig.now)
+        check_world(rig.world)
+        for placed in outcome.facts:
+            for job in placed.jobs if isinstance(placed, fact.Placed) else ():
+                assert now <= promised.get(job, now)
+                ends.setdefault(now + lengths[job], []).append(job)
+        for shadow in shadows_of(rig):
+            promised[shadow.job] = min(shadow.at - zero, promised.get(shadow.job, shadow.at))
+        instants = sorted({*instants, *ends})
+
+
 STEPS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2**16), st.integers(0, 2**16)), min_size=10, max_size=60)
 
 
@@ -155,12 +190,18 @@ def events_of(rig: Rig, step: tuple[int, int, int]) -> list[event.Event]:
         shape: dict[str, Any] = {"array": 1 + x % 5} if x % 7 == 0 else {"gang": 1 + y % 4}
         limit = None if x % 7 == 0 or x % 5 == 0 else 1 + 50 * (y % 9)
         ask = Resources((1, 2, 4, 8, 0)[y % 5], 1000 * (1 + x % 9), 2**30, 500 if y % 5 == 4 and x % 7 == 0 else 0)
+        shape |= {"expect_ms": 1 + 20 * (x % 11)} if "gang" in shape and x % 3 == 0 else {}
         shape |= {"tenant": "abc"[x // 2 % 3], "tier": TIERS[y // 3 % 3], "priority": (0, 0, 5)[x // 3 % 3]}
         return [event.Submit(spec(ask=ask, limit_ms=limit, **shape))]
     if kind == 6:
         lines = (Line(GPU, guaranteed=gpu_amount(x % 9), limit=gpu_amount(9 + y % 20)),)
         return [event.SetTenant("abc"[x % 3], Tenant("", 1 + y % 3, lines if y % 4 else ()))]
     busy = sorted({job for here in rig.world.fleet.holders.values() for job in here})
+    if kind == 7 and y % 2:
+        known = rig.world.advice.get(RUNTIME)
+        columns = {"job": tuple(busy), "run_ms": tuple(1 + 37 * (x + job) % 400 for job in busy)}
+        said = Advice(1 if known is None else known.version + 1, rig.now + 1 + y, columns)
+        return [event.Advise(RUNTIME, said)]
     jobs = [rig.job(busy[x % len(busy)])] if busy else []
     return [event.Exited(job.id, job.epoch or 1, 0, 0, job.spec.tasks) for job in jobs]
 

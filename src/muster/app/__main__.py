@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from muster.app.parsing import WordParser
 from muster.model.errors import MusterError, RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.home import Home
@@ -82,7 +83,7 @@ def _serve(args: argparse.Namespace) -> int:
 
 def _parse(argv: list[str]) -> argparse.Namespace:
     others = ", ".join((*LAB_WORDS, TRACE, LEAGUE, *KEEPING_WORDS, NOTIFY, WARM, OPENAPI))
-    parser = argparse.ArgumentParser(prog="python -m muster.app", epilog=f"also: {others}")
+    parser = WordParser(prog="python -m muster.app", epilog=f"also: {others}")
     roles = parser.add_subparsers(dest="role", required=True, metavar="ROLE")
     leader = roles.add_parser("leader", help="decide, journal, dispatch")
     follower = roles.add_parser("follower", help="serve the API")

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
+from muster.app.parsing import WordParser
 from muster.sdk.home import Home
 from muster.stores.sqlite.backup import back_up, restore
 
 
 def main(argv: list[str]) -> int:
     """Do one of the two; the exit code."""
-    parser = argparse.ArgumentParser(prog="muster")
-    parser.add_argument("word", choices=("backup", "restore"))
+    word, *rest = argv
+    parser = WordParser(prog=f"muster {word}")
     parser.add_argument("file", type=Path)
     parser.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
-    args = parser.parse_args(argv)
+    args = parser.parse_args(rest)
     home = Home(args.home)
-    if args.word == "backup":
+    if word == "backup":
         sys.stdout.write(f"{args.file}: the journal up to entry {back_up(home.journal_file, args.file)}\n")
     else:
         home.prepare()

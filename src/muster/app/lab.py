@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from muster.app.parsing import WordParser
 from muster.app.retelling import retell
 from muster.model.errors import InvariantError, MusterError, RejectedError, StoreError
 from muster.model.reason import Code, Reason
@@ -63,7 +64,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="muster")
+    parser = WordParser(prog="muster")
     words = parser.add_subparsers(required=True, metavar="WORD")
     sim = words.add_parser("sim", help="simulate a fleet under load and faults, with every law watched")
     _add_options(sim)
@@ -209,6 +210,9 @@ def _retell(arguments: argparse.Namespace) -> int:
             told += 1
             differing += not batch.is_same
     span = f"{show_instant(since)} to {show_instant(until)}"
+    if not told:
+        sys.stdout.write(f"nothing was heard or decided, {span}\n")
+        return OK
     sys.stdout.write(f"{told} batches, {span}: {'all decided alike' if not differing else f'{differing} DIFFER'}\n")
     return DIFFERS if differing else OK
 

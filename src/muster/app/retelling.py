@@ -18,6 +18,7 @@ from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
+from muster.model.tenant import name_line, show_amount
 from muster.ports import Journal
 from muster.units import show_instant
 from muster.wire.codec import Entry, Inputs, decode_entry, decode_inputs
@@ -80,10 +81,10 @@ def _tell(world: World, inputs: Inputs, entry: Entry, facts: Sequence[fact.Fact]
 
 
 def _say(world: World, entry: Entry, item: fact.Fact) -> Iterator[str]:
-    """A fact in the words of the stories of those it is about; one of no job by its kind."""
+    """A fact in the words of the stories of those it is about; one of no job by its kind and whose it is."""
     jobs = fact.jobs_of(item)
     if not jobs:
-        yield str(item.__struct_config__.tag).partition(".")[0].replace("_", " ")
+        yield _say_of_fleet(world, item)
     for number in jobs:
         job = world.jobs.get(number)
         if job is None:
@@ -91,6 +92,25 @@ def _say(world: World, entry: Entry, item: fact.Fact) -> Iterator[str]:
         own: list[fact.Fact] = [] if isinstance(item, fact.Accepted) else [fact.Accepted(number, job.spec)]
         told = tell([Entry(entry.format, entry.seq, entry.at, [*own, item])], number, world.fleet.shown())
         yield f"job {number} {told.lines[-1].what}"
+
+
+def _say_of_fleet(world: World, item: fact.Fact) -> str:
+    """`node n1 phased: gone`, `tenant vision set: gpu at most 8 GPUs`."""
+    noun, _, verb = str(item.__struct_config__.tag).partition(".")[0].partition("_")
+    slot = getattr(item, "slot", None)
+    name = world.fleet.shown()[slot] if isinstance(slot, int) else str(getattr(item, "name", ""))
+    detail = ""
+    if isinstance(item, fact.NodePhased):
+        detail = item.phase.name.lower()
+    elif isinstance(item, fact.NodeBarred):
+        detail = f"{item.bar.kind} by {item.bar.owner}, {item.bar.reason or 'no reason given'}"
+    elif isinstance(item, fact.TenantSet):
+        lines = [line for line in item.tenant.lines if line.limit is not None]
+        detail = ", ".join(
+            f"{name_line(line.family, line.scope)} at most {show_amount(line.family, line.limit or 0)}"
+            for line in lines
+        )
+    return " ".join(filter(None, (noun, name, verb.replace("_", " ")))) + (f": {detail}" if detail else "")
 
 
 def _left_out(world: World) -> Iterator[str]:

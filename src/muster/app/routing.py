@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from muster.app.notifying import parse_routes
+from muster.app.parsing import WordParser
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.home import Home
@@ -50,7 +51,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="muster notify")
+    parser = WordParser(prog="muster notify")
     words = parser.add_subparsers(dest="word", required=True)
     add = words.add_parser("add", help="tell somebody more").add_subparsers(dest="form", required=True)
     webhook = add.add_parser("webhook", help="by a signed POST request to a URL")

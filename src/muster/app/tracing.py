@@ -20,6 +20,7 @@ from typing import Final, TextIO
 
 import msgspec
 
+from muster.app.parsing import WordParser
 from muster.cli.printing import show_plain
 from muster.model.errors import RejectedError, StoreError
 from muster.model.reason import Code, Reason
@@ -67,7 +68,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="muster trace")
+    parser = WordParser(prog="muster trace")
     words = parser.add_subparsers(required=True, metavar="WORD")
     for word, run, about in (
         ("info", _tell, "what a file is, its figures, and what was left out of it"),

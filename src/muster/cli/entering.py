@@ -39,7 +39,11 @@ def shell(job: int, task: int) -> NoReturn:
 
 def _enter(job: int, task: int) -> TaskProcess:
     with Client() as client:
-        client.show(job)  # refused with the server's own words if there is no such job
+        view = client.show(job)  # refused with the server's own words if there is no such job
+    if view.is_over:
+        raise RejectedError(Reason(Code.ALREADY_OVER, "job", needed=job))
+    if view.phase == "queued":
+        raise click.UsageError(f"job {job} waits, so nothing of it runs yet; `muster why {job}` says for what")
     return get_task_process(Home(Path(default_root())), job, task)
 
 

@@ -25,6 +25,7 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.sdk.client import LONG_PATIENCE_S, Client
+from muster.sdk.errors import AnsweredError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
 from muster.wire.views import JobPage, JobView, Place
 
@@ -87,6 +88,8 @@ def _row(job: JobView) -> tuple[str, ...]:
         detail = f"held, {detail}" if detail else "held"
     if job.waits:
         detail = f"after {','.join(map(str, job.waits[:3]))}" + (",…" if len(job.waits) > 3 else "")
+    if not detail and job.phase == "queued":
+        detail = f"muster why {job.id}"
     return (
         *(str(job.id), job.name or "-", job.tenant, job.phase, str(job.tasks), show_ask(job.ask)),
         *(show_ago(job.since_ms), show_instant(job.accepted_at_ms), str(job.epoch), str(job.failures), detail or "-"),
@@ -128,9 +131,9 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
         ("ended", show_instant(view.since_ms) if view.is_over else ""),
         ("try", str(view.epoch) if view.epoch else ""),
         ("failures", str(view.failures) if view.failures else ""),
-        ("used", _show_used(view)),
+        ("used", show_used(view)),
         ("user", "" if view.account is None else view.account.user),
-        ("GPU time", _show_time(view)),
+        ("GPU time", show_time(view)),
         ("cost", show_money(view.account.cost_micros) if view.account and view.account.cost_micros else ""),
     ]
     if spec is not None:
@@ -158,14 +161,14 @@ def _ask_fields(view: JobView) -> list[tuple[str, str]]:
     return [("asks", f"{group.name}: {group.tasks} x {show_resources(group.ask)}") for group in groups]
 
 
-def _show_used(view: JobView) -> str:
+def show_used(view: JobView) -> str:
     """What its tasks used, as far as that is known: those that ended."""
     if not view.cpu_ms and not view.rss_bytes:
         return ""
     return f"{show_duration(view.cpu_ms)} of CPU, at most {show_bytes(view.rss_bytes)} of memory"
 
 
-def _show_time(view: JobView) -> str:
+def show_time(view: JobView) -> str:
     """What its devices were held for, and how much of that was of use: `12h 3m: useful 98.7%, lost 3m`."""
     times = {} if view.account is None else view.account.time
     held = sum(times.values())
@@ -278,11 +281,21 @@ def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
 
 
 def _do_to_each(jobs: tuple[int, ...], act: Callable[[Client, int], object], said: str) -> None:
+    """All that can be done is done; the first refusal is told at the end."""
+    refused: list[AnsweredError] = []
     with Client() as client:
         for job in jobs:
-            act(client, job)
-            click.echo(f"job {job} {said}")
+            try:
+                act(client, job)
+            except AnsweredError as error:
+                refused.append(error)
+            else:
+                click.echo(f"job {job} {said}")
         client.settle()
+    for other in refused[1:]:
+        click.echo(f"error[{other.problem.code}]: {other.problem.detail}", err=True)
+    if refused:
+        raise refused[0]
 
 
 COMMANDS = {

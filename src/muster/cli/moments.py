@@ -12,7 +12,13 @@ from muster.units import parse_past
 
 def read_past(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
     """The value of an option that names an instant of the past."""
-    return None if text is None else parse_past(text, int(time.time() * 1000))
+    if text is None:
+        return None
+    now = int(time.time() * 1000)
+    at = parse_past(text, now)
+    if at > now:
+        raise click.BadParameter(f"{text} is still to come")
+    return at
 
 
 AT: Final = click.option(

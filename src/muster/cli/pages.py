@@ -25,7 +25,7 @@ def explain(codes: tuple[str, ...]) -> None:
             click.echo(f"{code}  {name.replace('_', ' ')}")
         return
     for code in codes:
-        known = code.upper()
+        known = f"M{code}" if code.isdigit() else code.upper()
         if known not in pages:
             raise click.UsageError(f"there is no code {code!r}; `muster explain` lists them")
         name, text = pages[known]

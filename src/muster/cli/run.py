@@ -13,14 +13,15 @@ from msgspec.structs import replace
 
 from muster.cli.failing import INTERRUPTED
 from muster.cli.following import follow_output, follow_progress
-from muster.cli.jobs import exit_code_of
+from muster.cli.jobs import exit_code_of, show_time, show_used
 from muster.cli.printing import show_end, show_origin
 from muster.cli.trying import DRY_RUN, print_job_trial
 from muster.model.spec import Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
 from muster.sdk.jobfile import JobFile, make_spec
-from muster.wire.views import Submitted
+from muster.units import show_duration, show_money
+from muster.wire.views import JobView, Submitted
 
 LEFT_OUT_SHOWN: Final = 5
 
@@ -58,6 +59,7 @@ LEFT_OUT_SHOWN: Final = 5
 @click.option("--tier", default=STANDARD, show_default=True, help="Its class of service: see `muster tiers`.")
 @click.option("--priority", default=0, metavar="N", help="Before the tenant's other jobs: -1000 to 1000.")
 @click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
+@click.option("--expect", metavar="TIME", help="It will take so long, as far as you know; nobody is stopped by that.")
 @click.option("--due", metavar="TIME", help="Be over by then: 2h (from now), or 2026-11-15 14:05 (UTC unless it says).")
 @click.option("--retries", default="0", metavar="N", help="Try again so often if it fails.")
 @click.option("--no-evict", is_flag=True, help="Never evict it: it starts only inside its tenant's guarantee.")
@@ -157,10 +159,20 @@ def _submit(client: Client, spec: Spec, key: str) -> Submitted:
 
 def _follow(client: Client, job: int, spec: Spec) -> int:
     view = follow_progress(client, job) if spec.array else follow_output(client, job)
-    code = exit_code_of(view)
-    if code:
-        click.echo(f"job {job} {show_end(view)}", err=True)
-    return code
+    click.echo(f"job {job} {show_end(view)}{_show_account(view)}", err=True)
+    return exit_code_of(view)
+
+
+def _show_account(view: JobView) -> str:
+    """What it took, used and cost, as far as that is known: ` (took 3m; used 9m of CPU, at most 2Gi of memory)`."""
+    cost = 0 if view.account is None else view.account.cost_micros
+    parts = (
+        f"took {show_duration(max(0, view.since_ms - view.accepted_at_ms))}",
+        f"; used {used}" if (used := show_used(view)) else "",
+        f"; GPU time {spent}" if (spent := show_time(view)) else "",
+        f"; cost {show_money(cost)}" if cost else "",
+    )
+    return f" ({''.join(parts)})"
 
 
 COMMANDS = {"run": run}

@@ -158,7 +158,12 @@ def _jobs(sight: Sight, rows: int, width: int) -> list[Row]:
 
 
 def _cells(job: JobView) -> tuple[str, ...]:
-    where = show_progress(job) or ",".join(place.node for place in job.places[:3]) or ("held" if job.held else "-")
+    nodes = ",".join(place.node for place in job.places[:3])
+    where = (
+        show_progress(job)
+        or nodes
+        or ("held" if job.held else f"muster why {job.id}" if job.phase == "queued" else "-")
+    )
     each = (str(job.id), job.name or "-", job.tenant, job.phase, str(job.tasks), show_ask(job.ask))
     return (*each, show_ago(job.since_ms), where)
 

@@ -139,8 +139,13 @@ def complete_reason(world: World, found: tuple[Spec, WhyView] | None) -> WhyView
     return msgspec.structs.replace(view, options=options, offer=offer)
 
 
-def _late(world: World, job: Job, now: int) -> str:
-    reason = find_lateness(job, now) or find_shortfall(world, job, now)
+_STARTS: Final = (Code.DUE, Code.WINDOW_TO_OPEN)
+"""Reasons that say when a job may start."""
+
+
+def _late(world: World, job: Job, now: int, why: Reason | None = None) -> str:
+    starts_at = why.needed if why is not None and why.code in _STARTS else 0
+    reason = find_lateness(job, now, starts_at) or find_shortfall(world, job, now)
     return "" if reason is None else put_in_words(reason).what
 
 
@@ -163,7 +168,7 @@ def find_reason(world: World, number: int, now: int = 0) -> tuple[Spec, WhyView]
         position=waiting.position,
         ahead=[_ahead(world.jobs[number]) for number in waiting.ahead],
         ahead_total=waiting.ahead_total,
-        late=_late(world, job, max(world.now, now)),
+        late=_late(world, job, max(world.now, now), reason),
     )
     return job.spec, view
 

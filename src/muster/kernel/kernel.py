@@ -118,7 +118,7 @@ class Kernel:
                 self._timer, self._is_timed = find_wake(world), has_timers(world)
             # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake else self._timer
-        if is_rare or self._grow_at != INSTANT_MAX:
+        if is_rare or queue.shadowed or self._grow_at != INSTANT_MAX:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
@@ -146,6 +146,8 @@ class Kernel:
             instants.append(self._grow_at)
         if self.world.moves_most and self.world.queue.shapes:
             instants.append(find_next_look(now))
+        if self.world.queue.shadowed and (told := self.world.ends.find_told(now)) is not None:
+            instants.append(told)  # who was kept back for it may be freed if it goes on
         change = timeshare.find_wake(self.world, now)
         return min(instants if change is None else [*instants, change], default=None)
 

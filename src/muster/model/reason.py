@@ -146,6 +146,7 @@ class Code(enum.StrEnum):
     CANNOT_WRITE = "M354"
     UNKNOWN_CLUSTER = "M355"
     NO_LEAGUES = "M356"
+    NO_BACKUP = "M357"
     INVARIANT = "M900"
 
 

@@ -103,7 +103,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     be. What is not `evictable` is never stopped for somebody else's sake, so it starts only inside
     its tenant's guarantee. A gang that is `in_place` can bear that tasks join and leave while it runs; the run of any
     other is begun anew for that. One with `spares` has so many places more, which wait for a rank that loses its own.
-    The tasks of a group that is named in `commands` run that instead. Of an array `at_most` so many tasks are at it at
+    The tasks of a group that is named in `commands` run that instead. A gang will run for `expect_ms` from when it gets
+    its place, as far as its owner knows: nobody is stopped by that. Of an array `at_most` so many tasks are at it at
     once; 0 is as many as there is room for.
     """
 
@@ -133,6 +134,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     commands: dict[str, tuple[str, ...]] = {}
     spares: int = 0
     at_most: int = 0
+    expect_ms: Limit = None
 
     @property
     def is_elastic(self) -> bool:
@@ -194,6 +196,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
         or (_find_spare_fault(spec) if spec.spares else None)
         or (_find_throttle_fault(spec) if spec.at_most else None)
+        or (None if spec.expect_ms is None else _find_estimate_fault(spec.array, spec.expect_ms))
         or (_find_tier_fault(spec.tier, spec.priority) if is_varied(spec) else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
@@ -377,6 +380,13 @@ def _find_throttle_fault(spec: Spec) -> Reason | None:
     if not spec.array:
         return Reason(Code.BAD_SPEC, "at_most", detail="only the tasks of an array are counted; a gang has a width")
     return None
+
+
+def _find_estimate_fault(array: int, expect_ms: int) -> Reason | None:
+    """What is wrong with how long somebody thinks that a job runs."""
+    if not 1 <= expect_ms <= AMOUNT_MAX:
+        return Reason(Code.BAD_AMOUNT, "expect_ms", needed=expect_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
+    return Reason(Code.BAD_SPEC, "expect_ms", detail="it is for gangs; an array has none") if array else None
 
 
 def _find_tier_fault(tier: str, priority: int) -> Reason | None:

@@ -25,7 +25,7 @@ STANDARD: Final = "standard"
 
 
 class Promise(Record, frozen=True):
-    """What a tier promises each of its gangs: to be up for so many thousandths of the window after it was accepted."""
+    """What a tier promises each of its gangs: to be up for so many thousandths of every window since it came."""
 
     share_milli: int
     window_ms: int

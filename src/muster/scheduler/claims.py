@@ -75,9 +75,10 @@ def has_ready(world: World, now: int) -> bool:
 
 
 def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
-    """How a claim stands."""
-    if not all(world.fleet.is_listed(slot) for slot in slots_of(claim)):
-        return Outlook.NODE_CLOSED
+    """How a claim stands. Every one is looked at in every cycle, and mostly somebody is still there."""
+    for lease in claim.leases:
+        if not world.fleet.is_listed(lease.slot):
+            return Outlook.NODE_CLOSED
     if is_moving(job):
         return Outlook.WAITS
     if looks_anew(job, claim):
@@ -98,17 +99,18 @@ def count_leavers(world: World, claim: Claim, now: int) -> int:
 
 def _leavers(world: World, claim: Claim, now: int) -> Iterator[int]:
     """Who sits on the nodes of a claim and is about to be gone."""
-    for slot in slots_of(claim):
-        for number in world.fleet.holders.get(slot, ()):
+    for lease in claim.leases:
+        for number in world.fleet.holders.get(lease.slot, ()):
             if is_leaving(world, world.jobs[number], now):
                 yield number
 
 
 def _has_places(world: World, job: Job, claim: Claim) -> bool:
-    """Whether all of a claim is free, but for what others claim: mostly somebody is still there."""
+    """Whether all of a claim is free, but for what others claim."""
     fleet, ask = world.fleet, job.spec.ask
-    if not all(fleet.is_vacant(lease.slot, ask, lease.tasks, lease.devices) for lease in claim.leases):
-        return False
+    for lease in claim.leases:
+        if not fleet.is_vacant(lease.slot, ask, lease.tasks, lease.devices):
+            return False
     others = claimed_on(world, slots_of(claim), but=job.id)
     return all(_has_place(world, job, lease, others[lease.slot]) for lease in claim.leases)
 

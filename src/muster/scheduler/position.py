@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
-from heapq import nsmallest
+from heapq import merge, nsmallest
 from itertools import accumulate, chain, islice
 from typing import Final, NamedTuple, TypeAlias
 
@@ -23,7 +23,7 @@ from muster.model.phase import TaskPhase
 from muster.model.tenant import ROOT
 from muster.units import Resources
 from muster.world.decay import WEIGHT_BITS
-from muster.world.queue import BandKey, Line
+from muster.world.queue import INSIDE, BandKey, Line
 from muster.world.usage import paid_until
 from muster.world.world import World
 
@@ -70,6 +70,14 @@ class Turns(NamedTuple):
         """The child's share when it was charged so much."""
         return total // self.weight
 
+    def begin(self) -> tuple[int, str]:
+        """Share and child, before the first of them: the lower one goes first."""
+        return self.share(self.totals[0]), self.child
+
+    def has_any(self) -> bool:
+        """Whether there is anybody."""
+        return any(block.width for block in self.blocks)
+
 
 def find_position(world: World, job: Job) -> Position | None:
     """Where a job stands that waits; None if nothing of it does."""
@@ -84,9 +92,10 @@ def find_position(world: World, job: Job) -> Position | None:
     for band in sorted(band for band in bands if band <= mine):
         turns = _Band(world, band, bands[band], desk).turns_at(ROOT)
         if band == mine:
-            turns = desk.cut(turns, job.id)
+            turns = desk.cut(turns, job)
         if len(first) < AHEAD_SHOWN:
-            few = nsmallest(AHEAD_SHOWN - len(first), chain(*(desk.first(each) for each in turns)))
+            soonest = nsmallest(AHEAD_SHOWN, filter(Turns.has_any, turns), key=Turns.begin)
+            few = islice(merge(*map(desk.first, soonest)), AHEAD_SHOWN - len(first))
             first += [number for _, _, _, number in few]
         ahead += chain(*(each.blocks for each in turns))
     return Position(1 + sum(block.width for block in ahead), first, _sum_waiting(world, ahead))
@@ -126,15 +135,12 @@ class _Desk:
             yield turns.share(total), turns.child, place, job
             total += self.make_block([(self._world.queue.line_of(self._world.jobs[job]), [job])]).charge
 
-    def cut(self, turns: list[Turns], job: int) -> list[Turns]:
+    def cut(self, turns: list[Turns], job: Job) -> list[Turns]:
         """What comes before a job's turn."""
-        own, at = next(
-            (each, at)
-            for each in turns
-            for at, block in enumerate(each.blocks)
-            if any(job in jobs for _, jobs in block.stretches)
-        )
-        before = self._head_of(own.blocks[at], own.blocks[at].jobs().index(job))
+        top = self._world.walk.path(job.spec.tenant)[0][0]
+        own = next(each for each in turns if each.child == top)
+        at = next(at for at, block in enumerate(own.blocks) if any(job.id in jobs for _, jobs in block.stretches))
+        before = self._head_of(own.blocks[at], own.blocks[at].jobs().index(job.id))
         share = own.share(own.totals[at] + before.charge)
         cut = [own._replace(blocks=[*own.blocks[:at], before])]
         return cut + [self._cut_at(each, share, own.child) for each in turns if each is not own]
@@ -161,10 +167,11 @@ class _Desk:
 
     def _head_of(self, block: Block, count: int) -> Block:
         """The first few of a block."""
-        lines, stretches = block.lines(), dict[Line, list[int]]()
-        for job in block.jobs()[:count]:
-            stretches.setdefault(lines[job], []).append(job)
-        return self.make_block(list(stretches.items()))
+        if not 0 < count < block.width:
+            return block if count else self.make_block([])
+        last = block.jobs()[count - 1]
+        heads = ((line, [job for job in jobs if job <= last]) for line, jobs in block.stretches)
+        return self.make_block([(line, jobs) for line, jobs in heads if jobs])
 
     def _extra_ms(self, number: int) -> int:
         """For how much longer than others this one is charged."""
@@ -219,19 +226,29 @@ class _Band:
     def _blocks_of(self, tenant: str) -> list[Block]:
         ranks: dict[int, list[Stretch]] = {}
         for line in self._leaves[tenant]:
+            rank = line.find_rank(self._since)
+            if rank is not None:
+                ranks.setdefault(rank, []).append((line, line.jobs()))
+                continue
             for rank, jobs in line.by_rank(self._since):
                 ranks.setdefault(rank, []).append((line, jobs))
         return [self._desk.make_block(stretches) for _, stretches in sorted(ranks.items())]
 
 
 def _leaves_by_band(world: World) -> dict[BandKey, Leaves]:
-    """Everybody's lines, where they stand now and not when they were last tried."""
+    """Everybody's lines, where they stand now and not when they were last tried: whom no line of a quota is about, and
+    no budget, stands inside."""
     bands: dict[BandKey, Leaves] = {}
+    bound = {name: world.quotas.is_bound(name) for name in world.walk.waiting()}
     for shape in world.queue.shapes.values():
         sites = world.sites.inhabited(shape.ask)
-        for line in shape.lines.values():
-            band = (world.standing_among(sites, line), *line.band[1:])
-            bands.setdefault(band, {}).setdefault(line.tenant, []).append(line)
+        for line in shape.peek():
+            standing, tenant, band = INSIDE, line.tenant, line.band
+            if bound[tenant]:
+                standing = world.standing_among(sites, line)
+            if standing != band[0]:
+                band = (standing, *band[1:])
+            bands.setdefault(band, {}).setdefault(tenant, []).append(line)
     return bands
 
 

@@ -31,7 +31,7 @@ from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import INSTANT_MAX, Resources, show_resources
 from muster.world.fleet import Fleet
-from muster.world.promises import find_deficit
+from muster.world.promises import find_deficit, owed_by
 from muster.world.quota import Bound
 from muster.world.world import World
 
@@ -85,17 +85,21 @@ def _find_throttled(world: World, job: Job) -> Waiting | None:
     return Waiting(Reason(Code.AT_ITS_MOST, "tasks", blocked, most, detail=str(job.id)), 0, [], Resources())
 
 
-def find_lateness(job: Job, now: int) -> Reason | None:
-    """Whether a job is past its due time, or will be if it takes as long as its limit lets it, from now or from when
-    it began; None if it is in time as far as anybody knows, or need not be."""
-    due_at, limit_ms, phase = job.spec.due_at, job.spec.limit_ms, job.phase
+def find_lateness(job: Job, now: int, starts_at: int = 0) -> Reason | None:
+    """Whether a job is past its due time, or will be if it takes as long as it is expected to, or else as its limit
+    lets it: from now or from when it began, or from when it may start, if that is known. None if it is in time as far
+    as anybody knows, or need not be."""
+    due_at, phase = job.spec.due_at, job.phase
     if due_at is None or isinstance(phase, TERMINAL):
         return None
     if now > due_at:
         return Reason(Code.IS_LATE, "due_at", needed=due_at, available=now)
-    began = phase.since if isinstance(phase, Running) else now
-    end = min(now if isinstance(phase, Stopping) else began + (limit_ms or 0), INSTANT_MAX)
-    return Reason(Code.MAY_BE_LATE, "due_at", needed=due_at, available=end) if end > due_at else None
+    began = phase.since if isinstance(phase, Running) else max(now, starts_at)
+    run_ms, how = job.spec.limit_ms or 0, "its whole limit"
+    if job.spec.expect_ms is not None and (job.spec.limit_ms is None or job.spec.expect_ms < run_ms):
+        run_ms, how = job.spec.expect_ms, "as long as it expects"
+    end = min(now if isinstance(phase, Stopping) else max(now, began + run_ms), INSTANT_MAX)
+    return Reason(Code.MAY_BE_LATE, "due_at", needed=due_at, available=end, detail=how) if end > due_at else None
 
 
 def find_shortfall(world: World, job: Job, now: int) -> Reason | None:
@@ -103,7 +107,7 @@ def find_shortfall(world: World, job: Job, now: int) -> Reason | None:
     tier = world.tiers.get(job.spec.tier)
     if tier is None or tier.promise is None or not (missed := find_deficit(job, tier, now)):
         return None
-    return Reason(Code.BEHIND_PROMISE, "promise", needed=tier.promise.owed_ms, available=missed)
+    return Reason(Code.BEHIND_PROMISE, "promise", needed=owed_by(tier.promise, job, now), available=missed)
 
 
 def never_fits(world: World, spec: Spec) -> Reason | None:

@@ -64,7 +64,7 @@ def is_left(fleet: Fleet, lease: Lease) -> bool:
 
 def is_partial(job: Job, claim: Claim) -> bool:
     """Whether a claim is for less than the whole gang."""
-    return not job.spec.array and sum(lease.tasks for lease in claim.leases) < job.spec.gang
+    return not job.spec.array and sum([lease.tasks for lease in claim.leases]) < job.spec.gang
 
 
 def looks_anew(job: Job, claim: Claim) -> bool:

@@ -14,6 +14,7 @@ from muster.model.spec import ANYWHERE, Needs
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity
 from muster.units import Resources
 from muster.world.fleet import Fleet
+from muster.world.seating import rows_of
 from muster.world.tasks import HOLDING, Tasks
 
 
@@ -25,7 +26,7 @@ def warm_up() -> None:
 
 def _move_tasks() -> None:
     tasks, ranges = Tasks(4), as_ranges(0, 1, 2, 2)
-    tasks.seat(0, [Lease(0, 4)], 0)
+    tasks.seat(0, rows_of([Lease(0, 4)]), 0)
     tasks.enter(as_ranges(0, 4), TaskPhase.RUNNING, 1)
     tasks.find_runs(ranges, HOLDING, 1)
     tasks.ages(ranges, with_slots=False)

@@ -117,8 +117,8 @@ def _draft(document: Document, name: str) -> Draft:
 
 def _unknown_field(field: str) -> Reason:
     near = get_close_matches(field.replace("-", "_"), JobFile.__struct_fields__, n=1, cutoff=0.6)
-    known = near[0] if near else f"one of {', '.join(JobFile.__struct_fields__)}"
-    return Reason(Code.UNKNOWN_FIELD, field[:80], detail=known)
+    fix = f"did you mean {near[0]}?" if near else "`muster submit --schema` lists what a job may say"
+    return Reason(Code.UNKNOWN_FIELD, field[:80], detail=fix)
 
 
 def _documents(text: str, name: str) -> Iterator[Document]:

@@ -109,6 +109,9 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     tier: Annotated[str, _says("Its class of service.")] = STANDARD
     priority: Annotated[int, _says("Before the tenant's other jobs: -1000 to 1000.")] = 0
     limit: Annotated[Amount | None, _says("End it after 90s, 1h30m or 2d.")] = None
+    expect: Annotated[
+        Amount | None, _says("It will take so long, as far as you know: 90s, 1h30m or 2d. Nobody is stopped by that.")
+    ] = None
     grace: Annotated[Amount, _says("Between being told to stop and being killed.")] = "10s"
     due: Annotated[
         Amount | None, _says("Be over by then: 2h (from now), or 2026-11-15 14:05 (UTC unless it says).")
@@ -139,6 +142,7 @@ class FieldError(AmountError):
 
 FIELDS_OF_SPEC: Final = {
     "limit_ms": "limit",
+    "expect_ms": "expect",
     "grace_ms": "grace",
     "due_at": "due",
     "held": "hold",
@@ -184,6 +188,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         env={name: str(value) for name, value in job.env.items()},
         workdir=os.path.normpath(os.path.join(here, job.workdir)),  # noqa: PTH118 - text alone; no file is looked at
         limit_ms=None if job.limit is None else _read("limit", parse_duration, job.limit),
+        expect_ms=None if job.expect is None else _read("expect", parse_duration, job.expect),
         grace_ms=_read("grace", parse_duration, job.grace),
         due_at=None if job.due is None else _read("due", lambda text: parse_instant(text, now_ms), job.due),
         retries=_count("retries", job.retries),

@@ -134,14 +134,15 @@ def check_alike(living: Outcome, other: Outcome) -> None:
 
 
 def check_shadows(before: World, outcome: Outcome, after: World) -> None:
-    """Whoever cast a shadow could still start by then, if what runs ends at its limit: counted anew, lease by lease."""
+    """Whoever cast a shadow could still start by then, if what runs ends as it is foreseen to: counted anew, lease by
+    lease."""
     for shadow in shadows_in(before, outcome):
         seats = [astuple(lease) for lease in shadow.leases]
         parts = cut(shadow.job, after.jobs[shadow.job].spec, seats)
         for slot in dict.fromkeys(lease.slot for lease in shadow.leases):
             stays = Holding()
             for job, where, tasks, devices in _firm_leases(after):
-                end = after.ends.find(job.id)
+                end = after.ends.foreseen(job.id, outcome.at)
                 if where == slot and (end is None or max(end, outcome.at) > shadow.at):
                     stays.add(job.spec.ask, tasks, devices)
             planned = [(spec.ask, *seat[1:]) for spec, mine in parts for seat in mine if seat[0] == slot]

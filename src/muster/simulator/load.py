@@ -55,6 +55,8 @@ FOLLOW_SHARE: Final = 0.25
 """How many of the arrays follow the one before them task by task."""
 THROTTLE_SHARE: Final = 0.2
 """How many of the arrays say that only a few of their tasks may be at it at once."""
+EXPECT_SHARE: Final = 0.3
+"""How many of the gangs say for how long they expect to run."""
 DUE_SHARE: Final = 0.1
 """How many of the jobs have a due time."""
 CUT: Final = "cut"
@@ -131,6 +133,7 @@ class Load:
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
         self._follow_dice = random.Random(f"{options.seed}/follow")  # noqa: S311 - a simulation wants seeded dice
         self._throttle_dice = random.Random(f"{options.seed}/throttle")  # noqa: S311 - a simulation wants seeded dice
+        self._expect_dice = random.Random(f"{options.seed}/expect")  # noqa: S311 - a simulation wants seeded dice
         self._latest_array = (0, 0)
 
     def node_capacity(self) -> Resources:
@@ -188,7 +191,7 @@ class Load:
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
         spec = self._spared(self._cut(self._divide(self._widened(self._spec(kind, tenant), kind))))
         spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
-        spec = self._follow(spec, newest + 1) if spec.array else spec
+        spec = self._follow(spec, newest + 1) if spec.array else self._expecting(spec, kind)
         return Submit(spec, key, cause=f"user of {tenant}")
 
     def is_sent_twice(self) -> bool:
@@ -307,6 +310,12 @@ class Load:
         self._latest_array = number, spec.array
         most = self._throttle_dice.randrange(1, 4) if self._throttle_dice.random() < THROTTLE_SHARE else 0
         return msgspec.structs.replace(spec, at_most=most) if most else spec
+
+    def _expecting(self, spec: Spec, kind: Kind) -> Spec:
+        """Some know about how long they run, or think so."""
+        expect_ms = max(1, kind.mean_ms * self._expect_dice.choice((1, 2, 4)) // 2)
+        is_told = self._expect_dice.random() < EXPECT_SHARE
+        return msgspec.structs.replace(spec, expect_ms=expect_ms) if is_told else spec
 
     def _due_at(self, least: int) -> int | None:
         """Some are due on one of the next full hours, so that many are due together."""

@@ -104,7 +104,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "look at it with `muster profiles show {detail}`, and set it again",
     ),
     Code.BAD_FILE: Words("{subject}: {detail}", "correct it there; `muster submit --schema` prints what a job may say"),
-    Code.UNKNOWN_FIELD: Words("a job has no field {subject!r}", "did you mean {detail}?"),
+    Code.UNKNOWN_FIELD: Words("a job has no field {subject!r}", "{detail}"),
     Code.BAD_SBATCH: Words("{subject}: {detail}", "correct the flag; `man sbatch` has its form"),
     Code.UNMAPPED: Words(
         "{subject} cannot be mapped, and without it the job would be wrong: {detail}",
@@ -211,7 +211,7 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.HELD: Words("held: it starts nothing until it is released", "let it start with `muster release {needed}`"),
     Code.DUE: Words(
-        "waiting for room: it is due, and starts by {amount} at the latest if limits hold",
+        "waiting for room: it is due, and starts by {amount} at the latest if runs end as they are foreseen to",
         "wait; later jobs may not delay it",
     ),
     Code.SHADOWED: Words(
@@ -233,7 +233,7 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.DUE_ALREADY: Words("it is due at {amount}, and that is past: it is {limit}", "give a later due time, or none"),
     Code.MAY_BE_LATE: Words(
-        "due at {amount}; if it takes its whole limit, it ends at {limit}",
+        "due at {amount}; if it takes {detail}, it ends at {limit}",
         "ask for less so that it starts sooner, lower its limit, or give it a higher priority",
     ),
     Code.IS_LATE: Words("was due at {amount}", "nothing: it goes on, before those that are due later"),
@@ -242,7 +242,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "use a tier that promises less, ask for less, or wait until others of it are over",
     ),
     Code.BEHIND_PROMISE: Words(
-        "behind what its tier promises: of {amount} in its window it will miss {limit} at least",
+        "behind what its tier promises: by {limit} of {amount} that it is to be up by the end of its window",
         "nothing: it goes before those of its tenant and tier that are less behind; a higher tier may start sooner",
     ),
     Code.WAITS_FOR_OTHERS: Words(
@@ -308,6 +308,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "writing Parquet needs {subject}, and it is not installed", "`pip install 'muster[parquet]'`, or choose swf"
     ),
     Code.CANNOT_WRITE: Words("{subject} cannot be written: {detail}", "name another file, or make room for this one"),
+    Code.NO_BACKUP: Words("cannot restore from {subject}: {detail}", "name a file that `muster backup` made"),
     Code.NO_LEAGUES: Words("the leagues are not installed", "run this in a checkout of Muster's sources"),
     Code.UNKNOWN_CLUSTER: Words("no published summary is called {subject!r}", "choose one of {detail}"),
     Code.BEHIND: Words("this server has entry {available}, entry {needed} was asked for", "try again in a moment"),

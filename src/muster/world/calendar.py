@@ -1,27 +1,39 @@
-"""The calendar's ends: when leases will be given back at the latest, in the order in which that will be.
+"""The calendar's ends: when leases will be given back at the latest, in the order in which that will be; and when they
+probably will be, where somebody foretells it.
 
 A run with a limit has an end from the moment it gets its leases until it gives them back; one without a limit has none.
-Like all indexes it follows from the jobs, and a restore derives it anew. It knows jobs and instants: not who waits for
-what comes free, and not what was promised to whom.
+A run is foretold to end when an adviser says so, or else its owner; once it goes on past that, nobody knows better than
+its limit. Like all indexes it follows from the jobs, and a restore derives it anew. It knows jobs and instants: not who
+waits for what comes free, and not what was promised to whom.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from collections.abc import Iterator
+import heapq
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, Mapping
+from itertools import islice
 
+from muster.model.advice import Advice
 from muster.model.errors import InvariantError
-from muster.units import Limit
+from muster.model.job import Job
+from muster.model.phase import ACTIVE
+from muster.model.spec import Spec
+from muster.units import AMOUNT_MAX, Limit
 
 
 class Ends:
-    """The ends of all runs that have one; `_order` is (end, job) in order."""
+    """The ends of all runs that have one; `_order` is (end, job) in order. Those that are foretold are `told`, and in
+    order `_told_order`; `advised` is for how long an adviser says that jobs run."""
 
-    __slots__ = ("_by_job", "_order")
+    __slots__ = ("_by_job", "_order", "_told_order", "advised", "told")
 
     def __init__(self) -> None:
         self._by_job: dict[int, int] = {}
         self._order: list[tuple[int, int]] = []
+        self.told: dict[int, int] = {}
+        self._told_order: list[tuple[int, int]] = []
+        self.advised: dict[int, int] = {}
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Every (end, job), the earliest first."""
@@ -46,8 +58,50 @@ class Ends:
         """When a job's run will end, if that is known."""
         return self._by_job.get(job)
 
+    def foretell(self, job: int, spec: Spec, since: int) -> None:
+        """A run that has its leases since then will probably end before its limit. The inverse of `forget`."""
+        run_ms = self.advised.get(job, spec.expect_ms)
+        if run_ms is not None and run_ms < (AMOUNT_MAX if spec.limit_ms is None else spec.limit_ms):
+            self.told[job] = since + run_ms
+            insort(self._told_order, (since + run_ms, job))
+
+    def forget(self, job: int) -> None:
+        """A run has given its leases back: what was foretold of it, if anything was, is over."""
+        end = self.told.pop(job, None)
+        if end is not None:
+            del self._told_order[bisect_left(self._told_order, (end, job))]
+
+    def advise(self, advice: Advice | None, jobs: Mapping[int, Job]) -> None:
+        """How long jobs run is foretold by this from now on."""
+        columns = {} if advice is None else advice.columns
+        pairs = zip(columns.get("job", ()), columns.get("run_ms", ()), strict=False)
+        self.advised = {job: run_ms for job, run_ms in pairs if 0 < run_ms < AMOUNT_MAX}
+        self.told, self._told_order = {}, []
+        for job in jobs.values():
+            if isinstance(job.phase, ACTIVE):
+                self.foretell(job.id, job.spec, job.phase.run.since)
+
+    def foreseen(self, job: int, now: int) -> Limit:
+        """When a run will end, as far as anybody knows now: as it was foretold, if that is still to come."""
+        end = self.told.get(job, now)
+        return end if end > now else self.find(job)
+
+    def find_told(self, now: int) -> Limit:
+        """The first end that is foretold and still to come."""
+        first = bisect_right(self._told_order, (now, AMOUNT_MAX))
+        return self._told_order[first][0] if first < len(self._told_order) else None
+
+    def upcoming(self, now: int) -> Iterator[tuple[int, int]]:
+        """Every (end, job) as it is foreseen now, the earliest first."""
+        if not self.told:
+            return iter(self._order)
+        to_come = islice(self._told_order, bisect_right(self._told_order, (now, AMOUNT_MAX)), None)
+        others = (each for each in self._order if self.told.get(each[1], now) <= now)
+        return heapq.merge(to_come, others)
+
     def fork(self) -> Ends:
         """An independent copy."""
         twin = Ends()
         twin._by_job, twin._order = self._by_job.copy(), self._order.copy()
+        twin.told, twin._told_order, twin.advised = self.told.copy(), self._told_order.copy(), self.advised
         return twin

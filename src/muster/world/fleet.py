@@ -167,7 +167,9 @@ class Fleet:
 
     def devices(self, slot: int) -> list[int]:
         """Thousandths left of each device of a node."""
-        begin = self.words[at.AT_DEVICES] + slot * self._arena[at.DEVICES]
+        if self._is_stale:
+            self._lay_out()
+        begin = self._arena[at.AT_DEVICES] + slot * self._arena[at.DEVICES]
         return self._arena[begin : begin + self.capacities[slot].gpus].tolist()
 
     def capacity(self, slot: int) -> Resources:

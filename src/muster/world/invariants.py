@@ -29,6 +29,7 @@ from muster.world.box_law import check_boxes
 from muster.world.claiming import claimed_on, is_moving, slots_of, spoken_for
 from muster.world.company import name_of, names_in
 from muster.world.crowd_law import check_crowd
+from muster.world.end_law import check_ends
 from muster.world.floor_law import check_floors
 from muster.world.group_books import asks_of, held_by, shape_of
 from muster.world.holding import Holding, plain
@@ -431,14 +432,6 @@ def _limits(world: World) -> Iterator[tuple[int, int]]:
             yield job.phase.since + job.spec.limit_ms, job.id
 
 
-def _check_ends(world: World) -> None:
-    """Every run with a limit has its end in the calendar, and nobody else has."""
-    runs = [(job, job.phase.run) for job in world.jobs.values() if isinstance(job.phase, ACTIVE)]
-    wanted = sorted((run.since + job.spec.limit_ms, job.id) for job, run in runs if job.spec.limit_ms is not None)
-    kept = list(world.ends)
-    require(kept == wanted, "every run with a limit has its end", f"kept {kept[:5]}, wanted {wanted[:5]}")
-
-
 def _check_usage(world: World) -> None:
     """Charges are those of books that were opened anew and of the leases, and the walk goes by them."""
     twin = World()
@@ -583,7 +576,7 @@ LAWS: Final = (
     _check_successors,
     _check_timers,
     _check_bar_ends,
-    _check_ends,
+    check_ends,
     _check_keys,
     _check_claims,
     _check_runs,

@@ -114,10 +114,10 @@ class Outlook:
                 freed[kind] -= sign * amount * lease.tasks
 
     def _find_ends(self, now: int) -> Iterator[tuple[int, list[tuple[Resources, Lease]]]]:
-        """Ends in order, each with what it gives back where it is of use. One that is past may come at any moment,
-        until it is so late that nobody knows."""
+        """Ends as they are foreseen, in order, each with what it gives back where it is of use. One that is past may
+        come at any moment, until it is so late that nobody knows."""
         jobs = self._world.jobs
-        for end, number in islice(self._world.ends, ENDS_MAX):
+        for end, number in islice(self._world.ends.upcoming(now), ENDS_MAX):
             job = jobs[number]
             if end + job.spec.grace_ms + LATE_MS < now:
                 continue

@@ -1,8 +1,9 @@
 """Promises of tiers: what share of the time for which it asks a gang is to have its devices, in a window.
 
-The window begins when the gang is accepted. To keep its promise it has to start by a latest instant, which moves on by
-as much as it was up already: it goes by that as by a due time, so that in its tier whoever has least time left to be
-kept its promise goes first. What is promised is never more than what there is. Nothing here knows rights or places.
+The first window begins when the gang is accepted, and each of the others when one ends; what was missed in one is owed
+in the next. To keep its promise a gang has to start by a latest instant, which moves on by as much as it was up
+already: it goes by that as by a due time, so that in its tier whoever has least time left to be kept its promise goes
+first. What is promised is never more than what there is. Nothing here knows rights or places.
 """
 
 from __future__ import annotations
@@ -37,18 +38,26 @@ def has_promise(spec: Spec) -> bool:
 
 
 def latest_start(promise: Promise, job: Job) -> int:
-    """By when a job that waits has to start so that it is up for its share of the window."""
-    return job.accepted_at + promise.window_ms - promise.owed_ms + job.served_ms
+    """By when a job that waits has to start so that it is up for its share: of the first window for which it was not
+    up long enough yet. It follows from how long it was up, so it stands still while it waits."""
+    windows = 1 + job.served_ms // promise.owed_ms
+    return job.accepted_at + windows * (promise.window_ms - promise.owed_ms) + job.served_ms
+
+
+def owed_by(promise: Promise, job: Job, now: int) -> int:
+    """For how long a job is to be up in all, to the end of the window that it is in."""
+    return promise.owed_ms * (1 + (now - job.accepted_at) // promise.window_ms)
 
 
 def find_deficit(job: Job, tier: Tier, now: int) -> int:
-    """How much of the time that it is promised a job will not be up any more, in its window, whatever happens."""
+    """By how much a job is behind what it is promised: what it still lacks of the windows that are over, or what it
+    will lack at the end of the one that it is in, though it were up from now on."""
     promise = tier.promise
     if promise is None or not has_promise(job.spec) or isinstance(job.phase, TERMINAL):
         return 0
     served = job.served_ms + (now - job.phase.since if isinstance(job.phase, Running) else 0)
-    left = max(0, job.accepted_at + promise.window_ms - now)
-    return max(0, promise.owed_ms - served - left)
+    left = promise.window_ms - (now - job.accepted_at) % promise.window_ms
+    return max(0, owed_by(promise, job, now) - served - min(left, promise.owed_ms))
 
 
 def promised_by(tier: Tier, spec: Spec) -> int:

@@ -45,11 +45,15 @@ _SIZE_BITS: Final = 96
 _DUE_BITS: Final = 48
 _RANK_BITS: Final = _DUE_BITS + _SIZE_BITS
 _NO_DUE: Final = (1 << _DUE_BITS) - 1
-_BEHIND_ALL: Final[LeafKey] = 2 * PRIORITY_MAX + 1 << _RANK_BITS + _ID_BITS
+BEHIND_ALL: Final[LeafKey] = 2 * PRIORITY_MAX + 1 << _RANK_BITS + _ID_BITS
 _BEFORE_ALL: Final = -1
 """An instant at which nobody was accepted yet, so nobody is due."""
 FREED_MAX: Final = 4
 """How many slots a shape remembers that something came free on: with more, a search is cheaper than a look at each."""
+_NOBODY: Final[dict[int, None]] = {}
+_NO_PLACES: Final[list[int]] = []
+_NO_TIMES: Final[dict[int, int]] = {}
+"""What most lines have: it is never added to."""
 _SLACK: Final = 64
 """How many places of those who left a line keeps, at least, before it clears them away."""
 
@@ -70,9 +74,12 @@ class Line:
     its top is the oldest of the first priority, and never one who has left. Ids rise with time, so it is due before
     the others are. It is the head, unless it is not due and another of its priority has an earlier due time: those who
     have one are in `dated` too, by it. Nobody was accepted before `oldest`. A fork shares what it has with the original
-    until one of them changes. `uneven` are those who would be charged unlike the others."""
+    until one of them changes. `uneven` are those who would be charged unlike the others. `_rank` is where all stand who
+    ever joined, as if nobody were due, or None if they stand apart."""
 
-    __slots__ = ("_accepted", "_due_at", "_is_shared", "band", "dated", "heap", "oldest", "shape", "tenant", "uneven")
+    __slots__ = (
+        "_accepted", "_due_at", "_is_shared", "_rank", "band", "dated", "heap", "oldest", "shape", "tenant", "uneven",
+    )  # fmt: skip
 
     def __init__(self, tenant: str, band: BandKey, shape: Shape) -> None:
         self.tenant = tenant
@@ -81,10 +88,9 @@ class Line:
         self.heap: list[int] = []
         self.oldest = AMOUNT_MAX
         self._accepted: dict[int, int] = {}
-        self.uneven: dict[int, None] = {}
-        self.dated: list[int] = []
-        self._due_at: dict[int, int] = {}
+        self.uneven, self.dated, self._due_at = _NOBODY, _NO_PLACES, _NO_TIMES
         self._is_shared = False
+        self._rank: int | None = None
 
     def __len__(self) -> int:
         return len(self._accepted)
@@ -95,12 +101,17 @@ class Line:
             self._unshare()
         spec = job.spec
         if spec.limit_ms is not None or spec.array:
+            self.uneven = self.uneven or {}
             self.uneven[job.id] = None
         self._accepted[job.id] = job.accepted_at
         if job.accepted_at < self.oldest:
             self.oldest = job.accepted_at
-        heappush(self.heap, self._place(job))
+        place = self._place(job)
+        rank = place >> _ID_BITS
+        self._rank = rank if self._rank == rank or not self.heap else None
+        heappush(self.heap, place)
         if due_at is not None:
+            self.dated, self._due_at = self.dated or [], self._due_at or {}
             self._due_at[job.id] = due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | due_at) << _ID_BITS | job.id)
         self._note_head()
@@ -139,12 +150,12 @@ class Line:
             return self._key(self._soonest(since) if self.dated else self.heap[0], since)
         return self.heap[0]
 
+    def find_rank(self, since: int) -> int | None:
+        """Where everybody stands among their tenant's jobs, if it is known that nobody is due and all have one rank."""
+        return None if self.dated or self.oldest <= since else self._rank
+
     def by_rank(self, since: int) -> Iterable[tuple[int, Collection[int]]]:
         """Everybody, by where they stand among their tenant's jobs; those of one rank go by their numbers."""
-        first, accepted = self.heap[0], self._accepted
-        is_one = not self.dated and max(self.heap) >> _ID_BITS == first >> _ID_BITS
-        if is_one and accepted[first & _ID_MASK] > since:
-            return ((self._key(first, since) >> _ID_BITS, accepted),)  # one priority, and the oldest is not due
         ranks: dict[int, list[int]] = {}
         for place in self._places():
             key = self._key(place, since)
@@ -182,7 +193,7 @@ class Line:
         twin = Line.__new__(Line)  # there may be many thousands, of which few change
         twin.tenant, twin.band, twin.shape = self.tenant, self.band, shape
         twin.heap, twin._accepted, twin.uneven = self.heap, self._accepted, self.uneven
-        twin.dated, twin._due_at, twin.oldest = self.dated, self._due_at, self.oldest
+        twin.dated, twin._due_at, twin.oldest, twin._rank = self.dated, self._due_at, self.oldest, self._rank
         twin._is_shared = self._is_shared = True
         return twin
 
@@ -286,18 +297,22 @@ class Shape:
     may be `short` of room for so many tasks at least, and sleeps until that much came free. No task of it asks for less
     than `least`. A gang of several groups is one of all that they ask for together. While nobody is due, none of its
     jobs stands before `soonest` among its tenant's.
+
+    A fork has the same lines as the original, which are `_kept` as they are then; each has its own as soon as it asks
+    for them. So a fork costs what it looks at, and may be used in another thread.
     """
 
     __slots__ = (
+        "_bands",
+        "_kept",
+        "_lines",
         "ask",
-        "bands",
         "did_not_fit",
         "evictable",
         "freed",
         "gang",
         "key",
         "least",
-        "lines",
         "needs",
         "short",
         "size",
@@ -311,12 +326,31 @@ class Shape:
         self.least = least_of(self.needs.groups) if self.needs.groups else self.ask
         self.size = amount_of(self.ask, self.gang)
         self.undated = _NO_DUE << _SIZE_BITS | self.size
-        self.soonest: LeafKey = _BEHIND_ALL
+        self.soonest: LeafKey = BEHIND_ALL
         self.did_not_fit = False
         self.freed: list[int] | None = None
         self.short = 0
-        self.lines: dict[tuple[str, str], Line] = {}
-        self.bands: dict[BandKey, Band] = {}
+        self._lines: dict[tuple[str, str], Line] = {}
+        self._bands: dict[BandKey, Band] = {}
+        self._kept: tuple[Mapping[tuple[str, str], Line], Mapping[BandKey, Band]] | None = None
+
+    @property
+    def lines(self) -> dict[tuple[str, str], Line]:
+        """Its own lines, by tenant and tier."""
+        if self._kept is not None:
+            self._unshare(*self._kept)
+        return self._lines
+
+    @property
+    def bands(self) -> dict[BandKey, Band]:
+        """The same by how they stand."""
+        if self._kept is not None:
+            self._unshare(*self._kept)
+        return self._bands
+
+    def peek(self) -> Collection[Line]:
+        """Its lines for whoever only reads: they may be those of a fork too."""
+        return (self._lines if self._kept is None else self._kept[0]).values()
 
     def stand(self, line: Line, walk: Walk) -> None:
         """Put a line into its band."""
@@ -338,28 +372,45 @@ class Shape:
         twin = Shape(self.key)
         twin.did_not_fit, twin.short, twin.soonest = self.did_not_fit, self.short, self.soonest
         twin.freed = None if self.freed is None else self.freed.copy()
-        twin.lines = {name: line.fork(twin) for name, line in self.lines.items()}
-        for key, band in self.bands.items():
-            other = twin.bands[key] = Band()
-            other.lines = {tenant: twin.lines[(tenant, key[2])] for tenant in band.lines}
-            other.nodes = band.nodes.copy()
+        if self._kept is None:
+            self._kept = self._lines, self._bands
+        twin._kept = self._kept
         return twin
+
+    def regrow(self, walk: Walk) -> None:
+        """Its lines stand in another tree."""
+        lines = self.lines
+        self._bands = {}
+        for line in lines.values():
+            self.stand(line, walk)
+
+    def _unshare(self, lines: Mapping[tuple[str, str], Line], bands: Mapping[BandKey, Band]) -> None:
+        """Have lines of its own from now on, that are like some others."""
+        self._lines = {name: line.fork(self) for name, line in lines.items()}
+        self._bands = {}
+        for key, band in bands.items():
+            other = self._bands[key] = Band()
+            other.lines = {tenant: self._lines[(tenant, key[2])] for tenant in band.lines}
+            other.nodes = band.nodes.copy()
+        self._kept = None
 
 
 class Queue:
     """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside. Nobody is due
-    before `due_at`. On `floors` is who waits in tiers that are shared in time."""
+    before `due_at`. On `floors` is who waits in tiers that are shared in time. The line `at_hand` was chosen from last:
+    whoever leaves next mostly stands there."""
 
-    __slots__ = ("_count", "_walk", "awake", "due_at", "floors", "outside", "shadowed", "shapes")
+    __slots__ = ("_count", "_walk", "at_hand", "awake", "due_at", "floors", "outside", "shadowed", "shapes")
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self.shapes: dict[ShapeKey, Shape] = {}
         self.awake: dict[Shape, None] = {}
         self.shadowed: dict[Shape, None] = {}
+        self.at_hand: Line | None = None
         self.due_at = AMOUNT_MAX
         self.floors = Floors()
-        self.outside: dict[str, dict[tuple[ShapeKey, str], Line]] = {}
+        self.outside: dict[str, dict[tuple[ShapeKey, str], Shape]] = {}
         self._count = 0
 
     def __len__(self) -> int:
@@ -389,9 +440,9 @@ class Queue:
 
     def remove(self, job: Job) -> None:
         """A job waits no longer."""
-        line = self.find_line(job)
-        if line is None:
-            raise _not_waiting(job)
+        line = self.at_hand
+        if line is None or job.id not in line.jobs():
+            line = self.line_of(job)
         line.remove(job.id)
         self._count -= 1
         if self.floors.waits:
@@ -446,7 +497,7 @@ class Queue:
         if standing == INSIDE:
             self._forget_outside(line)
         else:
-            self.outside.setdefault(line.tenant, {})[key] = line
+            self.outside.setdefault(line.tenant, {})[key] = line.shape
 
     def rerank(self, name: str, tier: Tier, jobs: Mapping[int, Job]) -> None:
         """A tier is another one now: who is due in it is not known."""
@@ -492,13 +543,11 @@ class Queue:
         """The tree of tenants is another one."""
         self._walk.reset()
         for shape in self.shapes.values():
-            shape.bands = {}
-            for line in shape.lines.values():
-                shape.stand(line, self._walk)
+            shape.regrow(self._walk)
 
     def wake_for_quota(self, tenant: str, standing_of: Callable[[Line], int]) -> None:
         """A tenant may hold more now: let those of its lines that stand better than they did stand so."""
-        for line in list(self.outside.get(tenant, {}).values()):
+        for line in [shape.lines[(tenant, tier)] for (_, tier), shape in self.outside.get(tenant, {}).items()]:
             standing = standing_of(line)
             if standing < line.band[0]:
                 self.restand(line, standing)
@@ -507,17 +556,17 @@ class Queue:
 
     def waiting(self) -> list[int]:
         """Every job that waits, by id."""
-        return sorted(job for shape in self.shapes.values() for line in shape.lines.values() for job in line.jobs())
+        return sorted(job for shape in self.shapes.values() for line in shape.peek() for job in line.jobs())
 
     def fork(self, walk: Walk) -> Queue:
         """An independent copy, that tells another walk who waits."""
-        twin = Queue(walk)
+        twin, self.at_hand = Queue(walk), None
         twin.shapes = {key: shape.fork() for key, shape in self.shapes.items()}
         twin.awake = {twin.shapes[shape.key]: None for shape in self.awake}
         twin.shadowed = {twin.shapes[shape.key]: None for shape in self.shadowed}
         twin.due_at, twin.floors = self.due_at, self.floors.fork()
         for tenant, lines in self.outside.items():
-            twin.outside[tenant] = {key: twin.shapes[key[0]].lines[(tenant, key[1])] for key in lines}
+            twin.outside[tenant] = {key: twin.shapes[key[0]] for key in lines}
         twin._count = self._count
         walk.follow(self._walk)
         return twin

@@ -223,6 +223,10 @@ class Quotas:
                     return _OVER
         return self._after_spending(tenant, ask, found) if self._budgets.accounts else found
 
+    def is_bound(self, tenant: str) -> bool:
+        """Whether there is anything by which a tenant could stand elsewhere than inside."""
+        return bool(self._budgets.accounts) or any(self.checks(tenant, site) for site in self._sites.all)
+
     def has_limits_left(self, tenant: str, site: Site, ask: Resources, tasks: int) -> bool:
         """Whether `tasks` more of an ask on a site would be within all limits on the way up."""
         amounts = site.amounts(ask, tasks)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from itertools import chain
 from typing import Final
 
 from muster.model.errors import InvariantError
@@ -28,16 +27,21 @@ FEW: Final = 3
 
 def rows_of(leases: Sequence[Lease]) -> array[int]:
     """Leases as words."""
-    return array("q", chain.from_iterable([(lease.slot, lease.tasks, lease.devices) for lease in leases]))
+    rows = array("q", bytes(8 * LEASE * len(leases)))
+    rows[::LEASE] = array("q", [lease.slot for lease in leases])
+    rows[1::LEASE] = array("q", [lease.tasks for lease in leases])
+    rows[2::LEASE] = array("q", [lease.devices for lease in leases])
+    return rows
 
 
-def occupy_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) -> None:
-    """Give tasks of a job that ask for the same all their places. The inverse of `vacate_all`."""
+def occupy_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease], rows: array[int] | None = None) -> None:
+    """Give tasks of a job that ask for the same all their places, which are `rows` as words if those are known. The
+    inverse of `vacate_all`."""
     if len(leases) <= FEW or fleet.crowd is not None or (ask.gpu_milli and fleet.claimed):
         for lease in leases:
             fleet.occupy(lease.slot, job, ask, lease.tasks, lease.devices)
         return
-    _move(fleet, job, ask, leases, 1)
+    _move(fleet, job, ask, leases, rows_of(leases) if rows is None else rows, 1)
     holders = fleet.holders
     for lease in leases:
         here = holders.get(lease.slot)
@@ -50,7 +54,7 @@ def vacate_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) 
         for lease in leases:
             fleet.vacate(lease.slot, job, ask, lease.tasks, lease.devices)
         return
-    _move(fleet, job, ask, leases, -1)  # first: the fleet may be laid out for it, by who holds what
+    _move(fleet, job, ask, leases, rows_of(leases), -1)  # first: the fleet may be laid out for it, by who holds what
     holders = fleet.holders
     for lease in leases:
         here = holders.get(lease.slot) or {}
@@ -66,12 +70,12 @@ def vacate_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) 
             del holders[lease.slot]
 
 
-def _move(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease], sign: int) -> None:
+def _move(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease], rows: array[int], sign: int) -> None:
     if fleet.overlays.by_slot:
         for lease in leases:
             fleet.overlays.seat(lease.slot, fleet.flavor(lease.slot), ask, sign * lease.tasks)
     amounts = (ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps)
-    done = _TAKE_ALL.call(fleet.words, words_of(rows_of(leases)), sign, *amounts)
+    done = _TAKE_ALL.call(fleet.words, words_of(rows), sign, *amounts)
     if done < len(leases):
         law = "allocations fit their node" if sign > 0 else "only what is held is given back"
         raise InvariantError(law, f"job {job} on {fleet.names[leases[done].slot]}: {ask} x {leases[done].tasks}")

@@ -371,6 +371,7 @@ def _restore_job(world: World, job: Job) -> None:
         world.charge(job.spec, run.places, world.now, end)
         if end is not None:
             world.ends.add(job.id, end)
+        world.ends.foretell(job.id, job.spec, run.since)
         world.queue.floors.seat(job, run.since, world.tiers[job.spec.tier].sharing)
         if isinstance(job.phase, Stopping):
             world.queue.floors.note_stop(job)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from muster.model.advice import DISTANCE, INDEX, PACKING, THROUGHPUT, Advice, column_of
+from muster.model.advice import DISTANCE, INDEX, PACKING, RUNTIME, THROUGHPUT, Advice, column_of
 from muster.model.spec import Needs
 from muster.world.pools import Pool
 
@@ -58,6 +58,8 @@ def heed(world: World, kind: str, advice: Advice | None) -> None:
         world.queue.floors.advise(advice, world.jobs)
     elif kind == PACKING:
         world.fleet.heed(advice)
+    elif kind == RUNTIME:
+        world.ends.advise(advice, world.jobs)
 
 
 def _read(table: Column, row: str, column: str, otherwise: int) -> int:

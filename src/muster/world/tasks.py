@@ -10,14 +10,14 @@ from __future__ import annotations
 import functools
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from muster.model.errors import InvariantError
 from muster.model.phase import Lease, TaskPhase
 from muster.model.ranges import Ranges, as_ranges
 from muster.world.compiled import Words, blank_words, column_of, compiled, sort_rows, words_of
-from muster.world.seating import LEASE, rows_of
+from muster.world.seating import LEASE
 
 NOWHERE: Final = -1
 HOLDING: Final = (TaskPhase.STARTING, TaskPhase.RUNNING, TaskPhase.STOPPING)
@@ -178,11 +178,11 @@ class Tasks:
         self.since[first : first + count] = array("q", [at]) * count
         self.ticket[first : first + count] = array("q", [ticket]) * count
 
-    def seat(self, first: int, leases: Sequence[Lease], gpus: int) -> None:
-        """Note where tasks sit, from `first` on, and raise their epochs. The devices of a node are dealt to the tasks
-        there, lowest bits first; with no whole one each, all share one."""
+    def seat(self, first: int, rows: array[int], gpus: int) -> None:
+        """Note where tasks sit, from `first` on, by leases as words, and raise their epochs. The devices of a node are
+        dealt to the tasks there, lowest bits first; with no whole one each, all share one."""
         columns = (column_of(self.slot), words_of(self.devices), column_of(self.epoch))
-        _deal(words_of(rows_of(leases)), first, gpus, *columns)
+        _deal(words_of(rows), first, gpus, *columns)
 
     def leases(self, ranges: Ranges, shared: bool = False) -> list[Lease]:
         """What ranges hold: a lease per run of tasks that sit on one node; where devices are shared, on one device."""

@@ -158,6 +158,10 @@ class Walk:
         if not self.is_flat:
             self._count(tenant, -1)
 
+    def waiting(self) -> Collection[str]:
+        """Every tenant that has a line."""
+        return self._waiting.keys()
+
     def has_others(self, tenant: str) -> bool:
         """Whether anybody but a tenant waits."""
         return len(self._waiting) > (tenant in self._waiting)

@@ -41,7 +41,7 @@ from muster.world.pools import Pool
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
 from muster.world.runs import Runs, find_runs
-from muster.world.seating import occupy_all, vacate_all
+from muster.world.seating import occupy_all, rows_of, vacate_all
 from muster.world.sites import Site, Sites
 from muster.world.spending import rebudget, spend
 from muster.world.tasks import Tasks
@@ -141,6 +141,8 @@ class World:
         self.charge(spec, leases, at, end)
         if end is not None:
             self.ends.add(job.id, end)
+        if spec.expect_ms is not None or self.ends.advised:
+            self.ends.foretell(job.id, spec, run.since)
         if self.budgets.accounts:
             spend(self, job, leases, 1)
         if fleet.company.by_name:
@@ -173,8 +175,9 @@ class World:
         """Give waiting tasks of an array, from `first` on, their places. The inverse of `release_tasks`."""
         tasks, ask, count = self.arrays[job.id], job.spec.ask, sum(counts)
         leases = list(map(Lease, slots, counts, devices))
-        occupy_all(self.fleet, job.id, ask, leases)
-        tasks.seat(first, leases, ask.gpus)
+        rows = rows_of(leases)
+        occupy_all(self.fleet, job.id, ask, leases, rows)
+        tasks.seat(first, rows, ask.gpus)
         tasks.give(first, count, at, ticket)
         if ask.gpus or ask.gpu_milli:
             self.goodput.take(ask, leases, at)
@@ -498,6 +501,7 @@ class World:
         self.refund(spec, leases, at, end := run.find_end(spec.limit_ms))
         if end is not None:
             self.ends.remove(job.id)
+        self.ends.forget(job.id)
         self.ranks.pop(job.id, None)
         if spec.gang_most or spec.spares or self.widths.resizes:
             self.widths.leave(job.id)

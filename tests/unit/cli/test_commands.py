@@ -189,7 +189,7 @@ def test_run_sends_the_whole_spec_and_prints_the_output(
     assert code == 3
     told = capsysbinary.readouterr()
     assert told.out == b"hi\n"
-    assert told.err == b"job 7\njob 7 failed: exit code 3\n"
+    assert told.err == b"job 7\njob 7 failed: exit code 3 (took 0ms)\n"
     assert seen[0].headers["Idempotency-Key"] == "k"
     assert msgspec.json.decode(seen[0].body, type=Spec) == Spec(
         command=("sh", "-c", "x --gpus 9"),
@@ -280,7 +280,7 @@ def test_run_of_an_array_shows_progress(serve: Serve, capsys: pytest.CaptureFixt
         "0/20 done",
         "10/20 done, 9 running, 1 failed",
         "20/20 done, 1 failed",
-        "job 7 failed: 1 of 20 tasks",
+        "job 7 failed: 1 of 20 tasks (took 0ms)",
     ]
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from muster.control.views import view_why
 from muster.model import event
 from muster.model.reason import Code, Done, Refused
+from muster.model.tier import Tier
 from muster.scheduler.reasons import find_lateness
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, INSTANT_MAX, MINUTE_MS
+from muster.wire.words import put_in_words
 from muster.world.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
@@ -92,3 +95,25 @@ def test_a_restored_world_and_a_fork_keep_due_times() -> None:
         assert digest(twin) == digest(rig.world)
         check_world(twin)
         assert twin.queue.line_of(rig.job(jobs[0])).first(-1) == rig.world.queue.line_of(rig.job(jobs[0])).first(-1)
+
+
+def test_what_it_expects_says_earlier_and_better_whether_it_can_make_it() -> None:
+    rig = Rig(nodes=1)
+    rig.submit(8)
+    due = 2 * HOUR_MS
+    safe = rig.submit(8, due_at=due, limit_ms=5 * HOUR_MS, expect_ms=HOUR_MS)
+    assert lateness(rig, safe) is None, "its limit alone would say that it may be late"
+    tight = rig.submit(8, due_at=due, expect_ms=3 * HOUR_MS)
+    reason = find_lateness(rig.job(tight), rig.now)
+    assert reason is not None
+    assert put_in_words(reason).what.startswith("due at 1970-01-01 02:00:00.000Z; if it takes as long as it expects")
+
+
+def test_a_job_that_may_start_only_when_it_is_too_late_says_so_at_once() -> None:
+    rig = Rig(nodes=1)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)))
+    rig.submit(8, limit_ms=3 * HOUR_MS)
+    job = rig.submit(8, due_at=4 * HOUR_MS, limit_ms=2 * HOUR_MS)
+    assert lateness(rig, job) is None, "if it started now"
+    late = view_why(rig.world, rig.job(job)).late
+    assert late.startswith("due at 1970-01-01 04:00:00.000Z; if it takes its whole limit, it ends at 1970-01-01 05:00")

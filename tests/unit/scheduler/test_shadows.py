@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from muster.model import event
+from muster.model.advice import RUNTIME, Advice
+from muster.model.booking import Booking, Window
 from muster.model.errors import InvariantError
 from muster.model.node import Traits
-from muster.model.reason import Code
+from muster.model.reason import Code, Refused
 from muster.model.spec import Needs, Spec
 from muster.model.tenant import GPU, Line, gpu_amount
 from muster.model.tier import Tier
@@ -187,9 +189,8 @@ def test_the_reasons_in_words() -> None:
     rig.submit(4, limit_ms=HOUR_MS)
     due, kept = rig.submit(8), rig.submit(4)
     words = [put_in_words(found.reason).what for job in (due, kept) if (found := explain(rig.world, rig.job(job)))]
-    assert (
-        words[0] == "waiting for room: it is due, and starts by 1970-01-01 01:00:00.003Z at the latest if limits hold"
-    )
+    by = "it is due, and starts by 1970-01-01 01:00:00.003Z at the latest if runs end as they are foreseen to"
+    assert words[0] == f"waiting for room: {by}"
     assert words[1].startswith(f"waiting so as not to delay job {due}, which is due and starts by 1970-01-01 01:00:00")
 
 
@@ -201,3 +202,76 @@ def test_shares_of_a_device_and_plain_cores_can_be_due() -> None:
     due = [rig.submit(ask=half), rig.submit(ask=cores)]
     assert [shadow.job for shadow in find_shadows(rig.world)] == due[:1]
     assert rig.phase(rig.submit(ask=Resources(0, 1000, 2**30, 300))) == "Queued"
+
+
+def advise(rig: Rig, version: int = 1, **run_ms: int) -> None:
+    """An adviser says how long jobs run: `_1=HOUR_MS`; for two days."""
+    columns = {"job": tuple(int(name[1:]) for name in run_ms), "run_ms": tuple(run_ms.values())}
+    rig.feed(event.Advise(RUNTIME, Advice(version, rig.now + 2 * DAY_MS, columns)))
+
+
+def shadow_of(rig: Rig, job: int) -> int | None:
+    return next((shadow.at for shadow in find_shadows(rig.world) if shadow.job == job), None)
+
+
+def test_what_its_owner_expects_and_an_adviser_says_counts_before_the_limit() -> None:
+    rig = rig_with()
+    first = rig.submit(8, gang=3, limit_ms=DAY_MS, expect_ms=2 * HOUR_MS)
+    since = rig.run(first).since
+    due = rig.submit(8, gang=4)
+    assert shadow_of(rig, due) == since + 2 * HOUR_MS
+    advise(rig, _1=HOUR_MS)
+    assert shadow_of(rig, due) == since + HOUR_MS, "the adviser knows better"
+    assert rig.phase(rig.submit(8, limit_ms=2 * HOUR_MS)) == "Queued", "who overtakes goes by its limit"
+    assert rig.phase(rig.submit(8, limit_ms=HOUR_MS // 2)) == "Starting"
+    advise(rig, 2)
+    assert shadow_of(rig, due) == since + 2 * HOUR_MS, "it says nothing of it any more"
+
+
+def test_nobody_who_overtakes_goes_by_what_it_expects() -> None:
+    rig = rig_with()
+    rig.submit(8, gang=3, limit_ms=HOUR_MS)
+    rig.submit(8, gang=4)
+    assert rig.phase(rig.submit(8, limit_ms=DAY_MS, expect_ms=MINUTE_MS)) == "Queued"
+
+
+def test_who_goes_on_past_what_was_foretold_ends_at_its_limit_as_far_as_anybody_knows() -> None:
+    rig = rig_with()
+    first = rig.submit(8, gang=3, limit_ms=DAY_MS, expect_ms=HOUR_MS)
+    since, due = rig.run(first).since, rig.submit(8, gang=4)
+    later = rig.submit(8, limit_ms=5 * HOUR_MS)
+    assert rig.phase(later) == "Queued", "it would delay who is due"
+    assert rig.outcomes[-1].wake_at == since + HOUR_MS, "time alone may free it"
+    rig.feed(after_ms=since + HOUR_MS - rig.now)
+    assert rig.phase(later) == "Starting"
+    assert shadow_of(rig, due) == since + DAY_MS
+
+
+def test_without_a_limit_what_is_foretold_is_all_that_is_known() -> None:
+    rig = rig_with()
+    first = rig.submit(8, gang=3)
+    due = rig.submit(8, gang=4)
+    assert shadow_of(rig, due) is None
+    advise(rig, _1=HOUR_MS)
+    assert shadow_of(rig, due) == rig.run(first).since + HOUR_MS
+    rig.exit(first)
+    assert rig.phase(due) == "Starting"
+    assert not rig.world.ends.told
+
+
+@pytest.mark.parametrize("columns", [{}, {"job": (1,)}, {"run_ms": (5,)}, {"job": (1, 9), "run_ms": (0,)}])
+def test_advice_that_says_nothing_changes_nothing(columns: dict[str, tuple[int, ...]]) -> None:
+    rig = rig_with()
+    rig.submit(8, gang=3, expect_ms=HOUR_MS)
+    before = dict(rig.world.ends.told)
+    rig.feed(event.Advise(RUNTIME, Advice(1, rig.now + HOUR_MS, columns)))
+    assert rig.world.ends.told == before
+
+
+def test_bookings_do_not_count_on_what_is_foretold() -> None:
+    rig = Rig(nodes=1)
+    rig.submit(8, limit_ms=DAY_MS, expect_ms=MINUTE_MS, evictable=False)
+    opens = rig.now + 2 * HOUR_MS
+    answer = rig.answer(event.Reserve(Booking("b", "default", 1, (Window(opens, opens + HOUR_MS),))))
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.NO_NODES_TO_BOOK

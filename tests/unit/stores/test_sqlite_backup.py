@@ -104,3 +104,14 @@ def test_a_journal_that_was_cut_is_backed_up_and_restored_by_its_numbers(tmp_pat
         assert (restored.trimmed_seq(), len(restored.read_entries(0)), restored.read_story(1)) == (20, 10, [b"1"])
     with closing(sqlite3.connect(journal)) as db:
         assert db.execute("SELECT count(*) FROM entries").fetchone() == (11,), "what nobody is told of was kept"
+
+
+def test_a_place_that_is_not_there_is_named_with_its_own_fix(tmp_path: Path) -> None:
+    _write(tmp_path / "journal.db", 3)
+    with pytest.raises(StoreError) as refused:
+        back_up(tmp_path / "journal.db", tmp_path / "none" / "copy.db")
+    assert refused.value.reason.code is Code.CANNOT_WRITE
+    assert refused.value.reason.detail == f"there is no directory {tmp_path / 'none'}"
+    with pytest.raises(StoreError) as missing:
+        restore(tmp_path / "none.db", tmp_path / "journal.db")
+    assert missing.value.reason.code is Code.NO_BACKUP

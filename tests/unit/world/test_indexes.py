@@ -12,6 +12,7 @@ from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS
 from muster.world.queue import INSIDE, OVER, Queue, job_of
+from muster.world.seating import rows_of
 from muster.world.seats import seats_on
 from muster.world.tasks import AGES_APART, HOLDING, NOWHERE, Tasks, spans_of
 from muster.world.timers import Timers
@@ -67,6 +68,46 @@ def test_a_line_is_by_priority_and_then_by_id_and_knows_who_is_due() -> None:
     queue.remove(job(1))
     assert job_of(line.first(since=0)) == 6
     assert line.first(since=6) < line.first(since=5), "accepted at 6, it is due then"
+
+
+def test_a_fork_and_its_original_go_their_own_ways() -> None:
+    queue = queue_of(job(1), job(2), job(3, tenant="b"), job(4, 4))
+    (shape, _) = queue.shapes.values()
+    queue.at_hand = shape.lines[("a", "standard")]
+    queue.restand(shape.lines[("b", "standard")], OVER)
+    twin = queue.fork(Walk(Usage(), {}))
+    other = queue.fork(Walk(Usage(), {}))
+    queue.remove(job(1))
+    queue.add(job(5, tenant="c"), TIER)
+    queue.wake_for_quota("b", lambda _: INSIDE)
+    twin.remove(job(2))
+    twin.remove(job(4, 4))
+    assert (queue.waiting(), twin.waiting(), other.waiting()) == ([2, 3, 4, 5], [1, 3], [1, 2, 3, 4])
+    standings = [sorted({band[0] for shape in each.shapes.values() for band in shape.bands}) for each in (queue, twin)]
+    assert standings == [[INSIDE], [INSIDE, OVER]]
+    assert list(twin.outside) == ["b"]
+    assert not queue.outside
+
+
+def test_whoever_only_reads_sees_what_a_fork_shares() -> None:
+    queue = queue_of(job(1), job(2, tenant="b"))
+    (before,) = queue.shapes.values()
+    twin = queue.fork(Walk(Usage(), {}))
+    (after,) = twin.shapes.values()
+    assert [*before.peek()] == [*after.peek()], "the same lines, until one of them asks for its own"
+    assert not {*after.lines.values()} & {*before.peek()}
+    assert [line.ids() for line in after.peek()] == [line.ids() for line in before.peek()] == [[1], [2]]
+
+
+def test_all_of_a_line_have_one_rank_unless_they_stand_apart() -> None:
+    queue = queue_of(job(2), job(1))
+    (shape,) = queue.shapes.values()
+    (line,) = shape.lines.values()
+    assert line.find_rank(since=0) == line.first(since=0) >> 50
+    assert line.find_rank(since=1) is None, "accepted at 1, one is due then"
+    queue.add(job(3, priority=5), TIER)
+    assert line.find_rank(since=0) is None
+    assert sorted(line.by_rank(since=0))[-1][1] == [1, 2]
 
 
 def test_a_shape_keeps_its_lines_in_bands() -> None:
@@ -166,7 +207,7 @@ def test_spans_of_tasks() -> None:
 
 def test_tasks_move_in_ranges_and_are_counted() -> None:
     tasks = Tasks(10)
-    tasks.seat(2, [Lease(4, 3, 0b111111)], gpus=2)
+    tasks.seat(2, rows_of([Lease(4, 3, 0b111111)]), gpus=2)
     tasks.set_phase(2, 3, TaskPhase.STARTING)
     assert list(tasks.devices[2:5]) == [0b11, 0b1100, 0b110000]
     assert list(tasks.epoch[1:6]) == [0, 1, 1, 1, 0]
@@ -191,7 +232,7 @@ def test_tasks_move_in_ranges_and_are_counted() -> None:
 
 def test_scattered_tasks_are_found_once_and_upwards() -> None:
     tasks = Tasks(12)
-    tasks.seat(0, [Lease(0, 12, 0)], gpus=0)
+    tasks.seat(0, rows_of([Lease(0, 12, 0)]), gpus=0)
     tasks.set_phase(0, 12, TaskPhase.RUNNING)
     tasks.epoch[5] = 2
     tasks.leave(as_ranges(3, 1), TaskPhase.SUCCEEDED)
@@ -203,7 +244,7 @@ def test_scattered_tasks_are_found_once_and_upwards() -> None:
 
 def test_tasks_that_are_as_old_are_counted_together() -> None:
     tasks = Tasks(200)
-    tasks.seat(0, [Lease(0, 100, 0), Lease(1, 100, 0)], gpus=0)
+    tasks.seat(0, rows_of([Lease(0, 100, 0), Lease(1, 100, 0)]), gpus=0)
     for task in range(200):
         tasks.enter(as_ranges(task, 1), TaskPhase.RUNNING, task % 3)
     odd = as_ranges(*chain(*((task, 1) for task in range(1, 200, 2))))

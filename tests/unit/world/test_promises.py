@@ -5,11 +5,13 @@ from __future__ import annotations
 from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
 from muster.control.views import view_job, view_tiers
 from muster.kernel import requests
 from muster.model.errors import InvariantError
 from muster.model.event import SetTier, Submit
+from muster.model.phase import Queued
 from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
 from muster.model.tier import Promise, Tier
@@ -17,7 +19,7 @@ from muster.scheduler.reasons import find_shortfall
 from muster.testing.planted.waits import promise_without_order
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
-from muster.world.promises import promisable, promised
+from muster.world.promises import find_deficit, latest_start, promisable, promised
 
 HALF = Promise(500, 2 * HOUR_MS)
 
@@ -97,10 +99,10 @@ def test_a_tier_that_begins_to_promise_orders_those_who_wait() -> None:
     scene.job("block", gpus=8, tier="critical", minutes=60).run()
     scene.job("young", gpus=4, minutes=600).job("full", gpus=4, tier="critical", minutes=10).run()
     scene.send(SetTier("standard", Tier(200, DAY_MS, promise=Promise(100, HOUR_MS))))
-    line = scene.body.world.queue.line_of(scene.body.world.jobs[scene.number("young")])
-    assert line.dated
+    world = scene.body.world
+    assert world.queue.line_of(world.jobs[scene.number("young")]).dated
     scene.send(SetTier("standard", Tier(200, DAY_MS)))
-    assert not line.dated
+    assert not world.queue.line_of(world.jobs[scene.number("young")]).dated
 
 
 def test_a_deficit_is_told_as_soon_as_it_is_certain() -> None:
@@ -112,10 +114,35 @@ def test_a_deficit_is_told_as_soon_as_it_is_certain() -> None:
     reason = find_shortfall(world, world.jobs[job], at)
     assert reason is not None
     assert (reason.code, reason.needed, reason.available) == (Code.BEHIND_PROMISE, HOUR_MS, 30 * MINUTE_MS)
-    assert (
-        "behind what its tier promises: of 1h in its window it will miss 30m"
-        in view_job(world, world.jobs[job], now=at).late
+    late = view_job(world, world.jobs[job], now=at).late
+    assert late == "behind what its tier promises: by 30m of 1h that it is to be up by the end of its window"
+
+
+def test_windows_follow_each_other_and_what_was_missed_in_one_is_owed_in_the_next() -> None:
+    """Half of every two hours: a job that waited for the first window catches up in the second."""
+    scene = (
+        promising().job("first", gpus=8, tier="critical", minutes=120).job("late", gpus=8, tier="steady", minutes=600)
     )
+    world, job = scene.advance(minutes=119).body.world, scene.number("late")
+    begun = world.jobs[job].accepted_at
+
+    def behind(minutes: int) -> int:
+        return find_deficit(world.jobs[job], world.tiers["steady"], begun + minutes * MINUTE_MS) // MINUTE_MS
+
+    assert [behind(minutes) for minutes in (60, 90, 119)] == [0, 30, 59]
+    scene.advance(minutes=11).expect(running="late")
+    assert behind(130) in (50, 51), "ten minutes of an hour are made up for"
+    scene.advance(minutes=60)
+    assert behind(200) == 0
+
+
+def test_who_had_its_share_of_one_window_goes_by_the_next() -> None:
+    """Of two that were up for more than the first window owes them, the one that was up for less goes first."""
+    scene = promising().job("old", gpus=8, tier="steady", minutes=600).advance(minutes=150)
+    job = scene.body.world.jobs[scene.number("old")]
+    served = replace(job, phase=Queued(0), served_ms=150 * MINUTE_MS)
+    assert latest_start(HALF, served) == job.accepted_at + 3 * HOUR_MS + 150 * MINUTE_MS, "an hour of the third window"
+    assert latest_start(HALF, replace(served, served_ms=30 * MINUTE_MS)) == job.accepted_at + 90 * MINUTE_MS
 
 
 def test_tiers_tell_what_they_promised_and_who_is_behind() -> None:

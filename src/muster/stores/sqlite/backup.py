@@ -29,6 +29,8 @@ def back_up(journal: Path, target: Path) -> int:
     """Copy a journal, which may be in use, to a new file; gives the number of its last entry."""
     if target.exists():
         raise ConflictError(Reason(Code.HOME_UNUSABLE, str(target), detail="the file is there already"))
+    if not os.access(target.parent, os.W_OK):
+        raise StoreError(Reason(Code.CANNOT_WRITE, str(target), detail=_why_not(target.parent)))
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         with closing(connect(journal, "ro")) as source, closing(sqlite3.connect(draft)) as copy:
@@ -48,6 +50,8 @@ def back_up(journal: Path, target: Path) -> int:
 
 def restore(backup: Path, journal: Path) -> int:
     """Put a backup in a journal's place, which nobody may be using; what was there is kept under another name."""
+    if not backup.is_file():
+        raise StoreError(Reason(Code.NO_BACKUP, str(backup), detail="there is no such file"))
     last = _check(backup)
     with take_lock(journal):
         draft = journal.with_name(f"{journal.name}.restored")
@@ -62,6 +66,10 @@ def restore(backup: Path, journal: Path) -> int:
                     journal.with_name(journal.name + suffix).unlink()
         draft.rename(journal)
     return last
+
+
+def _why_not(directory: Path) -> str:
+    return "you may not write there" if directory.is_dir() else f"there is no directory {directory}"
 
 
 def _check(path: Path) -> int:

@@ -1,0 +1,28 @@
+"""The law of ends: every run with a limit has its end in the calendar, and what is foretold of a run is kept as long as
+it lasts. Both are counted anew from the jobs."""
+
+from __future__ import annotations
+
+from muster.model.phase import ACTIVE
+from muster.units import AMOUNT_MAX
+from muster.world.law import require
+from muster.world.world import World
+
+
+def check_ends(world: World) -> None:
+    """Ends are those of the runs that there are, and nobody else has one."""
+    runs = [(job, job.phase.run) for job in world.jobs.values() if isinstance(job.phase, ACTIVE)]
+    wanted = sorted((run.since + job.spec.limit_ms, job.id) for job, run in runs if job.spec.limit_ms is not None)
+    kept = list(world.ends)
+    require(kept == wanted, "every run with a limit has its end", f"kept {kept[:5]}, wanted {wanted[:5]}")
+    told: dict[int, int] = {}
+    for job, run in runs:
+        run_ms = world.ends.advised.get(job.id, job.spec.expect_ms)
+        if run_ms is not None and run_ms < (job.spec.limit_ms or AMOUNT_MAX):
+            told[job.id] = run.since + run_ms
+    require(world.ends.told == told, "what is foretold of a run is kept", f"{sorted(told.items())[:5]}")
+    limited = {job: end for end, job in wanted}
+    foreseen = {job: told[job] if told.get(job, 0) > world.now else limited.get(job) for job in (limited | told)}
+    right = sorted((end, job) for job, end in foreseen.items() if end is not None)
+    came = list(world.ends.upcoming(world.now))
+    require(came == right, "ends come as they are foreseen", f"kept {came[:5]}, wanted {right[:5]}")

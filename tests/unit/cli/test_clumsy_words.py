@@ -1,0 +1,63 @@
+"""What a clumsy user types is answered with the one cause and the one fix, and what can be done is done."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from served import Serve, Told
+
+from muster.sdk.errors import make_error
+from muster.sdk.transport import Reply, Request, Transport
+from muster.units import Resources
+from muster.wire.views import JobAccount, JobPage, JobView, Problem, Submitted
+
+OVER = JobView(7, "", "lab", "succeeded", 1, Resources(1), 1000, 4000, 1, is_over=True)
+QUEUED = JobView(8, "", "lab", "queued", 1, Resources(1), 1000, 4000)
+
+
+def test_of_several_jobs_one_that_is_refused_keeps_nobody_from_it(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+    def send(_: Transport, request: Request) -> Reply:
+        number = request.path.split("/")[3] if request.method == "POST" else ""
+        if number in ("1", "3"):
+            raise make_error(Problem("about:blank", "unknown job", 404, "M120", f"there is no job {number}", "look"))
+        return Reply(200, {}, msgspec.json.encode(Submitted(2, 1) if number else JobPage([])))
+
+    monkeypatch.setattr(Transport, "send", send)
+    assert told("cancel", "1", "2", "3", code=2).splitlines() == [
+        "error[M120]: there is no job 3",
+        "error[M120]: there is no job 1",
+        "help: look",
+        "more: muster explain M120",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["exec", "7", "--", "true"], "error[M121]: job 7 is already over"),
+        (["shell", "8"], "error: job 8 waits, so nothing of it runs yet; `muster why 8` says for what"),
+        (["ls", "--at", "2999-01-01"], "2999-01-01 is still to come"),
+    ],
+)
+def test_what_cannot_be_is_said(serve: Serve, told: Told, words: list[str], said: str) -> None:
+    serve({"GET /v1/jobs/7": OVER, "GET /v1/jobs/8": QUEUED})
+    assert said in told(*words, code=2).splitlines()[0]
+
+
+def test_a_code_is_found_by_its_number() -> None:
+    from muster.cli.main import run_command
+
+    assert run_command(["explain", "201"]) == 0
+    assert run_command(["explain", "m201"]) == 0
+
+
+def test_whoever_waited_for_it_is_told_what_it_took_and_cost(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    from muster.cli.main import run_command
+
+    account = JobAccount("ann", {"useful": 3_000_000, "lost": 1_000_000}, cost_micros=250_000)
+    over = msgspec.structs.replace(OVER, cpu_ms=900, rss_bytes=1 << 30, account=account)
+    serve({"POST /v1/jobs": Submitted(7, 1), "GET /v1/jobs/7": over, "GET /v1/jobs/7/logs": b""})
+    assert run_command(["run", "--", "true"]) == 0
+    spent = "GPU time 4s: useful 75.0%, lost 1s; cost 0.25"
+    said = f"job 7 succeeded (took 3s; used 900ms of CPU, at most 1Gi of memory; {spent})"
+    assert capsys.readouterr().err.splitlines()[-1] == said
