@@ -379,8 +379,7 @@ class Shape:
 
     def regrow(self, walk: Walk) -> None:
         """Its lines stand in another tree."""
-        lines = self.lines
-        self._bands = {}
+        lines, self._bands = self.lines, {}
         for line in lines.values():
             self.stand(line, walk)
 
