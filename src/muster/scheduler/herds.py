@@ -8,7 +8,7 @@ knows nothing of rights, and chooses nobody.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeAlias
 
 from muster.model.job import Job
@@ -65,28 +65,31 @@ def _told_after(tasks: Tasks, first: int, count: int, told: int) -> Iterator[tup
         first = stop + 1
 
 
-def spread_rows(world: World, now: int, claims: Iterable[tuple[int, ...]]) -> tuple[array[int], list[Group]]:
-    """What is held besides gangs as rows, the newest last: what tasks of an array have on one site by one ticket, with
-    the number of their herd, and what is claimed. And the herds."""
+def spread_rows(
+    world: World, staying: Callable[[int], Words], claims: Iterable[tuple[int, ...]]
+) -> tuple[array[int], list[Group]]:
+    """What is held besides gangs as rows, the newest last: what the tasks of an array that stay have on one site by one
+    ticket, with the number of their herd, and what is claimed. And the herds."""
     runs, flat, groups = world.know_runs(), array("q"), list[Group]()
     by_slot = words_of(world.sites.numbers())
     for number in sorted(runs.arrays):
-        flat.extend(_rows_of(world, world.jobs[number], now, by_slot, len(groups)))
+        flat.extend(_rows_of(world, world.jobs[number], staying(number), by_slot, len(groups)))
         groups += [(number, site) for site in range(len(world.sites.all))]
     for row in claims:
         flat.extend(row)
     return sort_rows(flat, ROW, (TICKET, JOB, SITE)) if flat else flat, groups
 
 
-def _rows_of(world: World, job: Job, now: int, by_slot: Words, herd: int) -> array[int]:
+def _rows_of(world: World, job: Job, order: Words, by_slot: Words, herd: int) -> array[int]:
     """The rows of one array, whose herds have these numbers from `herd` on, by site."""
-    tasks, order = world.arrays[job.id], find_staying(world, job, now)
-    rows = array("q", bytes(8 * ROW * len(order)))
+    tasks = world.arrays[job.id]
+    columns = (words_of(tasks.ticket), column_of(tasks.slot), by_slot)
+    rows = array("q", bytes(8 * ROW * (count_rows(order, *columns) if len(order) else 0)))
     plain = array("q", row_of(world.know_runs(), job.id, job.spec, (0, TASKS_OF_ARRAY, 0, 1)))
     plain[HERD] = herd
-    columns = (words_of(tasks.ticket), column_of(tasks.slot), by_slot)
-    count = write_rows(order, *columns, words_of(plain), words_of(rows)) if len(order) else 0
-    return rows[: count * ROW]
+    if rows:
+        write_rows(order, *columns, words_of(plain), words_of(rows))
+    return rows
 
 
 def row_of(runs: Runs, job: int, spec: Spec, held: tuple[int, int, int, int]) -> tuple[int, ...]:
@@ -112,8 +115,19 @@ def pick_staying(phase: Words, since: Words, told: int, chosen: Words) -> int:
 
 
 @compiled
-def write_rows(order: Words, ticket: Words, slots: Words, sites: Words, plain: Words, rows: Words) -> int:
-    """Write a row for each run of tasks that are alike in ticket and site; how many there are."""
+def count_rows(order: Words, ticket: Words, slots: Words, sites: Words) -> int:
+    """How many runs of tasks there are that are alike in ticket and site."""
+    found, last = 0, order[0]
+    for task in order:
+        if not found or ticket[task] != ticket[last] or sites[slots[task]] != sites[slots[last]]:
+            found += 1
+        last = task
+    return found
+
+
+@compiled
+def write_rows(order: Words, ticket: Words, slots: Words, sites: Words, plain: Words, rows: Words) -> None:
+    """Write a row for each run of tasks that are alike in ticket and site."""
     found = -1
     for task in order:
         at = found * ROW
@@ -128,4 +142,3 @@ def write_rows(order: Words, ticket: Words, slots: Words, sites: Words, plain: W
                 rows[at + field] = plain[field]
             rows[at + TICKET], rows[at + SITE] = ticket[task], sites[slots[task]]
             rows[at + HERD] += sites[slots[task]]
-    return found + 1

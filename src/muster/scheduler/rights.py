@@ -16,7 +16,6 @@ from muster.model.spec import Needs
 from muster.model.tier import Tier
 from muster.policy.taking import Kin, Party, find_right
 from muster.scheduler.fit import query_of
-from muster.scheduler.herds import find_staying
 from muster.scheduler.reach import (
     IF_BORROWING,
     IF_INSIDE,
@@ -250,8 +249,7 @@ class Rights:
             world = self._world
             self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, *self._stage.spread())
             herds = self._loans.herds()
-            order = {number: find_staying(world, world.jobs[number], self._now) for number, *_ in herds}
-            self._herds = [(world.jobs[each[0]], *each[1:], order[each[0]]) for each in herds]
+            self._herds = [(world.jobs[each[0]], *each[1:], self._stage.staying(each[0])) for each in herds]
         return self._loans
 
     def _find_herds(self) -> list[Herd]:
@@ -260,7 +258,7 @@ class Rights:
             self._know_loans()
             return self._herds
         jobs = [self._world.jobs[number] for number in sorted(self._runs.arrays)]
-        return [(job, NO_SITE, 0, 0, find_staying(self._world, job, self._now)) for job in jobs]
+        return [(job, NO_SITE, 0, 0, self._stage.staying(job.id)) for job in jobs]
 
     def _columns(self, herd: Herd) -> tuple[Words, Any, Any, Words, Words]:
         """What compiled code has to know of the tasks of an array."""

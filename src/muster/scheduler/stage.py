@@ -16,9 +16,10 @@ from muster.model.node import NO_LACK, Lack
 from muster.model.partition import devices_in
 from muster.model.phase import RESIZED, Lease, Running, Stopping, TaskPhase
 from muster.model.spec import Spec
-from muster.scheduler.herds import MARGIN_MS, Group, leaving_tasks, row_of, spread_rows
+from muster.scheduler.herds import MARGIN_MS, Group, find_staying, leaving_tasks, row_of, spread_rows
 from muster.units import Resources
 from muster.world.claiming import charge_claim
+from muster.world.compiled import Words
 from muster.world.loans import CLAIM
 from muster.world.runs import FIXED, LEAVING, STATE, STAYS
 from muster.world.widths import split_leases
@@ -47,6 +48,7 @@ class Stage:
         self._told: dict[int, None] = {}
         self._phases: dict[tuple[int, int], tuple[int, int]] = {}
         self._tickets: dict[int, int] = {}
+        self._staying: dict[int, Words] = {}
         self._overdue: list[int] = []
 
     def __enter__(self) -> Stage:
@@ -114,6 +116,7 @@ class Stage:
                 tasks, task = self._world.arrays[seat.job], seat.first
                 self._phases[seat.job, task] = tasks.phase[task], tasks.since[task]
                 tasks.phase[task], tasks.since[task] = TaskPhase.STOPPING, self._now
+                self._staying.pop(seat.job, None)
             else:
                 self._world.know_runs().write(seat.job, STATE, LEAVING)
                 self._told[seat.job] = None
@@ -155,7 +158,15 @@ class Stage:
             for where, tasks in world.sites.spread(seat.leases):
                 held = (self._tickets[seat.job], CLAIM, where.number, tasks)
                 rows.append(row_of(world.know_runs(), seat.job, seat.spec, held))
-        return spread_rows(world, self._now, rows)
+        return spread_rows(world, self.staying, rows)
+
+    def staying(self, job: int) -> Words:
+        """The tasks of an array that hold places and are not about to be gone, the newest last; looked for once, until
+        some of them are told to stop."""
+        found = self._staying.get(job)
+        if found is None:
+            found = self._staying[job] = find_staying(self._world, self._world.jobs[job], self._now)
+        return found
 
     def _vacate(self, seat: Seat) -> None:
         for ask, leases in seat.spec.parts(seat.leases):
