@@ -92,6 +92,8 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
         return bool(self.apart or self.beside)
 
 
+STOP_SIGNALS: Final = ("", "TERM", "INT", "HUP", "USR1", "USR2")
+"""What a job may be told to stop by; the first is as if nothing was said."""
 ANYWHERE: Final = Needs()
 
 
@@ -104,7 +106,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     its tenant's guarantee. A gang that is `in_place` can bear that tasks join and leave while it runs; the run of any
     other is begun anew for that. One with `spares` has so many places more, which wait for a rank that loses its own.
     The tasks of a group that is named in `commands` run that instead. Of an array `at_most` so many tasks are at it at
-    once; 0 is as many as there is room for.
+    once; 0 is as many as there is room for. One with a `stop_signal` is told to stop by that, instead of SIGTERM.
     """
 
     command: tuple[str, ...]
@@ -133,6 +135,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     commands: dict[str, tuple[str, ...]] = {}
     spares: int = 0
     at_most: int = 0
+    stop_signal: str = ""
 
     @property
     def is_elastic(self) -> bool:
@@ -194,6 +197,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
         or (_find_spare_fault(spec) if spec.spares else None)
         or (_find_throttle_fault(spec) if spec.at_most else None)
+        or (None if spec.stop_signal in STOP_SIGNALS else _unknown_signal(spec.stop_signal))
         or (_find_tier_fault(spec.tier, spec.priority) if is_varied(spec) else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
@@ -377,6 +381,11 @@ def _find_throttle_fault(spec: Spec) -> Reason | None:
     if not spec.array:
         return Reason(Code.BAD_SPEC, "at_most", detail="only the tasks of an array are counted; a gang has a width")
     return None
+
+
+def _unknown_signal(name: str) -> Reason:
+    known = ", ".join(filter(None, STOP_SIGNALS))
+    return Reason(Code.BAD_SPEC, "stop_signal", detail=f"{name[:40]!r} is none of {known}")
 
 
 def _find_tier_fault(tier: str, priority: int) -> Reason | None:

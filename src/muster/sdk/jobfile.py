@@ -110,6 +110,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     priority: Annotated[int, _says("Before the tenant's other jobs: -1000 to 1000.")] = 0
     limit: Annotated[Amount | None, _says("End it after 90s, 1h30m or 2d.")] = None
     grace: Annotated[Amount, _says("Between being told to stop and being killed.")] = "10s"
+    signal: Annotated[str, _says("Told to stop by this signal, if a process of it handles it: USR1.")] = ""
     due: Annotated[
         Amount | None, _says("Be over by then: 2h (from now), or 2026-11-15 14:05 (UTC unless it says).")
     ] = None
@@ -140,6 +141,7 @@ class FieldError(AmountError):
 FIELDS_OF_SPEC: Final = {
     "limit_ms": "limit",
     "grace_ms": "grace",
+    "stop_signal": "signal",
     "due_at": "due",
     "held": "hold",
     "evictable": "no_evict",
@@ -185,6 +187,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         workdir=os.path.normpath(os.path.join(here, job.workdir)),  # noqa: PTH118 - text alone; no file is looked at
         limit_ms=None if job.limit is None else _read("limit", parse_duration, job.limit),
         grace_ms=_read("grace", parse_duration, job.grace),
+        stop_signal=job.signal.upper().removeprefix("SIG"),
         due_at=None if job.due is None else _read("due", lambda text: parse_instant(text, now_ms), job.due),
         retries=_count("retries", job.retries),
         needs=_needs(job, sides, tuple(groups)),
