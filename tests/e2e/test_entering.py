@@ -24,5 +24,5 @@ def test_a_command_beside_a_task_has_its_environment_and_its_directory(live: Liv
     assert "surely-not-there" in live.muster("exec", job, "--", "surely-not-there", code=2).stderr
     (tmp_path / "go").touch()
     live.muster("wait", job)
-    assert "error[M346]" in live.muster("shell", job, code=2).stderr
+    assert "error[M121]" in live.muster("shell", job, code=2).stderr
     assert "error[M120]" in live.muster("exec", "999999", "--", "true", code=2).stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from live import LiveHome
+from live import LiveHome, await_true
 
 # Rank 0 takes 6 steps with a checkpoint after each third one; the first try of rank 1 crashes once step 4 is told.
 TRAINING = """
@@ -58,3 +58,43 @@ def test_a_gang_that_crashes_resumes_from_its_checkpoint(live: LiveHome, tmp_pat
     told = live.muster("goodput", "--tenant", "training").stdout
     assert "useful" in told
     assert "lost" in told
+
+
+# Saves and leaves when it is told to by SIGUSR1, and by nothing else; the shell around it handles no signal.
+SAVING = """
+import signal, sys, time
+from pathlib import Path
+
+place = Path(sys.argv[1])
+
+def save(*_):
+    (place / "saved").write_text("step 7")
+    sys.exit(0)
+
+signal.signal(signal.SIGUSR1, save)
+(place / "up").touch()
+while True:
+    time.sleep(0.05)
+"""
+
+
+def test_a_job_is_told_to_stop_by_the_signal_that_it_handles(live: LiveHome, tmp_path: Path) -> None:
+    script = f"{sys.executable} -c '{SAVING}' {tmp_path}; echo left with $?"
+    words = ["run", "--detach", "--signal", "USR1", "--grace", "120s", "--", "sh", "-c", script]
+    job = live.muster(*words).stdout.strip()
+    await_true((tmp_path / "up").exists, "it runs")
+    live.muster("cancel", job)
+    live.muster("wait", job, code=1)
+    assert (tmp_path / "saved").read_text() == "step 7"
+    assert live.muster("logs", job).stdout == "left with 0\n", "the shell was not told, and lived to say this"
+
+
+def test_who_handles_no_such_signal_is_told_as_always(live: LiveHome) -> None:
+    job = live.muster("run", "--detach", "--signal", "sigusr2", "--grace", "120s", "--", "sleep", "300").stdout.strip()
+    with live.client() as client:
+        await_true(lambda: client.show(int(job)).phase == "running", "it runs")
+        client.cancel(int(job))
+        assert client.wait(int(job)).phase == "cancelled"
+    assert (
+        "is none of TERM, INT, HUP, USR1, USR2" in live.muster("run", "--signal", "KILL", "--", "true", code=2).stderr
+    )

@@ -1,5 +1,5 @@
 """A day of simulated time leaks nothing: once the fleet is busy, neither objects nor memory grow with time; and of a
-leader over a real store, neither its files nor its rows."""
+leader over a real store, with a follower that is asked things, neither its files nor its rows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import pytest
 from live_body import LiveBody
+from live_follower import LiveFollower
 
 from muster.control import leader as leader_module
 from muster.control import writer as writer_module
@@ -94,7 +95,9 @@ def test_a_day_of_simulated_time_leaks_nothing() -> None:
 
 
 @pytest.mark.soak
-def test_a_day_of_a_leader_over_a_real_store_leaks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_day_of_a_leader_and_a_follower_over_a_real_store_leaks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     samples = _lead_for(HOURS, tmp_path, monkeypatch)
     _check_flat(samples[SETTLED:], "files", "threads")
     _check_flat(samples[SETTLED:], "objects", "rss_mb", growth_pct=SLACK_PCT)
@@ -102,15 +105,18 @@ def test_a_day_of_a_leader_over_a_real_store_leaks_nothing(tmp_path: Path, monke
 
 
 @pytest.mark.slow
-def test_an_hour_of_a_leader_over_a_real_store_is_told_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_hour_of_a_leader_is_told_whole_by_its_store_and_its_follower(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, last = _lead_for(2, tmp_path, monkeypatch)
     assert last.seq > first.seq > 0
     assert (last.files, last.threads) == (first.files, first.threads)
 
 
 def _lead_for(hours: int, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[Sample]:
-    """Let a leader lead a busy fleet for so long; at each full hour the file tells the same world as the leader has."""
+    """Let a leader lead a busy fleet for so long; at full hours file and follower have the leader's world."""
     made: list[LiveBody] = []
+    following: list[LiveFollower] = []
 
     def make_body(agenda: Agenda, engine: SimulatedEngine, **_: object) -> LiveBody:
         made.append(LiveBody(agenda, engine, root, HISTORY_MS))
@@ -123,10 +129,19 @@ def _lead_for(hours: int, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[S
     options = SimOptions(nodes=16, days=hours / 24, seed=5, pace=PACE, inspect_every=10**9, drain=False)
     with contextlib.ExitStack() as at_the_end:
         at_the_end.callback(lambda: made[0].close())
-        return _run_a_day(options, lambda simulation: _look_at_store(simulation, made[0], root))
+        at_the_end.callback(lambda: following[0].close())
+
+        def look(simulation: Simulation) -> Sample:
+            if not following:
+                following.append(LiveFollower(root, made[0].agenda))
+            following[0].catch_up(made[0].world.seq)
+            return _look_at_store(simulation, made[0], following[0], root)
+
+        return _run_a_day(options, look)
 
 
-def _look_at_store(simulation: Simulation, body: LiveBody, root: Path) -> Sample:
+def _look_at_store(simulation: Simulation, body: LiveBody, following: LiveFollower, root: Path) -> Sample:
+    assert digest(following.follower.world) == digest(body.world)
     with contextlib.closing(SqliteJournal(root / "journal.db")) as journal:
         assert digest(load_world(journal)) == digest(body.world)
     with contextlib.closing(sqlite3.connect(root / "journal.db")) as reading:

@@ -92,6 +92,8 @@ class Needs(msgspec.Struct, frozen=True, gc=False, cache_hash=True, omit_default
         return bool(self.apart or self.beside)
 
 
+STOP_SIGNALS: Final = ("", "TERM", "INT", "HUP", "USR1", "USR2")
+"""What a job may be told to stop by; the first is as if nothing was said."""
 ANYWHERE: Final = Needs()
 
 
@@ -105,7 +107,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     other is begun anew for that. One with `spares` has so many places more, which wait for a rank that loses its own.
     The tasks of a group that is named in `commands` run that instead. A gang will run for `expect_ms` from when it gets
     its place, as far as its owner knows: nobody is stopped by that. Of an array `at_most` so many tasks are at it at
-    once; 0 is as many as there is room for.
+    once; 0 is as many as there is room for. One with a `stop_signal` is told to stop by that, instead of SIGTERM.
     """
 
     command: tuple[str, ...]
@@ -135,6 +137,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     spares: int = 0
     at_most: int = 0
     expect_ms: Limit = None
+    stop_signal: str = ""
 
     @property
     def is_elastic(self) -> bool:
@@ -197,6 +200,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or (_find_spare_fault(spec) if spec.spares else None)
         or (_find_throttle_fault(spec) if spec.at_most else None)
         or (None if spec.expect_ms is None else _find_estimate_fault(spec.array, spec.expect_ms))
+        or (None if spec.stop_signal in STOP_SIGNALS else _unknown_signal(spec.stop_signal))
         or (_find_tier_fault(spec.tier, spec.priority) if is_varied(spec) else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
         or _find_name_fault(spec)
@@ -387,6 +391,11 @@ def _find_estimate_fault(array: int, expect_ms: int) -> Reason | None:
     if not 1 <= expect_ms <= AMOUNT_MAX:
         return Reason(Code.BAD_AMOUNT, "expect_ms", needed=expect_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
     return Reason(Code.BAD_SPEC, "expect_ms", detail="it is for gangs; an array has none") if array else None
+
+
+def _unknown_signal(name: str) -> Reason:
+    known = ", ".join(filter(None, STOP_SIGNALS))
+    return Reason(Code.BAD_SPEC, "stop_signal", detail=f"{name[:40]!r} is none of {known}")
 
 
 def _find_tier_fault(tier: str, priority: int) -> Reason | None:

@@ -113,6 +113,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         Amount | None, _says("It will take so long, as far as you know: 90s, 1h30m or 2d. Nobody is stopped by that.")
     ] = None
     grace: Annotated[Amount, _says("Between being told to stop and being killed.")] = "10s"
+    signal: Annotated[str, _says("Told to stop by this signal, if a process of it handles it: USR1.")] = ""
     due: Annotated[
         Amount | None, _says("Be over by then: 2h (from now), or 2026-11-15 14:05 (UTC unless it says).")
     ] = None
@@ -144,6 +145,7 @@ FIELDS_OF_SPEC: Final = {
     "limit_ms": "limit",
     "expect_ms": "expect",
     "grace_ms": "grace",
+    "stop_signal": "signal",
     "due_at": "due",
     "held": "hold",
     "evictable": "no_evict",
@@ -190,6 +192,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         limit_ms=None if job.limit is None else _read("limit", parse_duration, job.limit),
         expect_ms=None if job.expect is None else _read("expect", parse_duration, job.expect),
         grace_ms=_read("grace", parse_duration, job.grace),
+        stop_signal=job.signal.upper().removeprefix("SIG"),
         due_at=None if job.due is None else _read("due", lambda text: parse_instant(text, now_ms), job.due),
         retries=_count("retries", job.retries),
         needs=_needs(job, sides, tuple(groups)),

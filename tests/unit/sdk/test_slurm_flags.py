@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.model.reason import Code
-from muster.sdk.slurm.amounts import read_bytes, read_gpus, read_indexes, read_seconds
+from muster.sdk.slurm.amounts import read_bytes, read_gpus, read_indexes, read_seconds, read_signal
 from muster.sdk.slurm.flags import FLAGS, Fate, ScriptError, Takes, read_flags
 from muster.sdk.slurm.mapping import Import, import_script
 from muster.sdk.slurm.script import read_script
@@ -165,3 +165,17 @@ def test_any_line_is_read_or_refused_with_its_place(line: str) -> None:
     except ScriptError as error:
         where = error.where
     assert where in ("", "x.sh:2")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "before_s"),
+    [("USR1@120", "USR1", 120), ("B:SIGTERM", "TERM", 60), ("10", "USR1", 60), ("RB:usr2@5", "USR2", 5)],
+)
+def test_signals_as_slurm_writes_them(text: str, name: str, before_s: int) -> None:
+    assert read_signal(text) == (name, before_s)
+
+
+@pytest.mark.parametrize("text", ["KILL@9", "9", "USR1@", "@60", "USR1@soon", ""])
+def test_other_signals_are_refused(text: str) -> None:
+    with pytest.raises(AmountError, match="USR1"):
+        read_signal(text)

@@ -44,6 +44,7 @@ from muster.engines.local.processes import (
     Process,
     find_family,
     find_process,
+    is_handled,
     list_children,
     list_processes,
     read_boot_id,
@@ -75,11 +76,12 @@ _log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Run:
-    """A living run: its task's process, and when it is to be killed if it was asked to end."""
+    """A living run: its task's process, when it is to be killed if it was asked to end, and by what it is asked."""
 
     key: Key
     pid: int
     kill_at: float | None = None
+    stop_signal: int = signal.SIGTERM
 
 
 class Keeper:
@@ -195,7 +197,7 @@ class Keeper:
             if run.kill_at is None or kill_at < run.kill_at:
                 run.kill_at = kill_at
                 heapq.heappush(self._looks, (kill_at, key))
-        self._signal(asked, signal.SIGTERM)
+        self._ask_to_end(asked)
 
     def forget(self, forget: Forget) -> None:
         """Drop what has ended."""
@@ -249,7 +251,8 @@ class Keeper:
                 os.close(log)
             make_expendable(pid)
             self._ceilings.add(launch.key, pid, launch.ask.memory_bytes, launch.ask.cpu_milli, time.monotonic())
-            self._runs[launch.key] = self._by_pid[pid] = Run(launch.key, pid)
+            polite = signal.Signals[f"SIG{launch.stop_signal or 'TERM'}"]
+            self._runs[launch.key] = self._by_pid[pid] = Run(launch.key, pid, stop_signal=polite)
             self.started.append(launch.key)
             if launch.key.task == 0 and PROGRESS_VARIABLE in launch.env:
                 self._watched[launch.key] = Watch(Path(launch.env[PROGRESS_VARIABLE]))
@@ -337,6 +340,14 @@ class Keeper:
             del self._leaving[key]
             self._note_ends([(key, end)])
 
+    def _ask_to_end(self, runs: list[Run]) -> None:
+        """The polite signal. One that a job chose would end whoever does not handle it, a shell around the program for
+        example, so it goes to those who do; if nobody does, all are asked as always."""
+        choosy = [run for run in runs if run.stop_signal != signal.SIGTERM]
+        families = find_family({run.pid for run in choosy})
+        asked = {run.pid for run in choosy if _tell_handlers(run, families[run.pid])}
+        self._signal([run for run in runs if run.pid not in asked], signal.SIGTERM)
+
     def _signal(self, runs: list[Run], number: int) -> None:
         """Signal whole families. Their leaders are not reaped, so that their numbers are still their own."""
         families = find_family({run.pid for run in runs})
@@ -413,3 +424,12 @@ def _kill_marked(keys: Iterable[Key], root: Path) -> None:
 def _is_there(known: Process) -> bool:
     process = find_process(known.pid)
     return process is not None and process.started == known.started and process.is_alive
+
+
+def _tell_handlers(run: Run, family: Iterable[Process]) -> bool:
+    """Send a run's own signal to those of it who handle it; whether anybody does."""
+    handlers = [pid for pid in (run.pid, *(process.pid for process in family)) if is_handled(pid, run.stop_signal)]
+    for pid in handlers:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, run.stop_signal)
+    return bool(handlers)

@@ -35,6 +35,7 @@ class Launch(NamedTuple):
     env: dict[str, str]
     workdir: str
     ask: Resources = ZERO
+    stop_signal: str = ""
 
 
 class _Seat(NamedTuple):
@@ -73,7 +74,7 @@ def plan_launches(
                 continue
             seat = _Seat(node_rank, local_rank, count, start.devices[node_rank], ids)
             command, env = _command_of(start.spec, key.task), base | _plan_own(start, key, seat, root)
-            yield Launch(key, command, env, workdir, _ask_of(start.spec, key.task))
+            yield Launch(key, command, env, workdir, _ask_of(start.spec, key.task), start.spec.stop_signal)
         task += count
 
 

@@ -80,6 +80,16 @@ def list_children() -> list[int]:
         return [process.pid for process in list_processes() if process.parent == own]
 
 
+def is_handled(pid: int, number: int) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+    caught = next((line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), "0")
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
 def find_family(leaders: Collection[int]) -> dict[int, list[Process]]:
     """For each leader of a session, the living ones in that session and the living descendants of the leader, without
     the leader. One walk over /proc for all of them."""

@@ -13,7 +13,16 @@ _SIZE: Final = re.compile(r"(\d{1,12})([KMGTP]?)B?", re.IGNORECASE)
 _TIME: Final = re.compile(r"(?:(?P<days>\d{1,6})-)?(?P<parts>\d{1,9}(?::\d{1,9}){0,2})")
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _GPU: Final = re.compile(r"(?:gpu:)?(?:(?P<kind>[A-Za-z][\w.@-]*):)?(?P<count>\d{1,9})")
+_SIGNAL: Final = re.compile(r"(?:[RB]{1,2}:)?(?P<name>\w{1,10})(?:@(?P<before>\d{1,5}))?", re.IGNORECASE)
+_SIGNAL_NUMBERS: Final = {"1": "HUP", "2": "INT", "10": "USR1", "12": "USR2", "15": "TERM"}
 _FOREVER: Final = frozenset({"infinite", "unlimited", "0"})
+
+
+class Ending(NamedTuple):
+    """By which signal a job is told to end, and how many seconds before it is ended."""
+
+    name: str
+    before_s: int
 
 
 class Indexes(NamedTuple):
@@ -27,6 +36,16 @@ class Indexes(NamedTuple):
         """From one to the next, if they are evenly apart; else 0."""
         steps = {after - before for before, after in zip(self.values, self.values[1:], strict=False)}
         return steps.pop() if len(steps) == 1 else 0 if steps else 1
+
+
+def read_signal(text: str) -> Ending:
+    """`USR1@120`, `B:SIGTERM` or `10`; without a time, a minute."""
+    found = _SIGNAL.fullmatch(text)
+    name = "" if found is None else found["name"].upper().removeprefix("SIG")
+    name = _SIGNAL_NUMBERS.get(name, name)
+    if found is None or name not in _SIGNAL_NUMBERS.values():
+        raise AmountError(f"{text[:40]!r} is none of {', '.join(_SIGNAL_NUMBERS.values())}, as in USR1@120")
+    return Ending(name, int(found["before"] or 60))
 
 
 def read_count(text: str) -> int:

@@ -147,7 +147,7 @@ FLAGS: Final = (
     Flag("resources", "", _ONE, _OUT, "use `label`"),
     Flag("resv-ports", "", _MAYBE, _OUT, "MASTER_PORT is set for a gang"),
     Flag("segment", "", _ONE, _OUT, "use `slice`"),
-    Flag("signal", "", _ONE, _OUT, "SIGTERM comes before the end, `grace` ahead of SIGKILL"),
+    Flag("signal", "", _ONE, _MAPPED, "`signal` and `grace`: at every end, and not at the limit alone"),
     Flag("sockets-per-node", "", _ONE, _OUT, "sockets are not told apart"),
     Flag("spread-job", "", _NO, _OUT, "use `spread`"),
     Flag("spread-segments", "", _NO, _OUT, "use `slice`"),

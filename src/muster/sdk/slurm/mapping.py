@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from muster.model.tier import PRIORITY_MAX
 from muster.sdk.jobfile import JobFile
-from muster.sdk.slurm.amounts import Indexes, read_bytes, read_count, read_gpus, read_indexes, read_seconds
+from muster.sdk.slurm.amounts import Indexes, read_bytes, read_count, read_gpus, read_indexes, read_seconds, read_signal
 from muster.sdk.slurm.flags import BY_NAME, Fate, Said, bad_flag, needed_flag
 from muster.sdk.slurm.script import PRELUDE, SRUN, make_command, make_wrapper
 from muster.units import AmountError, spell_bytes
@@ -98,6 +98,7 @@ class _Reader:
             "flavor": [layout.kind] if layout.kind else [],
             "label": self._labels(),
             "limit": None if limit_s is None or indexes is not None else f"{limit_s}s",
+            **self._ending(),
             "due": self._text("deadline") or None,
             "priority": self._priority(),
             "hold": "hold" in self._said,
@@ -134,6 +135,11 @@ class _Reader:
             return read(one.value)
         except AmountError as error:
             raise bad_flag(f"--{name}", str(error), one.where) from None
+
+    def _ending(self) -> dict[str, str]:
+        """By which signal it is told to end, and how long before."""
+        asked = self._value("signal", read_signal)
+        return {} if asked is None else {"signal": asked.name, "grace": f"{asked.before_s}s"}
 
     def _count(self, name: str) -> int:
         return self._value(name, read_count) or 0
