@@ -15,7 +15,8 @@ blind         Muster without any learning: attained service by powers of ten of 
               and of equals the one with fewer devices                                          knows nothing
 muster        Muster's default: hazards learned from what ended so far (the index is that of
               Gittins, JRSS B 1979), a guard for who is owed                                    learns
-tuned         the same without the guard: months of overload leave nothing to guard             learns
+tuned         the same without the guard, for months of overload leave nothing to guard; run
+              times of neighbours on a fine grid, and some of a sweep ahead of the others       learns
 
 Those who cast shadows are told each job's run time as its limit: the trace has no limits of its own.
 """
@@ -27,6 +28,7 @@ from typing import Final, NamedTuple
 
 from bench.leagues.fairness import LEASE_MS, finish_time_fairness
 from bench.leagues.oracles import run_time
+from muster.learning.hazard import FINE
 from muster.learning.turns import TurnAdviser
 from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, NARROW, REMAINING, SERVICE, Sharing
 from muster.model.tier import SHADOWS_MAX, Tier
@@ -59,6 +61,11 @@ def _learn(records: Sequence[Record]) -> Adviser:  # noqa: ARG001 - it is not to
     return TurnAdviser()
 
 
+def _learn_closely(records: Sequence[Record]) -> Adviser:  # noqa: ARG001 - it is not told either
+    return TurnAdviser(FINE, AHEAD)
+
+
+AHEAD: Final = 0.3
 QUANTUM_MS: Final = 2 * MINUTE_MS
 POLICIES: Final[dict[str, Policy]] = {
     "fifo": Policy(Sharing(ARRIVAL)),
@@ -71,5 +78,5 @@ POLICIES: Final[dict[str, Policy]] = {
     "tiresias": Policy(Sharing(ATTAINED, QUANTUM_MS, 1000, 1000, steps=(HOUR_MS,))),
     "blind": Policy(Sharing(NARROW, QUANTUM_MS, 1000, 1000)),
     "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 900, (), 24 * HOUR_MS, 27, 150), _learn),
-    "tuned": Policy(Sharing(ADVISED, QUANTUM_MS, 700, 1000), _learn),
+    "tuned": Policy(Sharing(ADVISED, QUANTUM_MS, 700, 1000), _learn_closely),
 }

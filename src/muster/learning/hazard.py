@@ -66,7 +66,7 @@ class Grid:
         self.bins = OCTAVES * per_octave
         self.edges_ms = (0, *(round(FIRST_MS * 2 ** (step / per_octave)) for step in range(self.bins)))
         self.widths: Floats = np.diff(np.array(self.edges_ms, dtype=np.float64))
-        self.prior = 1.0 - (1.0 - PRIOR) ** (2 / per_octave)
+        self.prior = PRIOR * STIRS / per_octave
         self.stride = per_octave // STIRS
         self.spread = _weights(per_octave, lambda apart: 1.0 - apart)
         self.near = np.ones(1) if near is None else _weights(per_octave, near)
@@ -119,23 +119,23 @@ def _cost(hazards: Floats, level: int, widths: Floats) -> float:
 @compiled
 def _weigh(near: Floats, levels: Ints, submits: Ints, first: int, here: int, end: int, weights: Floats) -> int:
     """Fill `near` from the neighbours: a level is the bin that a job is in, or minus one minus the bin it ended in. Of
-    an end, each bin around it has its weight; whoever left a bin, by an end or not, entered all before it."""
+    an end, each bin around it has its weight."""
     near[:, :] = 0.0
-    reach, last = len(weights) // 2, near.shape[1] - 1
+    reach = len(weights) // 2
     for at in range(first, end):
         if at == here:
             continue
         apart = abs(submits[at] - submits[here]) / APART_MS
-        weight = 2.0 ** (-(abs(at - here) - 1) / HALF_LIFE) / (1.0 + apart)
+        left = weight = 2.0 ** (-(abs(at - here) - 1) / HALF_LIFE) / (1.0 + apart)
         level = levels[at]
-        if level > 0:
-            near[0, level - 1] += weight
+        for k in range(level if level >= 0 else max(0, -level - 1 - reach)):
+            near[0, k] += weight
         for step in range(len(weights) if level < 0 else 0):
-            k = min(last, max(0, -level - 1 - reach + step))
-            near[0, k] += weight * weights[step]
-            near[1, k] += weight * weights[step]
-    for k in range(last, 0, -1):
-        near[0, k - 1] += near[0, k]
+            k = -level - 1 - reach + step
+            if 0 <= k < near.shape[1]:
+                near[0, k] += left
+                near[1, k] += weight * weights[step]
+            left -= weight * weights[step]
     return 0
 
 

@@ -1,6 +1,7 @@
 """turns: an adviser for tiers that are shared by advice. It says what a completion of each live job costs at least, in
 device-milliseconds, by what was learned of jobs like it: a Gittins index. Without data it is least attained service.
-Of jobs that were submitted together some go ahead: what becomes of those is known before the others are served.
+Where it is told so, some of those that were submitted together go ahead: what becomes of them is known before the
+others are served.
 
 It also says how much patience is fair: where everybody waits for weeks, nobody is owed a turn after a day.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from muster.learning.hazard import FINE, Hazards
+from muster.learning.hazard import COARSE, Grid, Hazards
 from muster.model import fact
 from muster.model.advice import INDEX, Advice
 from muster.model.event import Advise
@@ -24,8 +25,6 @@ REFRESH_MS: Final = 30 * MINUTE_MS
 """How often everybody's index is computed anew, since classes learn all the time."""
 CHANGE: Final = 0.03
 """What part of an index is not worth a word."""
-AHEAD: Final = 0.3
-"""What part of an index a job may have more than those of its likes that go ahead of it."""
 PATIENCE: Final = 16
 """Nobody is owed anything who waits for less than so many times what jobs waited so far, on average."""
 PATIENCE_STEP: Final = 0.1
@@ -37,10 +36,12 @@ INDEX_MAX: Final = 1 << 60
 
 
 class TurnAdviser:
-    """An Adviser: says where every live job stands that takes turns."""
+    """An Adviser: says where every live job stands that takes turns. `ahead` is what part of its index a job may have
+    more than those of its likes that go ahead of it."""
 
-    def __init__(self) -> None:
-        self.hazards = Hazards(FINE)
+    def __init__(self, grid: Grid = COARSE, ahead: float = 0.0) -> None:
+        self.hazards = Hazards(grid)
+        self._ahead = ahead
         self._weights: dict[int, float] = {}
         self._indexes: dict[int, int] = {}
         self._accepted = self._waiting = self._waited_ms = self._patience_ms = self._seen_at = 0
@@ -88,7 +89,7 @@ class TurnAdviser:
         devices, owner = spec.ask.gpus * spec.gang, (spec.tenant, spec.name)
         classes = ((), ("size", devices), ("owner", owner), ("both", owner, devices))
         place = self.hazards.accept(number, classes, now, rows=2)
-        self._weights[number] = devices * (1.0 + AHEAD * _scattered(place))
+        self._weights[number] = devices * (1.0 + self._ahead * _scattered(place))
         self._indexes[number] = 0
         self._accepted += 1
         self._has_new = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muster.learning.hazard import COARSE, FINE, Hazards
+from muster.learning.hazard import COARSE, FINE, Grid, Hazards
 from muster.learning.turns import PATIENCE, TurnAdviser
 from muster.model import event
 from muster.model.advice import INDEX
@@ -15,9 +15,9 @@ from muster.units import AMOUNT_MAX, HOUR_MS, MINUTE_MS
 class Watched:
     """A rig with one node and an adviser who watches it."""
 
-    def __init__(self) -> None:
+    def __init__(self, grid: Grid = COARSE, ahead: float = 0.0) -> None:
         self.rig = Rig(1)
-        self.adviser = TurnAdviser()
+        self.adviser = TurnAdviser(grid, ahead)
         self.feed(event.SetTier(STANDARD, Tier(200, AMOUNT_MAX, 0, sharing=Sharing(ADVISED, MINUTE_MS))))
 
     def feed(self, *events: event.Event, after_ms: int = 1) -> None:
@@ -91,7 +91,7 @@ def test_neighbours_of_another_size_say_something_and_those_of_the_same_size_mor
 
 
 def test_of_jobs_that_came_together_some_go_ahead() -> None:
-    watched = Watched()
+    watched = Watched(FINE, 0.3)
     sweep = [watched.submit("a") for _ in range(8)]
     order = sorted(sweep, key=watched.indexes().__getitem__)
     places = [sweep.index(number) for number in order[:4]]
