@@ -19,7 +19,7 @@ from muster.model.spec import KEY_CHARS_MAX, Spec, as_asked, find_fault, resolve
 from muster.scheduler.masks import keys_of
 from muster.scheduler.reasons import find_fine_label, never_fits
 from muster.world.cuts import find_piece
-from muster.world.promises import promisable, promised, promised_by
+from muster.world.promises import promisable, promised_by
 from muster.world.tasks import HOLDING, spans_of
 
 
@@ -67,7 +67,7 @@ def _find_promises_full(turn: Turn, spec: Spec) -> Reason | None:
     """Whether what its tier promises a job would be more than there is, beside all other promises."""
     world = turn.world
     more = promised_by(world.tiers[spec.tier], spec)
-    needed, available = promised(world) + more if more else 0, promisable(world)
+    needed, available = world.promised + more if more else 0, promisable(world)
     return Reason(Code.PROMISES_FULL, spec.tier, needed, available) if needed > available else None
 
 

@@ -9,7 +9,7 @@ from muster.model.sharing import INDEXES, MILLI, STEPS_MAX, Sharing
 from muster.model.spec import is_name
 from muster.model.tier import EVICTIONS_MAX, RANK_MAX, SHADOWS_MAX, TIERS_MAX, WINDOW_MAX_MS
 from muster.units import AMOUNT_MAX, MINUTE_MS
-from muster.world.promises import promisable, promised
+from muster.world.promises import count_promised, promisable
 
 
 def on_set_tier(turn: Turn, item: event.SetTier) -> Done | Refused:
@@ -58,8 +58,8 @@ def _find_promise_fault(turn: Turn, item: event.SetTier) -> Refused | None:
     ):
         if not least <= value <= most:
             return refuse(Code.BAD_AMOUNT, f"promise.{field}", value, most, f"between {least} and {most}")
-    needed, available = promised(world, item.name, item.tier), promisable(world)
-    if needed > promised(world) and needed > available:
+    needed, available = count_promised(world, item.name, item.tier), promisable(world)
+    if needed > world.promised and needed > available:
         return refuse(Code.PROMISES_FULL, item.name, needed, available)
     return None
 

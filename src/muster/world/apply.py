@@ -42,6 +42,7 @@ from muster.world.claiming import drop_claim, next_ticket, put_claim, spoken_for
 from muster.world.losses import BROKEN
 from muster.world.others import block_tasks, leave_others, stop_waiting, unblock_tasks, wait_for_others
 from muster.world.overlays import put_overlay
+from muster.world.promises import note_promise
 from muster.world.tables import heed
 from muster.world.tasks import HOLDING, Tasks, spans_of
 from muster.world.widths import ask_shrink, drop_spares, give_spares, grow, part, set_bounds, shrink, use_spares
@@ -191,6 +192,7 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
         world.mix.add(spec, 1)
     if spec.needs is not ANYWHERE and spec.needs.has_company:
         world.keep_company(spec.needs)
+    note_promise(world, spec, 1)
     world.next_job = item.job + 1
     world.varied += is_varied(spec)
     world.accepted += 1
@@ -260,6 +262,7 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
 
 def _ended(world: World, item: fact.Ended, at: int) -> None:
     job = world.jobs[item.job]
+    note_promise(world, job.spec, -1)
     if world.mix is not None:
         world.mix.add(job.spec, -1)
     after = Job(item.job, job.spec, job.accepted_at, _terminal_phase(item, at), job.epoch, job.failures, job.key)

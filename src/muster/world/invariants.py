@@ -36,7 +36,7 @@ from muster.world.holding import Holding, plain
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.overlay_law import check_overlays
-from muster.world.promises import due_of
+from muster.world.promises import count_promised, due_of
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
 from muster.world.runs import Runs, class_of, find_runs
 from muster.world.sightings import devices_of, is_quarantined
@@ -495,6 +495,8 @@ def _check_runs(world: World) -> None:
         require(rows == wanted, "the rows of runs are their leases, by age", _first_change(rows, wanted))
     varied = sum(is_varied(job.spec) for job in world.jobs.values())
     require(world.varied == varied, "it is known how many jobs are varied", f"kept {world.varied}, wanted {varied}")
+    owed = count_promised(world)
+    require(world.promised == owed, "it is known how much is promised", f"kept {world.promised}, wanted {owed}")
 
 
 def _runs_anew(world: World) -> Runs:

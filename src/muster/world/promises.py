@@ -67,9 +67,16 @@ def promised_by(tier: Tier, spec: Spec) -> int:
     return (DEVICE * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang * tier.promise.share_milli // MILLI
 
 
-def promised(world: World, name: str = "", tier: Tier | None = None) -> int:
-    """Thousandths of devices that are promised to the jobs that are here; as if a tier were another one, if it is
-    named."""
+def note_promise(world: World, spec: Spec, sign: int) -> None:
+    """A job comes (1) or is over (-1): what is promised to all who are here is more by its part, or less."""
+    tier = world.tiers[spec.tier]
+    if tier.promise is not None:
+        world.promised += sign * promised_by(tier, spec)
+
+
+def count_promised(world: World, name: str = "", tier: Tier | None = None) -> int:
+    """Thousandths of devices that are promised to the jobs that are here, counted anew; as if a tier were another one,
+    if it is named."""
     tiers = world.tiers if tier is None else world.tiers | {name: tier}
     if all(each.promise is None for each in tiers.values()):
         return 0

@@ -39,6 +39,7 @@ from muster.world.goodput import BOOKED, SPARE, Carry, trimmed
 from muster.world.losses import Days
 from muster.world.others import wait_for_others
 from muster.world.overlays import put_overlay
+from muster.world.promises import count_promised
 from muster.world.seating import occupy_all
 from muster.world.spending import recount_spending
 from muster.world.tables import heed
@@ -257,6 +258,7 @@ def _rebuild(content: Snapshot) -> World:
     _restore_spending(world, content.spending)
     world.recount_mix()
     world.recount_company()
+    world.promised = count_promised(world)
     _restore_goodput(world, content.goodput)
     return world
 

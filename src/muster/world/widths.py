@@ -21,6 +21,7 @@ from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, 
 from muster.model.spec import Needs, Spec
 from muster.units import Resources
 from muster.world.goodput import devices_of
+from muster.world.promises import note_promise
 from muster.world.spending import spend
 from muster.world.tasks import Tasks
 
@@ -346,6 +347,8 @@ def set_bounds(world: World, job: Job, least: int, most: int) -> None:
     if world.mix is not None:
         world.mix.add(job.spec, -1)
     spec = replace(job.spec, gang=least, gang_most=most)
+    note_promise(world, job.spec, -1)
+    note_promise(world, spec, 1)
     after = replace(job, spec=spec)
     if world.mix is not None:
         world.mix.add(spec, 1)

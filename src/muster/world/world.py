@@ -38,6 +38,7 @@ from muster.world.mix import Mix
 from muster.world.others import leave_others, wait_for_others
 from muster.world.overlays import set_watts, wake_for_budget
 from muster.world.pools import Pool
+from muster.world.promises import count_promised
 from muster.world.queue import Line, Queue
 from muster.world.quota import Quotas, Standing
 from muster.world.runs import Runs, find_runs
@@ -80,6 +81,7 @@ class World:
         "now",
         "profile_used",
         "profiles",
+        "promised",
         "queue",
         "quotas",
         "ranks",
@@ -101,7 +103,7 @@ class World:
     def __init__(self) -> None:
         self.seq = self.now = 0
         self.next_job = 1
-        self.accepted = self.retired = self.tickets = self.varied = self.moves_most = 0
+        self.accepted = self.retired = self.tickets = self.varied = self.moves_most = self.promised = 0
         self.fleet = Fleet()
         self.flavors: dict[str, Flavor] = {}
         self.tenants: dict[str, Tenant] = {}
@@ -256,7 +258,7 @@ class World:
     def set_tier(self, name: str, tier: Tier) -> None:
         """Say what a tier is; whoever waits in it stands where its rank says."""
         self.tiers[name] = tier
-        self.moves_most = moves_of(self.tiers)
+        self.moves_most, self.promised = moves_of(self.tiers), count_promised(self)
         self.queue.rerank(name, tier, self.jobs)
 
     def set_profile(self, name: str, edition: Edition) -> None:
@@ -474,7 +476,7 @@ class World:
         twin = World()
         twin.seq, twin.now, twin.next_job = self.seq, self.now, self.next_job
         twin.flavors, twin.tenants, twin.tiers = self.flavors.copy(), self.tenants.copy(), self.tiers.copy()
-        twin.moves_most = self.moves_most
+        twin.moves_most, twin.promised = self.moves_most, self.promised
         twin.profiles, twin.profile_used, twin.meters = self.profiles.copy(), self.profile_used, self.meters.copy()
         twin.bookings, twin.equals = self.bookings.copy(), self.equals
         twin.mix, twin.advice = None if self.mix is None else self.mix.fork(), self.advice.copy()

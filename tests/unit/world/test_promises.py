@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from muster.control.views import view_job, view_tiers
 from muster.kernel import requests
 from muster.model.errors import InvariantError
-from muster.model.event import SetTier, Submit
+from muster.model.event import ScaleJob, SetTier, Submit
 from muster.model.phase import Queued
 from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
@@ -19,7 +19,7 @@ from muster.scheduler.reasons import find_shortfall
 from muster.testing.planted.waits import promise_without_order
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
-from muster.world.promises import find_deficit, latest_start, promisable, promised
+from muster.world.promises import find_deficit, latest_start, promisable
 
 HALF = Promise(500, 2 * HOUR_MS)
 
@@ -32,11 +32,11 @@ def promising(promise: Promise = HALF, gpus: int = 8) -> Scene:
 def test_promises_are_taken_in_while_they_fit() -> None:
     """Half of sixteen GPUs is all that there is."""
     scene = promising().job("one", gpus=8, tier="steady").job("two", gpus=8, tier="steady")
-    assert promised(scene.body.world) == promisable(scene.body.world) == 8000
+    assert scene.body.world.promised == promisable(scene.body.world) == 8000
     scene.job("three", gpus=1, tier="steady").expect(refused={"three": Code.PROMISES_FULL})
     scene.job("other", gpus=8).job("sweep", gpus=1, array=4, tier="steady")
     scene.cancel("two").job("four", gpus=8, tier="steady")
-    assert promised(scene.body.world) == 8000
+    assert scene.body.world.promised == 8000
 
 
 def test_the_books_notice_promises_beyond_what_there_is() -> None:
@@ -150,3 +150,18 @@ def test_tiers_tell_what_they_promised_and_who_is_behind() -> None:
     scene.advance(minutes=90).job("next", gpus=1)
     view = next(view for view in view_tiers(scene.body.world) if view.name == "steady")
     assert (view.promised, view.behind) == (4000, 1)
+
+
+def test_what_is_promised_is_kept_in_step_with_who_is_here() -> None:
+    """Whoever comes, is over, is scaled or gets another tier: counted anew it is the same (watched by every scene)."""
+    scene = promising(Promise(100, HOUR_MS)).job("wide", gpus=1, gang=2, gang_most=4, tier="steady", minutes=5)
+    world = scene.job("other", gpus=3, tier="steady").run().body.world
+    assert world.promised == 500
+    scene.send(ScaleJob(scene.number("wide"), 4, 3)).run()
+    assert world.promised == 600
+    scene.send(SetTier("steady", Tier(150, DAY_MS, promise=Promise(200, HOUR_MS))))
+    assert world.promised == 1200
+    scene.advance(minutes=10).expect(succeeded="wide")
+    assert world.promised == 600
+    scene.send(SetTier("steady", Tier(150, DAY_MS)))
+    assert world.promised == 0
