@@ -17,7 +17,7 @@ from heapq import heappop, heappush, heapreplace
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from muster.world.queue import BEHIND_ALL, OVER, Band, BandKey, LeafKey, Line, Shape, job_of
+from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, Shape, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
 
@@ -40,15 +40,13 @@ _SOONEST: Final = itemgetter(0)
 
 class Leaf:
     """The lines of one tenant in our band: those that were looked at as a heap by their first job, and in how many
-    stands that was; in the others nobody stands before `next`. What is far behind is not looked at: most of it is not
-    reached in a cycle."""
+    stands that was. What is far behind is not looked at: most of it is not reached in a cycle."""
 
-    __slots__ = ("lines", "next", "seen")
+    __slots__ = ("lines", "seen")
 
     def __init__(self) -> None:
         self.lines: list[tuple[LeafKey, Line]] = []
         self.seen = 0
-        self.next: LeafKey = 0
 
 
 class Round:
@@ -76,7 +74,6 @@ class Round:
         while awake and (tour := self._tour or self._set_out()) is not None:
             tenant = tour.find_first()
             if tenant is not None and (found := self._find_line(tenant)) is not None:
-                self._world.queue.at_hand = found[0]
                 return found
             if tenant is None or (
                 in_vain == IN_VAIN_MAX and not self._places
@@ -136,14 +133,8 @@ class Round:
     def _find_line(self, tenant: str) -> tuple[Line, int] | None:
         """Of a tenant's lines in our band, the one whose job is first, and that job. A line that was served stands
         where its next job does, which is never before; one that sleeps or stands elsewhere now is not met again."""
-        awake, band, leaf = self._world.queue.awake, self._band, self._leaves.get(tenant)
-        if leaf is None:
-            leaf = self._leaves[tenant] = Leaf()
-        lines = leaf.lines
-        while lines or leaf.next < BEHIND_ALL:
-            if not lines or leaf.next < lines[0][0]:
-                self._look_on(leaf, tenant)
-                continue
+        awake, band = self._world.queue.awake, self._band
+        while lines := self._look_on(tenant):
             first, line = lines[0]
             if line.shape not in awake or line.band != band or not line.heap:
                 heappop(lines)
@@ -153,17 +144,20 @@ class Round:
                 return line, job_of(first)
         return None
 
-    def _look_on(self, leaf: Leaf, tenant: str) -> None:
-        """Look at a tenant's lines in so many stands that none in those behind them comes before the first."""
-        lines, stands, awake = leaf.lines, self._stands, self._world.queue.awake
+    def _look_on(self, tenant: str) -> list[tuple[LeafKey, Line]]:
+        """A tenant's lines, of so many stands that none in those behind them comes before the first."""
+        leaf = self._leaves.get(tenant)
+        if leaf is None:
+            leaf = self._leaves[tenant] = Leaf()
+        lines, stands = leaf.lines, self._stands
         while leaf.seen < len(stands) and (not lines or stands[leaf.seen][0] < lines[0][0]):
             _, shape, here = stands[leaf.seen]
             leaf.seen += 1
-            if shape in awake and (line := here.get(tenant)) is not None and line.heap:
+            if shape in self._world.queue.awake and (line := here.get(tenant)) is not None and line.heap:
                 at = self._find_place(line) if self._places else line.first(self._since)
                 if at is not None:
                     heappush(lines, (at, line))
-        leaf.next = stands[leaf.seen][0] if leaf.seen < len(stands) else BEHIND_ALL
+        return lines
 
     def _find_place(self, line: Line) -> LeafKey | None:
         return self._places[line] if line in self._places else line.first(self._since)

@@ -45,15 +45,11 @@ _SIZE_BITS: Final = 96
 _DUE_BITS: Final = 48
 _RANK_BITS: Final = _DUE_BITS + _SIZE_BITS
 _NO_DUE: Final = (1 << _DUE_BITS) - 1
-BEHIND_ALL: Final[LeafKey] = 2 * PRIORITY_MAX + 1 << _RANK_BITS + _ID_BITS
+_BEHIND_ALL: Final[LeafKey] = 2 * PRIORITY_MAX + 1 << _RANK_BITS + _ID_BITS
 _BEFORE_ALL: Final = -1
 """An instant at which nobody was accepted yet, so nobody is due."""
 FREED_MAX: Final = 4
 """How many slots a shape remembers that something came free on: with more, a search is cheaper than a look at each."""
-_NOBODY: Final[dict[int, None]] = {}
-_NO_PLACES: Final[list[int]] = []
-_NO_TIMES: Final[dict[int, int]] = {}
-"""What most lines have: it is never added to."""
 _SLACK: Final = 64
 """How many places of those who left a line keeps, at least, before it clears them away."""
 
@@ -88,7 +84,9 @@ class Line:
         self.heap: list[int] = []
         self.oldest = AMOUNT_MAX
         self._accepted: dict[int, int] = {}
-        self.uneven, self.dated, self._due_at = _NOBODY, _NO_PLACES, _NO_TIMES
+        self.uneven: dict[int, None] = {}
+        self.dated: list[int] = []
+        self._due_at: dict[int, int] = {}
         self._is_shared = False
         self._rank: int | None = None
 
@@ -101,7 +99,6 @@ class Line:
             self._unshare()
         spec = job.spec
         if spec.limit_ms is not None or spec.array:
-            self.uneven = self.uneven or {}
             self.uneven[job.id] = None
         self._accepted[job.id] = job.accepted_at
         if job.accepted_at < self.oldest:
@@ -111,7 +108,6 @@ class Line:
         self._rank = rank if self._rank == rank or not self.heap else None
         heappush(self.heap, place)
         if due_at is not None:
-            self.dated, self._due_at = self.dated or [], self._due_at or {}
             self._due_at[job.id] = due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | due_at) << _ID_BITS | job.id)
         self._note_head()
@@ -326,7 +322,7 @@ class Shape:
         self.least = least_of(self.needs.groups) if self.needs.groups else self.ask
         self.size = amount_of(self.ask, self.gang)
         self.undated = _NO_DUE << _SIZE_BITS | self.size
-        self.soonest: LeafKey = BEHIND_ALL
+        self.soonest: LeafKey = _BEHIND_ALL
         self.did_not_fit = False
         self.freed: list[int] | None = None
         self.short = 0
@@ -396,17 +392,15 @@ class Shape:
 
 class Queue:
     """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside. Nobody is due
-    before `due_at`. On `floors` is who waits in tiers that are shared in time. The line `at_hand` was chosen from last:
-    whoever leaves next mostly stands there."""
+    before `due_at`. On `floors` is who waits in tiers that are shared in time."""
 
-    __slots__ = ("_count", "_walk", "at_hand", "awake", "due_at", "floors", "outside", "shadowed", "shapes")
+    __slots__ = ("_count", "_walk", "awake", "due_at", "floors", "outside", "shadowed", "shapes")
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self.shapes: dict[ShapeKey, Shape] = {}
         self.awake: dict[Shape, None] = {}
         self.shadowed: dict[Shape, None] = {}
-        self.at_hand: Line | None = None
         self.due_at = AMOUNT_MAX
         self.floors = Floors()
         self.outside: dict[str, dict[tuple[ShapeKey, str], Shape]] = {}
@@ -439,9 +433,9 @@ class Queue:
 
     def remove(self, job: Job) -> None:
         """A job waits no longer."""
-        line = self.at_hand
-        if line is None or job.id not in line.jobs():
-            line = self.line_of(job)
+        line = self.find_line(job)
+        if line is None:
+            raise _not_waiting(job)
         line.remove(job.id)
         self._count -= 1
         if self.floors.waits:
@@ -559,7 +553,7 @@ class Queue:
 
     def fork(self, walk: Walk) -> Queue:
         """An independent copy, that tells another walk who waits."""
-        twin, self.at_hand = Queue(walk), None
+        twin = Queue(walk)
         twin.shapes = {key: shape.fork() for key, shape in self.shapes.items()}
         twin.awake = {twin.shapes[shape.key]: None for shape in self.awake}
         twin.shadowed = {twin.shapes[shape.key]: None for shape in self.shadowed}

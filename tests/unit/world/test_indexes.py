@@ -73,7 +73,6 @@ def test_a_line_is_by_priority_and_then_by_id_and_knows_who_is_due() -> None:
 def test_a_fork_and_its_original_go_their_own_ways() -> None:
     queue = queue_of(job(1), job(2), job(3, tenant="b"), job(4, 4))
     (shape, _) = queue.shapes.values()
-    queue.at_hand = shape.lines[("a", "standard")]
     queue.restand(shape.lines[("b", "standard")], OVER)
     twin = queue.fork(Walk(Usage(), {}))
     other = queue.fork(Walk(Usage(), {}))
