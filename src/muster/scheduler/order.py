@@ -99,36 +99,27 @@ class Round:
         return line in self._places
 
     def _set_out(self) -> Tour | None:
-        """A tour of the first band that somebody stands in who is worth a try: none before where we are has any."""
-        world, first = self._world, _NO_BAND
-        met: list[Collection[str]] = []
+        """A tour of the first band that somebody stands in who is worth a try: none before where we are has any.
+        Whoever is due stands before all others of its priority, so while somebody is, nobody is known to be far
+        behind."""
+        world, now, first = self._world, self._now, _NO_BAND
+        is_anybody_due = world.queue.due_at <= now
+        met, stands = list[Collection[str]](), list[Stand]()
         for shape in world.queue.awake:
             for key, band in shape.bands.items():
                 if key <= first and (not self._places or self._is_met(band)):
                     if key != first:
-                        first = key
-                        met.clear()
+                        first, met, stands = key, [], []
                     met.append(band.met())
+                    stands.append((0 if is_anybody_due else shape.soonest, shape, band.lines))
         if not met:
             return None
-        self._band = first
-        self._since = self._now - world.tiers[first[2]].longest_wait_ms
-        self._leaves = {}
-        self._stands = self._find_stands()
-        world.walk.settle(self._now)
+        stands.sort(key=_SOONEST)
+        self._band, self._stands, self._leaves = first, stands, {}
+        self._since = now - world.tiers[first[2]].longest_wait_ms
+        world.walk.settle(now)
         self._tour = Tour(world.walk, met if len(met) <= PARTS_MAX else [frozenset().union(*met)])
         return self._tour
-
-    def _find_stands(self) -> list[Stand]:
-        """All who stand in our band with a shape that is awake. Whoever is due stands before all others of its
-        priority, so while somebody is, nobody is known to be far behind."""
-        queue, found = self._world.queue, list[Stand]()
-        is_anybody_due = queue.due_at <= self._now
-        for shape in queue.awake:
-            if (here := shape.bands.get(self._band)) is not None:
-                found.append((0 if is_anybody_due else shape.soonest, shape, here.lines))
-        found.sort(key=_SOONEST)
-        return found
 
     def _find_line(self, tenant: str) -> tuple[Line, int] | None:
         """Of a tenant's lines in our band, the one whose job is first, and that job. A line that was served stands
