@@ -268,15 +268,15 @@ def _verdicts(job: Job, tasks: Tasks, runs: Ranges, item: event.Exited) -> list[
     if isinstance(job.phase, Spread) and job.phase.cancelled:
         return [(runs, TaskPhase.CANCELLED, Why.CANCEL)]
     if not tasks.counts[TaskPhase.STOPPING]:
-        return _own_verdicts(job, tasks, runs, item.code)
+        return _own_verdicts(job, tasks, runs, item)
     stopped = tasks.find_runs(runs, (TaskPhase.STOPPING,), item.epoch)
     others = tasks.find_runs(runs, (TaskPhase.STARTING, TaskPhase.RUNNING), item.epoch)
-    return [(stopped, TaskPhase.QUEUED, Why.DRAIN), *_own_verdicts(job, tasks, others, item.code)]
+    return [(stopped, TaskPhase.QUEUED, Why.DRAIN), *_own_verdicts(job, tasks, others, item)]
 
 
-def _own_verdicts(job: Job, tasks: Tasks, runs: Ranges, code: int) -> list[Verdict]:
+def _own_verdicts(job: Job, tasks: Tasks, runs: Ranges, item: event.Exited) -> list[Verdict]:
     """What becomes of tasks that nobody told to stop."""
-    if not code:
+    if not item.code:
         return [(runs, TaskPhase.SUCCEEDED, Why.EXIT)]
     failed = chain(*(range(first, first + count) for first, count in zip(runs[::2], runs[1::2], strict=True)))
     again, over = list[int](), list[int]()
