@@ -32,9 +32,11 @@ def ledger_leak() -> Iterator[None]:
     """One refund in a few is forgotten: that of tasks whose array goes on."""
     honest = Ledger.charge
 
-    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
-        if tasks != -2:
-            honest(ledger, tenant, site, ask, tasks)
+    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> int:
+        gpus = honest(ledger, tenant, site, ask, tasks)
+        if tasks == -2:
+            honest(ledger, tenant, site, ask, -tasks)
+        return gpus
 
     with mock.patch.object(Ledger, "charge", charge):
         yield
@@ -45,12 +47,13 @@ def quota_leak() -> Iterator[None]:
     """A refund forgets an ancestor: what a team gives back, its lab goes on holding."""
     honest = Ledger.charge
 
-    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> None:
-        honest(ledger, tenant, site, ask, tasks)
+    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> int:
+        gpus = honest(ledger, tenant, site, ask, tasks)
         parent = ledger.chain(tenant)[1]
         if tasks < 0 and parent != ROOT:
             kind, cells = ledger.cells(parent, CPU, FLEET)
             cells[0][kind] -= ask.cpu_milli * tasks
+        return gpus
 
     with mock.patch.object(Ledger, "charge", charge):
         yield
