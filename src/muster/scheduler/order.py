@@ -75,9 +75,8 @@ class Round:
             tenant = tour.find_first()
             if tenant is not None and (found := self._find_line(tenant)) is not None:
                 return found
-            if tenant is None or (
-                in_vain == IN_VAIN_MAX and not self._places
-            ):  # a new tour meets who is passed by, too
+            is_anew = in_vain == IN_VAIN_MAX and not self._places  # a new tour would meet who is passed by again
+            if tenant is None or is_anew:
                 self._tour, in_vain = None, 0
             else:
                 tour.drop()
