@@ -26,7 +26,7 @@ from muster.world.widths import LEFT, members_of
 
 Verdict: TypeAlias = tuple[Ranges, TaskPhase, Why]
 
-_SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN, *RESIZED)
+_SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, Why.BUDGET, *TAKEN, *RESIZED)
 """Nobody's failure: the job waits again."""
 _KEEPING: Final = (Why.LOST, *RESIZED)
 """It keeps what is left of its places."""
