@@ -15,7 +15,7 @@ from muster.model import fact
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.event import Cancel, Event, Exited, NodeSeen, SetFlavor, SetTenant, Submit
 from muster.model.node import Flavor, Traits
-from muster.model.phase import ACTIVE, Why
+from muster.model.phase import ACTIVE
 from muster.model.reason import Refused
 from muster.model.spec import Spec
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
@@ -220,7 +220,7 @@ def test_the_lives_are_worth_something() -> None:
             seen["soft"] += any(one.budget.soft for one in spent)
             seen["turned"] += any(isinstance(item, fact.BudgetTurned) for item in rig.outcomes[-1].facts)
             seen["old price"] += bool(rig.world.budgets.prices)
-            why = [item.why for item in rig.outcomes[-1].facts if isinstance(item, fact.StopAsked)]
-            seen["stopped"] += Why.BUDGET in why
+            stops = [item for item in rig.outcomes[-1].facts if isinstance(item, fact.StopAsked | fact.TasksMoved)]
+            seen["stopped"] += any(item.cause.startswith("budget ") for item in stops)
             seen["waits"] += bool(rig.world.queue.outside)
     assert all(count > 30 for count in seen.values()), seen
