@@ -17,11 +17,13 @@ from muster.model.event import (
     DropTenant,
     Exited,
     NodeSeen,
+    Progressed,
     Reserve,
     SetFlavor,
     SetTenant,
     Submit,
 )
+from muster.model.goodput import Bucket
 from muster.model.instruction import Stop
 from muster.model.node import Flavor, Traits
 from muster.model.phase import TaskPhase, Why
@@ -32,6 +34,7 @@ from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, MINUTE_MS, Resources
 from muster.wire.words import put_in_words
+from muster.world.accounting import read_account
 from muster.world.budgets import SCALE, AccountKey, Budgets
 from muster.world.snapshot import digest, restore, snapshot
 
@@ -310,6 +313,19 @@ def test_what_stops_already_keeps_its_reason_and_a_cancel_is_a_cancel() -> None:
     rig.exit(leaving, 143)
     rig.exit(stopped, 143)
     assert [rig.phase(job) for job in (leaving, stopped)] == ["Cancelled"] * 2
+
+
+def test_what_was_saved_before_a_budget_was_spent_stays_useful() -> None:
+    rig = budgeted(Budget(GPU_HOURS, 1_000_000))
+    job = rig.submit(1, tenant="a")
+    rig.start(job)
+    rig.feed(Progressed(job, 1, 7, checkpointed=True), after_ms=HOUR_MS // 2)
+    wake(rig)
+    rig.feed(Exited(job, 1, 143), after_ms=MINUTE_MS)
+    held = read_account(rig.world, rig.now, "a")[GPU]
+    assert held[Bucket.USEFUL] == 1000 * HOUR_MS // 2
+    assert held[Bucket.LOST] == 1000 * (HOUR_MS // 2 - 1), "it took a moment to start"
+    assert held[Bucket.STOPPING] == 1000 * MINUTE_MS
 
 
 def test_two_budgets_that_are_spent_at_one_moment_stop_each_run_once() -> None:
