@@ -1,5 +1,5 @@
-"""The law of budgets: spent is the sum over leases of rate times time, to the last unit, however often it is read and
-however the batches are cut."""
+"""The laws of budgets: spent is the sum over leases of rate times time, to the last unit, however often it is read and
+however the batches are cut; and the moment at which one will be spent follows from it."""
 
 from __future__ import annotations
 
@@ -183,6 +183,21 @@ def test_a_restored_world_has_spent_the_same_and_goes_on_spending_so(seed: int) 
 
 
 @LAWFUL
+@given(SEEDS, st.integers(1, 5))
+def test_the_moment_at_which_a_hard_budget_will_be_spent_is_exact_and_somebody_wakes_for_it(
+    seed: int, width: int
+) -> None:
+    for rig, _ in lives(seed, width):
+        wake_at = rig.outcomes[-1].wake_at
+        for account in rig.world.budgets.all():
+            most, ends_at = account.budget.amount * SCALE[account.budget.unit], account.ends_at()
+            if ends_at is not None and not account.budget.soft and not account.is_spent(rig.now):
+                assert account.base + account.rate * (ends_at - 1) < most <= account.base + account.rate * ends_at
+                assert wake_at is not None
+                assert wake_at <= ends_at
+
+
+@LAWFUL
 @given(SEEDS)
 def test_what_is_shown_is_rounded_down_and_never_more_than_was_spent(seed: int) -> None:
     rig, _ = list(lives(seed))[-1]
@@ -196,7 +211,7 @@ def test_what_is_shown_is_rounded_down_and_never_more_than_was_spent(seed: int) 
 
 
 def test_the_lives_are_worth_something() -> None:
-    seen = dict.fromkeys(("spent", "turned", "old price", "waits", "soft"), 0)
+    seen = dict.fromkeys(("spent", "turned", "old price", "waits", "soft", "stopped"), 0)
     for seed in range(60):
         for rig, _ in lives(seed, 3):
             accounts = list(rig.world.budgets.all())
@@ -205,5 +220,7 @@ def test_the_lives_are_worth_something() -> None:
             seen["soft"] += any(one.budget.soft for one in spent)
             seen["turned"] += any(isinstance(item, fact.BudgetTurned) for item in rig.outcomes[-1].facts)
             seen["old price"] += bool(rig.world.budgets.prices)
+            stops = [item for item in rig.outcomes[-1].facts if isinstance(item, fact.StopAsked | fact.TasksMoved)]
+            seen["stopped"] += any(item.cause.startswith("budget ") for item in stops)
             seen["waits"] += bool(rig.world.queue.outside)
     assert all(count > 30 for count in seen.values()), seen

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from muster.model.budget import GPU_HOURS, Budget
+from muster.model.event import SetTenant
 from muster.model.reason import Code
+from muster.model.tenant import Tenant
 from muster.simulator.engine import Network
 from muster.testing.planted.jobs import over_ranks_restarted
 from muster.testing.scene import Scene
-from muster.units import Resources
+from muster.units import HOUR_MS, Resources
 
 
 def test_what_fits_runs_and_what_does_not_waits() -> None:
@@ -390,4 +393,27 @@ def test_a_gang_in_place_outlives_its_node() -> None:
         .expect(running="train", on={"train": ["node-0", "node-1", "node-2"]})
         .advance(hours=2)
         .expect(succeeded="train")
+    )
+
+
+def test_a_budget_that_is_spent_stops_what_runs_until_its_next_period() -> None:
+    """Ten GPU-hours in every three hours: ten GPUs of the lab spend them in one, and somebody else goes on."""
+    budget = Budget(GPU_HOURS, 10_000_000, period_ms=3 * HOUR_MS)
+    (
+        Scene()
+        .cluster(nodes=2, gpus=8)
+        .send(SetTenant("lab", Tenant(budgets=(budget,))))
+        .job("train", gpus=2, gang=4, minutes=90, tenant="lab", retries=0)
+        .job("sweep", gpus=1, array=2, minutes=90, tenant="lab", retries=0)
+        .job("notebook", gpus=0, minutes=240, tenant="lab")
+        .job("other", gpus=4, minutes=240)
+        .advance(minutes=58)
+        .expect(running=["train", "sweep", "notebook", "other"])
+        .advance(minutes=5)
+        .expect(waiting=["train", "sweep"], running=["notebook", "other"], tasks={"sweep": {"waiting": 2}})
+        .expect(reason={"train": Code.BUDGET_SPENT, "sweep": Code.BUDGET_SPENT}, held={"lab": 0})
+        .advance(hours=2)
+        .expect(running=["train", "sweep", "notebook", "other"])
+        .advance(hours=4)
+        .expect(waiting=["train", "sweep"], succeeded=["notebook", "other"])
     )

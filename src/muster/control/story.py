@@ -282,6 +282,7 @@ _WHY: Final = {
     Why.RECLAIM: "reclaimed by the owner",
     Why.MIGRATE: "moved to another place",
     Why.BOOKING: "its node is booked",
+    Why.BUDGET: "the budget is spent",
 }
 
 

@@ -56,7 +56,15 @@ def stop_seats(turn: Turn, seats: Iterable[Seat], why: Why, cause: str) -> None:
         if turn.world.jobs[seat.job].spec.array:
             _stop_tasks(turn, seat, cause)
         else:
-            _stop_gang(turn, seat.job, why, cause)
+            stop_gang(turn, seat.job, why, cause)
+
+
+def stop_gang(turn: Turn, number: int, why: Why, cause: str) -> None:
+    """A gang stops as a whole, wherever its other ranks are; one that is stopping already keeps its own reason."""
+    job = turn.world.jobs[number]
+    if not isinstance(job.phase, Stopping):
+        turn.emit(fact.StopAsked(number, why, cause=cause))
+        turn.stop_run(job)
 
 
 def _find_fault(item: event.BarNode, now: int) -> Refused | None:
@@ -73,14 +81,6 @@ def _find_fault(item: event.BarNode, now: int) -> Refused | None:
 
 def _find_bar(bars: tuple[Bar, ...], kind: BarKind, owner: str) -> Bar | None:
     return next((bar for bar in bars if (bar.kind, bar.owner) == (kind, owner)), None)
-
-
-def _stop_gang(turn: Turn, number: int, why: Why, cause: str) -> None:
-    """A gang stops as a whole, wherever its other ranks are; one that is stopping already keeps its own reason."""
-    job = turn.world.jobs[number]
-    if not isinstance(job.phase, Stopping):
-        turn.emit(fact.StopAsked(number, why, cause=cause))
-        turn.stop_run(job)
 
 
 def _stop_tasks(turn: Turn, seat: Seat, cause: str) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from muster.kernel.afters import settle
 from muster.kernel.bars import stop_range
+from muster.kernel.budgets import has_overspent
 from muster.kernel.mending import drop_closed, mend_all, refill_all
 from muster.kernel.reactors import REACTORS
 from muster.kernel.throttles import throttle_all
@@ -86,7 +87,7 @@ class Kernel:
         self.world = world
         self.rare = rare_in(world)
         self._latest = world.now
-        self._timer = find_wake(world)
+        self._timer = world.now if has_overspent(world, world.now) else find_wake(world, world.now)
         self._is_timed = has_timers(world)
         self._look_at = 0
         self._grow_at = 0
@@ -114,9 +115,9 @@ class Kernel:
         if turn.facts:
             world.seq += 1
             world.now = now
-            if has_fired or self._timer is None or self._is_timed or (is_rare and has_timers(world)):
-                self._timer, self._is_timed = find_wake(world), has_timers(world)
-            # else it is the oldest end's, which only its own firing changes
+        if has_fired or (turn.facts and (self._timer is None or self._is_timed or (is_rare and has_timers(world)))):
+            self._timer, self._is_timed = find_wake(world, now), has_timers(world)
+        # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake else self._timer
         if is_rare or queue.shadowed or self._grow_at != INSTANT_MAX:
             wake_at = self._find_sooner(wake_at, now)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from muster.kernel.budgets import stop_spenders
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.budget import BUDGETS_MAX, PERIOD_MIN_MS, UNITS, Budget
@@ -36,6 +37,7 @@ def on_set_tenant(turn: Turn, item: event.SetTenant) -> Done | Refused:
         return fault
     if known.get(item.name) != tenant:
         turn.emit(fact.TenantSet(item.name, tenant, item.cause))
+        stop_spenders(turn)
     return DONE
 
 

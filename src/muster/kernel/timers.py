@@ -1,11 +1,13 @@
 """What time alone brings about: a run past its limit is told to stop, a bar ends, a claim is given up, advice is
-over, a budget's next period begins, windows of bookings open and close, jobs long over retire to history."""
+over, a budget's next period begins, a hard one is spent, windows of bookings open and close, jobs long over retire to
+history."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from muster.kernel.advice import drop_outlived
+from muster.kernel.budgets import stop_spenders
 from muster.kernel.turn import Turn
 from muster.kernel.windows import find_window_wake, fire_windows
 from muster.lifecycle.gang import retired_by, retires_at
@@ -36,6 +38,7 @@ def fire_timers(turn: Turn) -> None:
         budget = account.budget
         turned = fact.BudgetTurned(account.tenant, budget.unit, budget.soft, budget.starts_at(now), cause="period")
         turn.emit(turned)
+    stop_spenders(turn)
     old = world.timers.take_ended(world.jobs, retired_by(now), RETIRED_AT_ONCE)
     if old:
         turn.emit(fact.Retired(old, cause="retention"))
@@ -48,14 +51,13 @@ def has_timers(world: World) -> bool:
     return bool(has_any) or world.budgets.is_used
 
 
-def find_wake(world: World) -> int | None:
+def find_wake(world: World, now: int) -> int | None:
     """When time alone will next bring something about."""
     timers, jobs = world.timers, world.jobs
     limit = timers.find_limit(jobs)
     bar = timers.find_bar(world.fleet.bars)
     ended = timers.find_ended(jobs)
-    turns_at = world.budgets.find_turn()
-    instants = [] if turns_at is None else [turns_at]
+    instants = [at for at in (world.budgets.find_turn(), world.budgets.find_end(now)) if at is not None]
     instants += [first[0] for first in (limit, bar) if first is not None]
     instants += [claim.until for claim in world.claims.values()]
     instants += [advice.expires_at for advice in world.advice.values()]

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from muster.kernel.bars import stop_seats
+from muster.kernel.budgets import stop_spenders
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.booking import BOOKINGS_MAX, Booking, Window, find_booking_fault
@@ -54,10 +55,11 @@ def on_reserve(turn: Turn, item: event.Reserve) -> Done | Refused:
 
 
 def on_cancel_booking(turn: Turn, item: event.CancelBooking) -> Done | Refused:
-    """Give a booking up: its nodes are anybody's, and what runs there goes on."""
+    """Give a booking up: its nodes are anybody's, and what runs there goes on as far as its tenant's budgets go."""
     if item.name not in turn.world.bookings:
         return refuse(Code.UNKNOWN_BOOKING, "booking", detail=item.name[:128])
     turn.emit(fact.BookingDropped(item.name, item.cause))
+    stop_spenders(turn)
     return DONE
 
 

@@ -30,7 +30,7 @@ BUDGETS_MAX: Final = 4
 class Budget(Record, frozen=True):
     """The most to spend: `amount` is in millionths of a GPU-hour or of the currency. Periods follow each other from
     `since_ms` on; without `period_ms` there is only one. A soft budget that is spent warns and ends borrowing; a hard
-    one ends starts."""
+    one ends starts and stops what runs."""
 
     unit: str
     amount: int

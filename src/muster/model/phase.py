@@ -62,6 +62,7 @@ class Why(enum.StrEnum):
     BOOKING = "booking"
     RESIZE = "resize"
     SHRINK = "shrink"
+    BUDGET = "budget"
 
 
 TAKEN = (Why.PREEMPT, Why.RECLAIM)

@@ -43,7 +43,7 @@ from muster.world.world import World
 Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 
 _TABLE: Final = "only moves that the table lists"
-_BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, *TAKEN, *RESIZED)
+_BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, Why.BUDGET, *TAKEN, *RESIZED)
 _SENT_BACK: Final = "what is sent back to the queue does not end"
 _HELD: Final = "what is held starts nothing"
 
@@ -185,6 +185,8 @@ class Auditor:
     def _stop_asked(self, item: fact.StopAsked) -> None:
         book = self._move(item.job, TaskPhase.STOPPING)
         book.why = item.why
+        if item.why == Why.BUDGET:
+            self._spending.check_stop(item.job, book.spec, self._at)
         self._goodput.stop(item.job, book.spec, self._seats_of(book))
 
     def _ended(self, item: fact.Ended) -> None:
@@ -498,6 +500,11 @@ class Auditor:
         self._quota.stop(spec, plots)
         self._use.hold(spec, plots, -1)
 
+    def _goes_on(self, number: int, slot: int) -> bool:
+        """Whether a job has tasks on a slot that nobody told to stop, and that were promised in no booking."""
+        book = self._jobs[number]
+        return book.goes_on(slot) and not self._bookings.covers(book.spec)
+
     # -- comparing -----------------------------------------------------------------------------------------------
 
     def _compare(self, world: World) -> None:
@@ -510,6 +517,7 @@ class Auditor:
         self._goodput.compare(world.goodput)
         self._quota.compare(world.ledger)
         self._spending.compare(world.budgets, self._at)
+        self._spending.check_stopped(self._goes_on, self._at)
         self._use.compare(world.usage)
         require_same(world.tenants, self._quota.tenants, "tenants are what the facts say")
         for number in self._jobs_touched:

@@ -95,6 +95,13 @@ class JobBook:
             return
         self.spec = msgspec.structs.replace(self.spec, gang=item.least, gang_most=item.most)
 
+    def goes_on(self, slot: int) -> bool:
+        """Whether it has tasks on a slot that nobody told to stop."""
+        if not self.spec.array:
+            return self.phase in (TaskPhase.STARTING, TaskPhase.RUNNING)
+        here = [self.phases[task] for task, at in enumerate(self.slots) if at == slot]
+        return TaskPhase.STARTING in here or TaskPhase.RUNNING in here
+
     def check_throttle(self, number: int) -> None:
         """Tasks of an array have started: no more hold places than may be at it at once."""
         holding, most = sum(self.phases.count(phase) for phase in HOLDING), self.spec.at_most

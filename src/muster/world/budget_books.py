@@ -19,10 +19,14 @@ from muster.world.budgets import SCALE, AccountKey, Budgets
 from muster.world.law import require
 
 Chain: TypeAlias = Callable[[str], Iterable[str]]
+GoesOn: TypeAlias = Callable[[int, int], bool]
+"""Whether a job has tasks on a slot that nobody told to stop, and that were promised in no booking."""
 
 _EXACT: Final = "spent is the sum over leases of rate times time"
 _HARD: Final = "nothing starts on a budget that is spent"
 _TURN: Final = "a budget's next period begins in time"
+_STOPS: Final = "what spends from a hard budget that is spent is told to stop"
+_NOT_YET: Final = "nothing is stopped for a budget that is not spent"
 
 
 class Held(NamedTuple):
@@ -130,6 +134,18 @@ class SpendBooks:
         before = self._held[(job, slot, spec.ask)]
         self._hold((job, slot, spec.ask), before, before._replace(tasks=before.tasks - tasks), at)
 
+    def check_stop(self, job: int, spec: Spec, at: int) -> None:
+        """A run is stopped for a budget."""
+        spent = [key for key, _ in self._find_spent(at) if key.tenant in set(self._chain(spec.tenant))]
+        require(bool(spent), _NOT_YET, f"job {job} of {spec.tenant}")
+
+    def check_stopped(self, goes_on: GoesOn, at: int) -> None:
+        """Whether all who spend from a hard budget that is spent were told to stop, as far as nobody promised them."""
+        for key, purse in self._find_spent(at):
+            for (job, slot, _), held in self._held.items():
+                if held.rate(purse.budget.unit) and key.tenant in self._chain(held.spec.tenant):
+                    require(not goes_on(job, slot), _STOPS, f"{key}: job {job} on slot {slot} at {at}")
+
     def compare(self, budgets: Budgets, at: int) -> None:
         """Whether the accounts say the same of all that was touched."""
         for key in self._touched:
@@ -140,6 +156,14 @@ class SpendBooks:
                 booked = (purse.spent + purse.rate * (at - purse.at), purse.rate, purse.since)
                 require(kept == booked, _EXACT, f"{key}: kept {kept}, booked {booked}")
         self._touched.clear()
+
+    def _find_spent(self, at: int) -> Iterator[tuple[AccountKey, Purse]]:
+        """The hard budgets that are spent, and from which something spends."""
+        for key, purse in self._purses.items():
+            if purse.rate and not key.soft:
+                purse.settle(at)
+                if purse.is_spent():
+                    yield key, purse
 
     def _hold(self, key: tuple[int, int, Resources], before: Held | None, after: Held, at: int) -> None:
         for name, purse in self._above(after.spec.tenant):

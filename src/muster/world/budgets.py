@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.node import Flavor
 from muster.model.tenant import DEVICE_MILLI, NOT_DEVICES, Tenant, device_amount
-from muster.units import HOUR_MS, Resources
+from muster.units import HOUR_MS, INSTANT_MAX, Resources
 from muster.world.ledger import Ledger
 
 SCALE: Final = {GPU_HOURS: HOUR_MS, MONEY: DEVICE_MILLI * HOUR_MS}
@@ -50,6 +50,11 @@ class Account:
     def is_spent(self, now: int) -> bool:
         """Whether nothing is left."""
         return self.spent(now) >= self.budget.amount * SCALE[self.budget.unit]
+
+    def ends_at(self) -> int | None:
+        """The first moment at which nothing is left if all goes on as now, whether it is to come or over."""
+        left = self.budget.amount * SCALE[self.budget.unit] - self.base
+        return -(-left // self.rate) if self.rate else None
 
     def turns_at(self) -> int | None:
         """When the next period begins, if there is one."""
@@ -107,6 +112,12 @@ class Budgets:
         kept = self.prices.get(job) if self.prices else None
         return flavor.price_micros if kept is None else kept.get(name, flavor.price_micros)
 
+    def rates(self, job: int, ask: Resources, tasks: int, name: str, flavor: Flavor) -> tuple[int, int]:
+        """What tasks of a job on a node spend in a millisecond: of GPU-hours, and of money."""
+        gpus = 0 if flavor.family in NOT_DEVICES else device_amount(ask, flavor.units) * tasks
+        milli = ask.gpus * DEVICE_MILLI + ask.gpu_milli
+        return gpus, milli * tasks * self.price(job, name, flavor)
+
     def find_turn(self) -> int | None:
         """When the next period of any budget begins."""
         return self._next_turn
@@ -114,7 +125,17 @@ class Budgets:
     def due(self, now: int) -> list[Account]:
         """The accounts whose next period has begun."""
         found = [each for each in self.all() if (at := each.turns_at()) is not None and at <= now]
-        return sorted(found, key=lambda each: (each.tenant, each.budget.unit, each.budget.soft))
+        return sorted(found, key=_order)
+
+    def find_end(self, now: int) -> int | None:
+        """When the next hard budget will be spent, if what is held now stays held."""
+        ends = (each.ends_at() for each in self.all() if not each.budget.soft)
+        return min((at for at in ends if at is not None and now < at <= INSTANT_MAX), default=None)
+
+    def overspent(self, now: int) -> list[Account]:
+        """The hard budgets that are spent and from which something spends all the same."""
+        found = [each for each in self.all() if each.rate and not each.budget.soft and each.is_spent(now)]
+        return sorted(found, key=_order)
 
     def all(self) -> Iterator[Account]:
         """Every account."""
@@ -129,11 +150,9 @@ class Budgets:
 
     def spend(self, job: int, tenant: str, ask: Resources, tasks: int, name: str, flavor: Flavor) -> None:
         """Tasks on a node begin (or, as a negative number, end) to spend."""
-        milli = ask.gpus * DEVICE_MILLI + ask.gpu_milli
-        if not milli:
+        if not (ask.gpus or ask.gpu_milli):
             return
-        gpus = 0 if flavor.family in NOT_DEVICES else device_amount(ask, flavor.units) * tasks
-        money = milli * tasks * self.price(job, name, flavor)
+        gpus, money = self.rates(job, ask, tasks, name, flavor)
         for account in self.path(tenant):
             rate = gpus if account.budget.unit == GPU_HOURS else money
             account.rate += rate
@@ -196,6 +215,10 @@ class Budgets:
         self._paths.clear()
         turns = [at for account in self.all() if (at := account.turns_at()) is not None]
         self._next_turn = min(turns, default=None)
+
+
+def _order(account: Account) -> tuple[str, str, bool]:
+    return account.tenant, account.budget.unit, account.budget.soft
 
 
 def _terms(budget: Budget) -> tuple[str, bool, int, int]:

@@ -212,15 +212,16 @@ def test_who_waits_too_long_is_told_once(scene: Scene) -> None:
     assert len(ear.heard) == 1
 
 
-def test_a_spent_budget_is_told_once_in_its_period(scene: Scene) -> None:
+@pytest.mark.parametrize("manner", ["soft", "hard"])
+def test_a_spent_budget_is_told_once_in_its_period(scene: Scene, manner: str) -> None:
     begin(scene, ear := Ear())
     scene.happen(NodeSeen("gpu", Resources(gpus=1, cpu_milli=4000)))
-    scene.happen(SetTenant("default", Tenant(budgets=(Budget("gpu_hours", 1_000_000, soft=True),))))
+    scene.happen(SetTenant("default", Tenant(budgets=(Budget("gpu_hours", 1_000_000, soft=manner == "soft"),))))
     scene.happen(Submit(Spec(("train",), ask=Resources(gpus=1))))
     scene.now += 2 * HOUR_MS
     wants = route(ear, Kind.BUDGET_SPENT)
     scene.listen(wants, lambda: len(ear.heard) == 1)
-    assert ear.heard[0].words == "the soft budget of tenant default (gpu_hours) is spent"
+    assert ear.heard[0].words == f"the {manner} budget of tenant default (gpu_hours) is spent"
     scene.now += HOUR_MS
     looked_at = scene.now
     scene.listen(wants, lambda: scene.marks["team"].looked_at == looked_at)

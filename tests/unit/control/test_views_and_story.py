@@ -15,9 +15,10 @@ from muster.control.views import find_try, view_job, view_why
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.after import After, When
+from muster.model.budget import GPU_HOURS, Budget
 from muster.model.event import BarNode, Cancel, Event, Exited, NodeGone, NodeSeen, SetTenant, Started, Submit
 from muster.model.job import BarKind
-from muster.model.reason import Done
+from muster.model.reason import Code, Done
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant, limits
 from muster.stores.memory import MemoryStore
@@ -234,6 +235,15 @@ def test_a_drained_node_shows_its_bar_and_its_jobs_tell_of_it() -> None:
     tale.tell(Exited(gang, 1, 143), Exited(array, 1, 143, 0, 2))
     assert tale.story(gang)[2:4] == ["told to stop: node drained", "requeued: node drained, exit 143"]
     assert tale.story(array)[2:4] == ["tasks 0-1 stopping", "tasks 0-1 requeued: node drained, exit 143"]
+
+
+def test_a_job_tells_that_its_budget_is_spent_and_why_it_waits() -> None:
+    tale = Tale()
+    job = tale.submit(ask=Resources(gpus=2))
+    tale.tell(SetTenant("default", Tenant(budgets=(Budget(GPU_HOURS, 0),))))
+    tale.tell(Exited(job, 1, 143))
+    assert tale.story(job)[2:] == ["told to stop: the budget is spent", "requeued: the budget is spent, exit 143"]
+    assert view_why(tale.world, tale.world.jobs[job]).code == Code.BUDGET_SPENT
 
 
 def test_pages_continue_where_the_last_one_ended() -> None:

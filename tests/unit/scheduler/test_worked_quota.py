@@ -7,7 +7,7 @@ from pathlib import Path
 from muster.control.tenants import view_tenants
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.event import Exited, NodeSilent, SetFlavor, SetTenant, Submit
-from muster.model.fact import BudgetTurned
+from muster.model.fact import BudgetTurned, StopAsked
 from muster.model.node import Flavor
 from muster.model.reason import Code, Done
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount, show_amount
@@ -50,7 +50,8 @@ def daily(unit: str, amount: int, since_ms: int, *, soft: bool = False) -> Budge
 
 
 def test_the_worked_spending_is_true() -> None:
-    """Jobs start and end on the hour; a job that waits starts when the day turns, if there is room in the budget."""
+    """Jobs start and end on the hour; what waits starts when the day turns, if there is room in the budget, and what
+    is told to stop takes an hour for it."""
     rig = Rig(nodes=1, gpus=8)
     hard, soft = daily(GPU_HOURS, 10, rig.now), daily(GPU_HOURS, 10, rig.now, soft=True)
     budgets = (hard, soft, daily(MONEY, 10**6, rig.now))
@@ -69,6 +70,8 @@ def test_the_worked_spending_is_true() -> None:
             (GPU_HOURS, True): int(gpu_hours) * MICRO,
             (MONEY, False): int(money) * MICRO,
         }, hour
+        told = {item.job for item in wake.facts if isinstance(item, StopAsked)}
+        assert ("told to stop" in then) == bool(told), hour
         verb, *count = does.split()
         if verb == "starts":
             outcome = rig.feed(Submit(spec(int(count[0]), tenant="vision")), after_ms=0)
@@ -80,9 +83,15 @@ def test_the_worked_spending_is_true() -> None:
         elif verb == "ends":
             job = rig.job(jobs[int(count[0])])
             rig.feed(Exited(job.id, job.epoch, 0), after_ms=0)
-        else:
+        elif "the day is over" in then:
             assert any(isinstance(item, BudgetTurned) for item in wake.facts)
-            assert rig.phase(jobs[1]) == "Starting"
+            assert {rig.phase(job) for job in jobs.values()} == {"Starting"}
+        elif told:
+            assert told == {job for job in jobs.values() if job in rig.world.jobs and rig.phase(job) == "Stopping"}
+        else:
+            stopping = [job for job in jobs.values() if rig.phase(job) == "Stopping"]
+            rig.feed(*(Exited(job, rig.job(job).epoch, 143) for job in stopping), after_ms=0)
+            assert {rig.phase(job) for job in stopping} == {"Queued"}
 
 
 def test_the_impaired_guarantees_are_those_on_the_page() -> None:

@@ -9,6 +9,7 @@ from unittest import mock
 
 import msgspec
 
+from muster.kernel import budgets as stops
 from muster.model.phase import Lease
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, FLEET, ROOT
@@ -17,7 +18,7 @@ from muster.scheduler.within import EVERYWHERE
 from muster.testing.planted.plant import Plant
 from muster.units import Limit, Resources
 from muster.world import quota
-from muster.world.budgets import Budgets
+from muster.world.budgets import SCALE, Account, Budgets
 from muster.world.ledger import Ledger
 from muster.world.queue import Line, job_of
 from muster.world.sites import Site
@@ -124,6 +125,32 @@ def budget_never_turns() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def budget_stops_nobody() -> Iterator[None]:
+    """What runs goes on when its budget is spent: nobody wakes for it."""
+    with mock.patch.object(Budgets, "find_end", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def budget_stops_gangs_only() -> Iterator[None]:
+    """The tasks of arrays go on when their budget is spent."""
+    with mock.patch.object(stops, "_stop_tasks", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def budget_stops_too_early() -> Iterator[None]:
+    """A budget counts as spent when half of it is."""
+
+    def overspent(accounts: Budgets, now: int) -> list[Account]:
+        hard = [each for each in accounts.all() if each.rate and not each.budget.soft]
+        return [each for each in hard if 2 * each.spent(now) >= each.budget.amount * SCALE[each.budget.unit]]
+
+    with mock.patch.object(Budgets, "overspent", overspent):
+        yield
+
+
+@contextlib.contextmanager
 def quota_never_wakes() -> Iterator[None]:
     """A tenant that gives something back stays outside its quota."""
     with mock.patch.object(World, "wake_tenant", return_value=None):
@@ -191,6 +218,9 @@ PLANTS: Final[tuple[Plant, ...]] = (
     budget_ignored,
     spending_forgotten,
     budget_never_turns,
+    budget_stops_nobody,
+    budget_stops_gangs_only,
+    budget_stops_too_early,
     quota_never_wakes,
     quota_ignored,
     tie_by_arrival,
