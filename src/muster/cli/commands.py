@@ -113,8 +113,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, but a noun may be said of one (`tier`, `profile`), and a word that is no command is told
-        from the one that was likely meant."""
+        """As click does it, but a noun may be said of one (`tier`, `profile`), and whoever types a word that is no
+        command is told which one was likely meant."""
         if args and args[0] not in COMMANDS and f"{args[0]}s" in COMMANDS:
             args = [f"{args[0]}s", *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
