@@ -115,9 +115,10 @@ class Kernel:
         if turn.facts:
             world.seq += 1
             world.now = now
-        if has_fired or (turn.facts and (self._timer is None or self._is_timed or (is_rare and has_timers(world)))):
+        has_first = self._timer is None and world.timers.ended
+        if has_fired or (turn.facts and (self._is_timed or has_first or (is_rare and has_timers(world)))):
             self._timer, self._is_timed = find_wake(world, now), has_timers(world)
-        # else it is the oldest end's, which only its own firing changes
+        # else it is the oldest end's, if there is one, which only its own firing changes
         wake_at = now if queue.awake else self._timer
         if is_rare or queue.shadowed or self._grow_at != INSTANT_MAX:
             wake_at = self._find_sooner(wake_at, now)

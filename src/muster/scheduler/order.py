@@ -17,6 +17,7 @@ from heapq import heappop, heappush, heapreplace
 from operator import itemgetter
 from typing import Final, TypeAlias
 
+from muster.world.fleet import FreeVector
 from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, Shape, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
@@ -103,7 +104,8 @@ class Round:
         behind."""
         world, now, first = self._world, self._now, _NO_BAND
         is_anybody_due = world.queue.due_at <= now
-        met, stands = list[Collection[str]](), list[Stand]()
+        met: list[Collection[str]] = []
+        stands: list[Stand] = []
         for shape in world.queue.awake:
             for key, band in shape.bands.items():
                 if key <= first and (not self._places or self._is_met(band)):
@@ -161,11 +163,12 @@ class Round:
         queue, fleet = self._world.queue, self._world.fleet
         if len(queue.awake) > HOPELESS_MAX or not self.drops_hopeless:
             return
+        seen: dict[int, FreeVector | None] = {}
         for shape in tuple(queue.awake):
             if shape.freed is not None:
                 ask = shape.least
                 for slot in shape.freed:
-                    free = fleet.find_free(slot)
+                    free = seen[slot] if slot in seen else seen.setdefault(slot, fleet.find_free(slot))
                     if free and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]:
                         break  # one task could fit there, by its plain amounts
                 else:

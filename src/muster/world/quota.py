@@ -1,7 +1,7 @@
 """The quota algebra: where a tenant stands with more of something, in small functions over integers.
 
 A *fund* is all there is of one (family, scope). Tenants with a guarantee there have a *share* of it, in a tree like
-their own; `used` is what a share's cells of the ledger hold.
+their own; `used` is what the ledger says that a share holds.
 
     whole     a guarantee, as far as healthy capacity covers all of them
     own       the part of it that no child's guarantee takes
@@ -26,7 +26,7 @@ from muster.model.spec import Spec
 from muster.model.tenant import CPU, DEVICE_MILLI, MEMORY, ROOT, Line, Tenant
 from muster.units import Limit, Resources
 from muster.world.budgets import SCALE, Account, Budgets
-from muster.world.ledger import Cell, Ledger
+from muster.world.ledger import Cell, Ledger, kind_of
 from muster.world.memory import Memory
 from muster.world.sites import Site, Sites
 
@@ -45,14 +45,14 @@ _INSIDE, _BORROWING, _OVER = Standing  # members are slow to look up
 
 class Share:
     """A tenant's part of a fund. `claim` is its guarantee, `own_claim` the part that is no child's; `whole` and `own`
-    are what healthy capacity leaves of them."""
+    are what healthy capacity leaves of them. `total` is the ledger's, where anybody has a guarantee."""
 
-    __slots__ = ("cells", "children", "claim", "kind", "lend", "name", "own", "own_claim", "parent", "whole")
+    __slots__ = ("children", "claim", "kind", "lend", "name", "own", "own_claim", "parent", "total", "whole")
 
-    def __init__(self, name: str, kind: int, cells: Sequence[Cell], parent: Share | None, lend: Limit = None) -> None:
+    def __init__(self, name: str, kind: int, parent: Share | None, lend: Limit = None) -> None:
         self.name = name
         self.kind = kind
-        self.cells = cells
+        self.total: Cell = [0, 0, 0]
         self.parent = parent
         self.lend = lend
         self.children: list[Share] = []
@@ -60,12 +60,7 @@ class Share:
 
     def used(self) -> int:
         """What it holds, with all below it."""
-        return count(self.cells, self.kind)
-
-
-def count(cells: Sequence[Cell], kind: int) -> int:
-    """What cells hold of one kind."""
-    return sum([cell[kind] for cell in cells])
+        return self.total[self.kind]
 
 
 def load(share: Share) -> int:
@@ -156,11 +151,11 @@ class Bound(Record, frozen=True):
 
 
 class Check(NamedTuple):
-    """What a tenant has to look at in one fund: the limits on its way up, as (cells, limit, name) and the lowest first,
+    """What a tenant has to look at in one fund: the limits on its way up, as (total, limit, name) and the lowest first,
     and the nearest share, if there are any."""
 
     kind: int
-    limits: tuple[tuple[Sequence[Cell], int, str], ...]
+    limits: tuple[tuple[Cell, int, str], ...]
     share: Share | None
     fund: Fund
 
@@ -211,11 +206,8 @@ class Quotas:
             more = each[kind] * tasks
             if not more:
                 continue
-            for cells, limit, _ in limits:
-                after = more
-                for cell in cells:
-                    after += cell[kind]
-                if after > limit:
+            for total, limit, _ in limits:
+                if total[kind] + more > limit:
                     return _OVER
             if share is not None and more > inside(share, more):
                 found = _BORROWING
@@ -231,9 +223,9 @@ class Quotas:
         """Whether `tasks` more of an ask on a site would be within all limits on the way up."""
         amounts = site.amounts(ask, tasks)
         return all(
-            count(cells, check.kind) + amounts[check.kind] <= limit or not amounts[check.kind]
+            total[check.kind] + amounts[check.kind] <= limit or not amounts[check.kind]
             for check in self.checks(tenant, site)
-            for cells, limit, _ in check.limits
+            for total, limit, _ in check.limits
         )
 
     def headroom(self, tenant: str, site: Site, ask: Resources, most: int, *, evictable: bool) -> int:
@@ -359,8 +351,8 @@ class Quotas:
     def _bounds(self, check: Check, more: int, *, evictable: bool) -> Iterator[Bound]:
         """Everything that bounds a tenant in one fund now, whether it binds or not."""
         fund, share = check.fund, check.share
-        for cells, limit, name in check.limits:
-            room = limit - count(cells, check.kind)
+        for total, limit, name in check.limits:
+            room = limit - total[check.kind]
             yield Bound(Code.OVER_QUOTA, name, fund.family, fund.scope, more, room)
         if share is None:
             return
@@ -381,7 +373,7 @@ class Quotas:
             if not fund.has_site(site):
                 continue
             limits = [
-                (ledger.cells(name, fund.family, fund.scope)[1], fund.limits[name], name)
+                (ledger.total(name, fund.family, fund.scope), fund.limits[name], name)
                 for name in chain
                 if name in fund.limits
             ]
@@ -399,11 +391,13 @@ class Quotas:
                 key = (line.family, line.scope)
                 fund = funds.get(key)
                 if fund is None:
-                    fund = funds[key] = Fund(*key, Share(ROOT, *self._ledger.cells(ROOT, *key), None))
+                    fund = funds[key] = Fund(*key, Share(ROOT, kind_of(line.family), None))
                 if line.limit is not None:
                     fund.limits[name] = line.limit
         for fund in funds.values():
             self._add_shares(fund, fund.root, children)
+            for share in fund.shares.values() if fund.root.children else ():
+                share.total = self._ledger.total(share.name, fund.family, fund.scope)
         self._has_keepers = any(fund.has_keepers for fund in funds.values())
         self._has_owners = any(fund.root.children for fund in funds.values())
         self._is_flat = all(one.parent == ROOT for one in self._tenants.values())
@@ -413,8 +407,7 @@ class Quotas:
         """Hang the shares of all below a tenant into the tree, and give back what they claim together."""
         for name in children.get(share.name, ()):
             line = find_line(self._tenants[name], fund.family, fund.scope)
-            cells = self._ledger.cells(name, fund.family, fund.scope)
-            child = Share(name, *cells, share, None if line is None else line.lend)
+            child = Share(name, fund.kind, share, None if line is None else line.lend)
             below = self._add_shares(fund, child, children)
             child.claim = (line.guaranteed if line is not None else 0) or below
             child.own_claim = child.claim - below

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from muster.model.errors import InvariantError
@@ -39,10 +41,34 @@ def test_generations_and_shares_add_up_in_units() -> None:
 
 def test_cpu_and_memory_count_on_nodes_of_every_family() -> None:
     ledger = Ledger()
-    kind, cells = ledger.cells("a", "cpu", "")
     for site in (PLAIN, H100, CPUS):
         ledger.charge("a", site, Resources(cpu_milli=500), 1)
-    assert ledger.held("a", "cpu") == sum(cell[kind] for cell in cells) == 1500, "the list of cells is alive"
+    assert ledger.held("a", "cpu") == 1500
+
+
+@pytest.mark.parametrize("when", range(4))
+def test_a_total_is_the_same_whenever_it_is_first_asked_for(when: int) -> None:
+    ledger = Ledger()
+    steps: list[Callable[[], object]] = [
+        lambda: ledger.adopt("vision", "research"),
+        lambda: ledger.charge("vision", H100, ASK, 3),
+        lambda: ledger.charge("research", H200, ASK, 1),
+    ]
+    steps.insert(when, lambda: ledger.total("research", "hopper", "eu"))
+    for step in steps:
+        step()
+    total = ledger.total("research", "hopper", "eu")
+    assert total == [6_000_000 + 2_800_000, 4000, 256]
+    ledger.refund("vision", H100, ASK, 3)
+    assert total == ledger.fork().total("research", "hopper", "eu") == [2_800_000, 1000, 64], "it is kept in step"
+
+
+def test_a_total_that_went_wrong_is_told_as_it_is_kept() -> None:
+    ledger = Ledger()
+    ledger.charge("a", PLAIN, ASK, 1)
+    before = ledger.holdings()
+    ledger.total("a", "gpu", "")[0] += 1
+    assert ledger.holdings() == before | {("a", "gpu", ""): before[("a", "gpu", "")] + 1}
 
 
 def test_a_refund_takes_exactly_back_what_was_charged() -> None:

@@ -21,7 +21,7 @@ from muster.world import quota
 from muster.world.budgets import SCALE, Account, Budgets
 from muster.world.ledger import Ledger
 from muster.world.queue import Line, job_of
-from muster.world.sites import Site
+from muster.world.sites import CPU_AT, Site
 from muster.world.usage import Meter, Usage
 from muster.world.world import World
 
@@ -52,8 +52,7 @@ def quota_leak() -> Iterator[None]:
         charged = honest(ledger, tenant, site, ask, tasks)
         parent = ledger.chain(tenant)[1]
         if tasks < 0 and parent != ROOT:
-            kind, cells = ledger.cells(parent, CPU, FLEET)
-            cells[0][kind] -= ask.cpu_milli * tasks
+            ledger.total(parent, CPU, FLEET)[CPU_AT] -= ask.cpu_milli * tasks
         return charged
 
     with mock.patch.object(Ledger, "charge", charge):
