@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from heapq import heappop, heappush, heapreplace
+from itertools import islice
 from operator import itemgetter
 from typing import Final, TypeAlias
 
@@ -138,15 +139,20 @@ class Round:
 
     def _look_on(self, tenant: str) -> list[tuple[LeafKey, Line]]:
         """A tenant's lines, of so many stands that none in those behind them comes before the first."""
-        leaf = self._leaves.get(tenant)
+        leaf, stands = self._leaves.get(tenant), self._stands
         if leaf is None:
             leaf = self._leaves[tenant] = Leaf()
-        lines, stands = leaf.lines, self._stands
-        while leaf.seen < len(stands) and (not lines or stands[leaf.seen][0] < lines[0][0]):
-            _, shape, here = stands[leaf.seen]
+        lines = leaf.lines
+        if leaf.seen == len(stands) or (lines and stands[leaf.seen][0] >= lines[0][0]):
+            return lines
+        awake, places, since = self._world.queue.awake, self._places, self._since
+        for soonest, shape, here in islice(stands, leaf.seen, None):
+            if lines and soonest >= lines[0][0]:
+                break
             leaf.seen += 1
-            if shape in self._world.queue.awake and (line := here.get(tenant)) is not None and line.heap:
-                at = self._find_place(line) if self._places else line.first(self._since)
+            line = here.get(tenant)
+            if line is not None and line.heap and shape in awake:
+                at = self._find_place(line) if places else line.first(since)
                 if at is not None:
                     heappush(lines, (at, line))
         return lines
