@@ -87,8 +87,10 @@ class Round:
 
     def serve(self, tenant: str) -> None:
         """Whose turn it was has got a place."""
-        self._drop_hopeless()
-        if self._tour is not None and self._world.queue.awake:
+        awake = self._world.queue.awake
+        if len(awake) <= HOPELESS_MAX and self.drops_hopeless:
+            self._drop_hopeless()
+        if self._tour is not None and awake:
             self._tour.serve(tenant)
 
     def pass_by(self, line: Line, place: LeafKey | None = None) -> None:
@@ -126,8 +128,16 @@ class Round:
     def _find_line(self, tenant: str) -> tuple[Line, int] | None:
         """Of a tenant's lines in our band, the one whose job is first, and that job. A line that was served stands
         where its next job does, which is never before; one that sleeps or stands elsewhere now is not met again."""
-        awake, band = self._world.queue.awake, self._band
-        while lines := self._look_on(tenant):
+        awake, band, stands = self._world.queue.awake, self._band, self._stands
+        leaf = self._leaves.get(tenant)
+        if leaf is None:
+            leaf = self._leaves[tenant] = Leaf()
+        lines = leaf.lines
+        while True:
+            if leaf.seen < len(stands) and (not lines or stands[leaf.seen][0] < lines[0][0]):
+                self._look_on(leaf, tenant)
+            if not lines:
+                return None
             first, line = lines[0]
             if line.shape not in awake or line.band != band or not line.heap:
                 heappop(lines)
@@ -135,18 +145,11 @@ class Round:
                 heappop(lines) if at is None else heapreplace(lines, (at, line))
             else:
                 return line, job_of(first)
-        return None
 
-    def _look_on(self, tenant: str) -> list[tuple[LeafKey, Line]]:
-        """A tenant's lines, of so many stands that none in those behind them comes before the first."""
-        leaf, stands = self._leaves.get(tenant), self._stands
-        if leaf is None:
-            leaf = self._leaves[tenant] = Leaf()
-        lines = leaf.lines
-        if leaf.seen == len(stands) or (lines and stands[leaf.seen][0] >= lines[0][0]):
-            return lines
-        awake, places, since = self._world.queue.awake, self._places, self._since
-        for soonest, shape, here in islice(stands, leaf.seen, None):
+    def _look_on(self, leaf: Leaf, tenant: str) -> None:
+        """Look at a tenant's lines in so many more stands that none in those behind them comes before the first."""
+        awake, places, since, lines = self._world.queue.awake, self._places, self._since, leaf.lines
+        for soonest, shape, here in islice(self._stands, leaf.seen, None):
             if lines and soonest >= lines[0][0]:
                 break
             leaf.seen += 1
@@ -155,7 +158,6 @@ class Round:
                 at = self._find_place(line) if places else line.first(since)
                 if at is not None:
                     heappush(lines, (at, line))
-        return lines
 
     def _find_place(self, line: Line) -> LeafKey | None:
         return self._places[line] if line in self._places else line.first(self._since)
@@ -167,8 +169,6 @@ class Round:
     def _drop_hopeless(self) -> None:
         """Let shapes sleep that the slots which woke them have no room for any more: most of them, after a start."""
         queue, fleet = self._world.queue, self._world.fleet
-        if len(queue.awake) > HOPELESS_MAX or not self.drops_hopeless:
-            return
         seen: dict[int, FreeVector | None] = {}
         for shape in tuple(queue.awake):
             if shape.freed is not None:

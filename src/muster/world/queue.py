@@ -57,7 +57,9 @@ _SLACK: Final = 64
 def key_of(spec: Spec) -> ShapeKey:
     """What decides with whom a job has one shape."""
     needs = spec.needs
-    return (spec.ask, spec.places, needs, spec.evictable) if not needs.groups else (*spec.whole, needs, spec.evictable)
+    if needs.groups:
+        return *spec.whole, needs, spec.evictable
+    return spec.ask, spec.gang + spec.spares, needs, spec.evictable  # its places: asked for as often as somebody moves
 
 
 def job_of(key: LeafKey) -> int:
