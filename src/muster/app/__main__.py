@@ -45,9 +45,11 @@ def main(argv: list[str]) -> int:
 
             return lab.play_league(argv[1:])
         if argv == [WARM]:
-            from muster.scheduler.warm import warm_up  # the compiler is only for servers
+            from muster.learning import hazard  # the compiler is only for servers
+            from muster.scheduler.warm import warm_up
 
             warm_up()
+            hazard.warm_up()
             return 0
         if argv and argv[0] in KEEPING_WORDS:
             from muster.app import keeping  # neither a server nor the laboratory

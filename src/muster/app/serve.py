@@ -35,12 +35,16 @@ from muster.control.loading import load_world
 from muster.engines.local.capacity import discover_machine
 from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
+from muster.learning import hazard
+from muster.learning.foretelling import REMEMBERED_MAX, RuntimeAdviser
 from muster.learning.packing import PackingAdviser
 from muster.model.errors import ConflictError, RejectedError, StoreError
 from muster.model.job import NodePhase
 from muster.model.node import address_of
 from muster.model.reason import Code, Reason
 from muster.outward.http import fetch
+from muster.ports import Adviser
+from muster.ports.store import Wanted
 from muster.scheduler.warm import warm_up
 from muster.sdk.home import Address, Home
 from muster.sdk.node_file import read_node_file
@@ -198,7 +202,7 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
         settle_memory()
         keep_keys, oidc = _know_people(settings.provider, follower)
         desk = _desk(home, settings.routes, follower)
-        counsel = Counsel(follower, [PackingAdviser()])
+        counsel = Counsel(follower, _advisers(journal, follower.world, learns=home.learns))
         names = [host.lower(), *([] if tls is None else names_in(tls.cert))]
         app = make_app(follower, LocalLogs(home.engine_root), home.read_token(), names, oidc, desk)
         server = _Server(configure(app, tls))
@@ -208,6 +212,15 @@ async def _follow(home: Home, host: str, listening: socket.socket, tls: Tls | No
         return await _serve_until(
             stop, server, follower, listening, [each for each in (keep_keys, desk.run, counsel.run) if each is not None]
         )
+
+
+def _advisers(journal: SqliteJournal, world: World, *, learns: bool) -> list[Adviser]:
+    """Who advises: on packing, and on run times unless that is switched off; what is known of those is in history."""
+    if not learns:
+        return [PackingAdviser()]
+    hazard.warm_up()
+    newest = Wanted(after=max(0, world.next_job - REMEMBERED_MAX), limit=REMEMBERED_MAX)
+    return [PackingAdviser(), RuntimeAdviser(journal.read_finished(newest))]
 
 
 def _know_people(provider: Provider | None, follower: Follower) -> tuple[Beside | None, Identify | None]:

@@ -16,6 +16,7 @@ from muster.cli.printing import (
     show_ago,
     show_ask,
     show_end,
+    show_likely_end,
     show_listing,
 )
 from muster.model.reason import Code
@@ -79,6 +80,8 @@ def _print_other(view: JobView) -> None:
     places = ", ".join(place.node for place in view.places)
     where = f" on {places}" if places else ""
     click.echo(f"job {view.id} does not wait: it is {view.phase}{where}, for {show_ago(view.since_ms)}")
+    if likely := show_likely_end(view):
+        click.echo(f"  likely over {likely}")
 
 
 @click.command()

@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from muster.model.origin import Origin
-from muster.units import Resources, show_bytes, show_cpus, show_duration
+from muster.units import Resources, show_bytes, show_cpus, show_duration, show_instant
 from muster.wire.views import JobView
 
 if TYPE_CHECKING:
@@ -246,6 +246,18 @@ def show_end(view: JobView) -> str:
         return f"failed: {view.counts.failed} of {view.tasks} tasks{note}"
     words = {"limit": "ran past its limit", "lost": "its node was lost"}
     return f"failed: {words.get(view.why, f'exit code {view.exit_code}{note}')}"
+
+
+def show_likely_end(view: JobView) -> str:
+    """When a job that runs will likely be over, and who says so: `at … (…), from 41 jobs of its owner with the same
+    name`."""
+    end = view.end
+    if end is None:
+        return ""
+    span = ""
+    if end.least_ms is not None and end.most_ms is not None:
+        span = f" ({show_instant(end.least_ms)} to {show_instant(end.most_ms)} four times in five)"
+    return f"at {show_instant(end.at_ms)}{span}, {end.words}"
 
 
 def show_plain(text: str) -> str:

@@ -42,6 +42,7 @@ SHOWN_MAX: Final = 10
 @click.option("--host", metavar="ADDRESS", help="Where to listen: beyond this machine only with a certificate.")
 @click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="A certificate (PEM).")
 @click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="Its key (PEM).")
+@click.option("--learn/--no-learn", "learns", default=None, help="Learn for how long jobs run (default: as before).")
 @click.option("--flavor", metavar="NAME", help="What kind of capacity this machine is.")
 @click.option("--region", metavar="NAME", help="The region that it stands in.")
 @click.option("--cluster", metavar="NAME", help="The cluster.")
@@ -55,6 +56,7 @@ def up(
     host: str | None,
     tls_cert: Path | None,
     tls_key: Path | None,
+    learns: bool | None,
     **said: Any,
 ) -> None:
     """Start the server, or what is missing of it. Where it listens is remembered."""
@@ -62,7 +64,7 @@ def up(
     home.check_own()
     history_ms = None if keep_history is None else _parse_history(keep_history)
     listen = _describe_listening(host, tls_cert, tls_key)
-    started = start_missing(home, port, _describe(said), history_ms, listen)
+    started = start_missing(home, port, _describe(said), history_ms, listen, learns)
     words = f"started {' and '.join(started)}" if started else "already up"
     click.echo(f"{words}: {_show_url(home)}  home: {home.root}")
 

@@ -49,10 +49,11 @@ def start_missing(
     node: Mapping[str, Any] | None = None,
     history_ms: int | None = None,
     listen: ListenFile | None = None,
+    learns: bool | None = None,
 ) -> list[str]:
     """Start the roles that are not there and wait until all serve; which were started. `node` is what this machine
-    shall say of itself from now on, besides what it said before; `history_ms` for how long it remembers, and `listen`
-    where it listens."""
+    shall say of itself from now on, besides what it said before; `history_ms` for how long it remembers, `listen` where
+    it listens, and `learns` whether it learns run times."""
     home.prepare()
     with _alone(home):
         missing = [role for role in ROLES if not _is_there(home, role)]
@@ -65,6 +66,8 @@ def start_missing(
             _describe_node(home, node, "leader" in missing)
         if history_ms is not None:
             _keep_history(home, history_ms, "leader" in missing)
+        if learns is not None:
+            _set_learning(home, learns, "follower" in missing)
         started = [_start(home, role, port) for role in missing]
         try:
             _await_ready(home, started)
@@ -114,9 +117,19 @@ def _describe_node(home: Home, node: Mapping[str, Any], is_down: bool) -> None:
 def _keep_history(home: Home, span_ms: int, is_down: bool) -> None:
     if span_ms == home.read_history_ms():
         return
+    _check_down(is_down)
+    home.write_history(span_ms)
+
+
+def _set_learning(home: Home, wanted: bool, is_down: bool) -> None:
+    if wanted != home.learns:
+        _check_down(is_down)
+        home.set_learning(wanted)
+
+
+def _check_down(is_down: bool) -> None:
     if not is_down:
         raise ServerFailedError("this changes when the server starts: `muster down` first, then this again", USAGE)
-    home.write_history(span_ms)
 
 
 def _change_listening(home: Home, listen: ListenFile, is_down: bool) -> None:

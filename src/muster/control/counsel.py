@@ -3,18 +3,19 @@ to the leader like any other request; it is journaled, and the kernel works with
 
 An adviser that breaks is told of and heard no longer: nobody else is harmed, and what it said last is over in time.
 Whoever is here when the counsel begins is met as if it had just come: what an adviser knows is not kept, for it is soon
-learned again. The counsel decides nothing, and knows no adviser by name.
+learned again, or from history. The counsel decides nothing, and knows no adviser by name.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from muster.control.follower import Follower
 from muster.model import fact
+from muster.model.access import sign
 from muster.model.errors import MusterError
 from muster.model.event import Advise
 from muster.model.phase import TERMINAL, Running
@@ -35,7 +36,8 @@ class Counsel:
         self._follower = follower
         self._advisers = list(advisers)
         self._look_s = look_s
-        self._hear(follower.world, _those_who_are_here(follower.world))
+        for facts in _those_who_are_here(follower):
+            self._hear(follower.world, facts)
         follower.hearers.append(self._hear)
 
     async def run(self) -> None:
@@ -81,12 +83,12 @@ class Counsel:
         _log.critical("%s broke and is heard no longer", type(adviser).__name__, exc_info=True)
 
 
-def _those_who_are_here(world: World) -> list[fact.Fact]:
-    """Facts that bring an adviser to where the world is, as far as jobs go that are not over."""
-    facts: list[fact.Fact] = []
-    for job in world.jobs.values():
-        if not isinstance(job.phase, TERMINAL):
-            facts.append(fact.Accepted(job.id, job.spec))
+def _those_who_are_here(follower: Follower) -> Iterator[list[fact.Fact]]:
+    """Facts that bring an adviser to where the world is, as far as jobs go that are not over: each as if it had come in
+    an entry of its own, signed by its owner if it runs."""
+    for job in follower.world.jobs.values():
         if isinstance(job.phase, Running):
-            facts.append(fact.Began(job.id, 0, job.spec.tasks))
-    return facts
+            cause = sign(follower.find_owner(job.id))
+            yield [fact.Accepted(job.id, job.spec, cause=cause), fact.Began(job.id, 0, job.spec.tasks)]
+        elif not isinstance(job.phase, TERMINAL):
+            yield [fact.Accepted(job.id, job.spec)]

@@ -164,6 +164,10 @@ class Follower:
         """Jobs that are over, as history has them."""
         return await asyncio.to_thread(self._journal.read_finished, wanted)
 
+    def find_owner(self, job: int) -> str:
+        """Who submitted a job; empty if it was the owner of the home."""
+        return self._journal.find_owner(job)
+
     async def find_account(self, job: int) -> tuple[str, list[int]]:
         """Who submitted a job, and what it used up to now, exactly."""
         journal = self._journal

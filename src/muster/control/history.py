@@ -81,6 +81,7 @@ def _finish(end: End) -> Finished:
         cpu_ms=end.meter.cpu_ms,
         rss_bytes=end.meter.rss_bytes,
         counts=_final_counts(end.counts),
+        limit_ms=spec.limit_ms,
     )
     return Finished(job.id, spec.tenant, int(item.phase), end.at, job.key, encode_ending(ending))
 

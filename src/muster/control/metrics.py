@@ -41,6 +41,7 @@ def measure(world: World, now: int) -> list[Family]:
         Family("muster_nodes", "gauge", "Nodes, by phase.", _count_nodes(world)),
         Family("muster_nodes_barred", "gauge", "Nodes that get no new work.", [({}, len(world.fleet.bars))]),
         Family("muster_moves_day", "gauge", MOVES_WORDS, [({}, _count_moves(world, now))]),
+        *_count_advice(world),
         *_count_devices(world),
         _count_use(world),
         _count_goodput(world, now),
@@ -49,6 +50,16 @@ def measure(world: World, now: int) -> list[Family]:
 
 def _count_moves(world: World, now: int) -> int:
     return sum(len(recent(job.moves, now)) for job in world.jobs.values() if job.moves)
+
+
+def _count_advice(world: World) -> list[Family]:
+    said = sorted(world.advice.items())
+    versions = [({"kind": kind}, float(each.version)) for kind, each in said]
+    numbers = [({"kind": kind}, float(sum(map(len, each.columns.values())))) for kind, each in said]
+    return [
+        Family("muster_advice_version", "gauge", "How often advice of a kind was given anew.", list(versions)),
+        Family("muster_advice_numbers", "gauge", "How many numbers there are in it.", list(numbers)),
+    ]
 
 
 def write_text(families: Iterable[Family]) -> str:

@@ -7,6 +7,7 @@ from typing import Final, TypeGuard
 
 import msgspec
 
+from muster.control.ends import foresee_end
 from muster.control.offers import view_options
 from muster.control.story import device_list
 from muster.lifecycle.gang import PHASE_OF
@@ -73,6 +74,7 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         cpu_ms=meter.cpu_ms,
         rss_bytes=meter.rss_bytes,
         price_micros=price_of(world, job) if whole else 0,
+        end=foresee_end(world, job, max(world.now, now)) if whole else None,
     )
 
 

@@ -55,6 +55,8 @@ NEAR_SHRINK: Final = 0.25
 """How much of a neighbour in the finest row weighs as much as all that is known otherwise."""
 ROW_SHRINK: Final = 1.0
 """The same for a coarser row."""
+ROW_MAX: Final = 1024
+"""How many of a row are remembered where memory is bounded; those who came before tell nothing of who comes now."""
 
 
 class Grid:
@@ -173,16 +175,28 @@ def _note_end(entered: Floats, ended: Floats, chain: Ints, level: int, spread: F
     return 0
 
 
-class _Row:
-    """Jobs that are as like as can be, in the order in which they came: the level of each, and its submit."""
+def warm_up() -> None:
+    """Run all that is compiled once, so that nobody waits for the compiler later."""
+    hazards = Hazards()
+    for job in range(2):
+        hazards.accept(job, ((), ("both",)), 0)
+        hazards.begin(job, 0, 0)
+    hazards.settle(2 * FIRST_MS)
+    hazards.end(0, 2 * FIRST_MS)
+    hazards.cost_ms(1)
 
-    __slots__ = ("count", "jobs", "levels", "submits")
+
+class _Row:
+    """Jobs that are as like as can be, in the order in which they came: the level of each, and its submit. The first
+    `gone` of them are forgotten."""
+
+    __slots__ = ("count", "gone", "jobs", "levels", "submits")
 
     def __init__(self) -> None:
         self.jobs: list[int] = []
         self.levels: Ints = np.zeros(16, dtype=np.int64)
         self.submits: Ints = np.zeros(16, dtype=np.int64)
-        self.count = 0
+        self.count = self.gone = 0
 
     def add(self, job: int, at: int) -> int:
         """Somebody came; its place."""
@@ -190,13 +204,22 @@ class _Row:
             self.levels = np.concatenate((self.levels, np.zeros_like(self.levels)))
             self.submits = np.concatenate((self.submits, np.zeros_like(self.submits)))
         self.jobs.append(job)
-        self.submits[self.count] = at
+        self.levels[self.count], self.submits[self.count] = 0, at
         self.count += 1
-        return self.count - 1
+        return self.gone + self.count - 1
 
-    def around(self, place: int) -> tuple[int, int]:
-        """The places that are near one."""
-        return max(0, place - REACH), min(self.count, place + REACH + 1)
+    def forget(self) -> None:
+        """Forget the older half."""
+        half = self.count // 2
+        del self.jobs[:half]
+        for column in (self.levels, self.submits):
+            column[: self.count - half] = column[half : self.count].copy()
+        self.count, self.gone = self.count - half, self.gone + half
+
+    def around(self, place: int) -> tuple[int, int, int]:
+        """Where those stand that are near a place, and itself: from, it, up to; itself below 0 if it is forgotten."""
+        here = place - self.gone
+        return max(0, here - REACH), here, min(self.count, here + REACH + 1)
 
 
 class _Life:
@@ -212,14 +235,18 @@ class _Life:
     def note(self, level: int) -> None:
         """Let its neighbours see how far it is."""
         for row, place in self.rows:
-            row.levels[place] = level
+            if place >= row.gone:
+                row.levels[place - row.gone] = level
 
 
 class Hazards:
-    """All that was learned. `stirred` are live jobs of which something changed since somebody cleared it."""
+    """All that was learned. `stirred` are live jobs of which something changed since somebody cleared it. With a
+    `classes_max`, so many classes are remembered and the latest of each row; more, if so many live jobs are of them."""
 
-    def __init__(self, grid: Grid = COARSE) -> None:
+    def __init__(self, grid: Grid = COARSE, classes_max: int | None = None) -> None:
         self.grid = grid
+        self._classes_max = classes_max
+        self._free: list[int] = []
         self.stirred: dict[int, None] = {}
         self._classes: dict[Hashable, int] = {}
         self._ends: dict[int, int] = {}
@@ -234,8 +261,14 @@ class Hazards:
     def accept(self, job: int, classes: Sequence[Hashable], at: int, rows: int = 1) -> int:
         """A job came, of these classes: the coarsest first; so many of the last ones are its rows. Its place in the
         finest."""
+        if self._classes_max is not None and len(self._classes) + len(classes) > self._classes_max:
+            self._forget()
         chain = np.array([self._class(key) for key in classes], dtype=np.int64)
         found = [self._rows.setdefault(key, _Row()) for key in classes[-rows:]]
+        if self._classes_max is not None:
+            for row in found:
+                if row.count >= ROW_MAX:
+                    row.forget()
         life = self._live[job] = _Life(chain, [(row, row.add(job, at)) for row in found])
         self.stirred[job] = None
         return life.rows[-1][1]
@@ -268,6 +301,7 @@ class Hazards:
                 life.note(-life.level - 1)
             self._stir(life)
         del self._live[job]
+        self.stirred.pop(job, None)
 
     def settle(self, now: int) -> None:
         """Whoever passed the end of its bin by now did not end in it."""
@@ -321,9 +355,10 @@ class Hazards:
     def _hazards_of(self, life: _Life) -> Floats:
         _hazards(self._found, self._ended, self._entered, life.chain, self.grid.prior)
         for row, place in life.rows:
-            first, end = row.around(place)
-            _weigh(self._near, row.levels, row.submits, first, place, end, self.grid.near)
-            _correct(self._found, self._near, NEAR_SHRINK if row is life.rows[-1][0] else ROW_SHRINK)
+            first, here, end = row.around(place)
+            if here >= 0:
+                _weigh(self._near, row.levels, row.submits, first, here, end, self.grid.near)
+                _correct(self._found, self._near, NEAR_SHRINK if row is life.rows[-1][0] else ROW_SHRINK)
         return self._found
 
     def _expect(self, job: int, life: _Life) -> None:
@@ -332,14 +367,28 @@ class Hazards:
     def _stir(self, life: _Life) -> None:
         """The nearest neighbours of a job, and itself, stand elsewhere now; those of coarser rows may wait for that."""
         row, place = life.rows[-1]
-        first, end = row.around(place)
-        for job in row.jobs[first:end]:
+        first, _, end = row.around(place)
+        for job in row.jobs[first : max(first, end)]:
             if job in self._live:
                 self.stirred[job] = None
 
     def _class(self, key: Hashable) -> int:
-        row = self._classes.setdefault(key, len(self._classes))
+        row = self._classes.pop(key, None)  # those that were met last stand last
+        if row is None:
+            row = self._free.pop() if self._free else len(self._classes)
+        self._classes[key] = row
         if row == len(self._entered):
             self._entered = np.concatenate((self._entered, np.zeros_like(self._entered)))
             self._ended = np.concatenate((self._ended, np.zeros_like(self._ended)))
         return row
+
+    def _forget(self) -> None:
+        """Of the classes that nobody is of who is not over, the half that was met longest ago is forgotten."""
+        held = {int(row) for life in self._live.values() for row in life.chain}
+        idle = [key for key, row in self._classes.items() if row not in held]
+        for key in idle[: (len(idle) + 1) // 2]:
+            row = self._classes.pop(key)
+            self._entered[row] = self._ended[row] = 0.0
+            self._ends.pop(row, None)
+            self._rows.pop(key, None)
+            self._free.append(row)

@@ -23,6 +23,7 @@ import numpy as np
 
 from muster.learning.hazard import COARSE, Floats, Hazards
 from muster.units import HOUR_MS, SECOND_MS, Limit
+from muster.wire.evidence import KINS, put_evidence
 
 HOLDS: Final = 0.8
 """How often a range should hold."""
@@ -69,6 +70,13 @@ class Traits(NamedTuple):
     hour: int
 
 
+class Evidence(NamedTuple):
+    """How many jobs have ended of the finest class of which any has, and which of `KINS` that is."""
+
+    likes: int
+    kin: int
+
+
 class Range(NamedTuple):
     """Run times in milliseconds: four in five should be from `low` to `high`; of the quantiles, one in ten is shorter
     than the first, half than the second and nine in ten than the third."""
@@ -79,10 +87,10 @@ class Range(NamedTuple):
 
 
 class RunTimes:
-    """Learns from submits, starts and ends in the order of time."""
+    """Learns from submits, starts and ends in the order of time; with a `classes_max`, in so much memory."""
 
-    def __init__(self) -> None:
-        self.hazards = Hazards(COARSE)
+    def __init__(self, classes_max: int | None = None) -> None:
+        self.hazards = Hazards(COARSE, classes_max)
         self._ended = 0
         self._cheap = 0.0
         self._typical_ms = float(COLD_MS)
@@ -106,9 +114,19 @@ class RunTimes:
         found = self._said[job] = Range(*self._worthiest(edges, over), quantiles)
         return found
 
-    def begin(self, job: int, at: int) -> None:
-        """It is up."""
-        self.hazards.begin(job, 0, at)
+    def begin(self, job: int, at: int, served_ms: int = 0) -> None:
+        """It is up, and was for so long before."""
+        self.hazards.begin(job, served_ms, at)
+
+    def pause(self, job: int, at: int) -> None:
+        """It is up no longer, and not over."""
+        self.hazards.pause(job, at)
+
+    def cut(self, job: int, at: int) -> None:
+        """Somebody else ended it, and nobody knows for how long it would have run."""
+        self._said.pop(job, None)
+        del self._traits[job]
+        self.hazards.end(job, at, is_cut=True)
 
     def end(self, job: int, ran_ms: int, at: int) -> None:
         """It is over: what was said of it was right, or the levels move."""
@@ -128,14 +146,17 @@ class RunTimes:
         step = max(PACE, self._ended**-HASTE) * (is_missed - (1.0 - HOLDS))
         self._cheap = min(REACH_MAX, max(-REACH_MAX, self._cheap + step))
 
+    def weigh(self, job: int) -> Evidence:
+        """From what a live job's range comes: the finest class of which any has ended."""
+        counts, classes = self.hazards.counts(job), _classes(self._traits[job])
+        found = ((count, kind[0]) for count, kind in zip(reversed(counts), reversed(classes), strict=True) if count)
+        likes, name = next(found, (0, KINS[0]))
+        return Evidence(likes, KINS.index(str(name)))
+
     def explain(self, job: int) -> str:
-        """From what a live job's range comes, in words: the finest class of which any has ended."""
+        """The same in words."""
         traits = self._traits[job]
-        owner = traits.user or traits.tenant or "all"
-        for count, kind in zip(reversed(self.hazards.counts(job)), reversed(_classes(traits)), strict=True):
-            if count:
-                return f"from {count} job{'s' if count > 1 else ''} of {_WORDS[str(kind[0])].format(owner=owner)}"
-        return "from no job: none has ended yet"
+        return put_evidence(*self.weigh(job), traits.user or traits.tenant)
 
     def _worthiest(self, edges: Floats, over: Floats) -> tuple[float, float]:
         """The range that is most likely for what its length costs, by how likely the job is over at each edge."""
@@ -145,18 +166,6 @@ class RunTimes:
         worth = np.where(holds >= min(LEAST, holds.max()), holds - costs * exp(-self._cheap), -UNLIKELY)
         best = int(np.argmax(worth))
         return float(edges[FIRST[best]]), float(edges[LAST[best]])
-
-
-_WORDS: Final = {
-    "all": "all",
-    "hour": "that time of the day",
-    "limit": "that limit",
-    "owner": "{owner}",
-    "alike": "{owner} with a name like it",
-    "named": "{owner} with the same name",
-    "like": "{owner} with the same name, size and limit",
-}
-"""What the jobs of a class have in common."""
 
 
 def _classes(traits: Traits) -> list[tuple[Hashable, ...]]:

@@ -83,7 +83,12 @@ class Principal(Record, frozen=True):
     @property
     def cause(self) -> str:
         """How what it asks for is signed in the journal."""
-        return OWNER_CAUSE if self.name == OWNER else f"{OWNER_CAUSE}:{self.name}"
+        return sign("" if self.name == OWNER else self.name)
+
+
+def sign(user: str) -> str:
+    """How what a user asks for is signed; an empty one is the owner of the home. The inverse of `submitter_of`."""
+    return f"{OWNER_CAUSE}:{user}" if user else OWNER_CAUSE
 
 
 def submitter_of(cause: str) -> str:

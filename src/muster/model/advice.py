@@ -20,7 +20,9 @@ INDEX: Final = "index"
 """Where jobs stand in tiers that are shared by advice: the columns `job` and `index`; and `patience_ms`, one number, or
 none: how long everybody has to wait there before it is owed a turn."""
 RUNTIME: Final = "runtime"
-"""For how long jobs will run, from when they get their place: the columns `job` and `run_ms`."""
+"""For how long jobs will run, from when they get their place: the columns `job` and `run_ms`. Whoever learned it may
+say more, for readers alone: `least_ms` and `most_ms`, between which it is four times in five; `likes`, how many that
+are like it have ended, and `kin`, in what they are (`muster.wire.evidence`)."""
 KINDS_MAX: Final = 64
 WORDS_MAX: Final = 1_000_000
 """How many integers one kind of advice may hold."""

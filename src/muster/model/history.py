@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from muster.model.phase import Why
 from muster.model.record import Record
-from muster.units import Resources
+from muster.units import Limit, Resources
 
 AMOUNTS: Final = (
     *("useful", "lost", "starting", "restarting", "stopping"),
@@ -64,6 +64,7 @@ class Ending(Record, frozen=True):
     cpu_ms: int
     rss_bytes: int
     counts: tuple[int, ...] = ()
+    limit_ms: Limit = None
 
 
 class Chapter(Record, frozen=True):

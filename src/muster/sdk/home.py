@@ -50,6 +50,7 @@ class Home:
         self.up_lock_file = self.root / "up.lock"
         self.follower_lock_file = self.root / "follower.lock"
         self.history_file = self.root / "keep-history"
+        self.unlearned_file = self.root / "no-learn"
         self.login_file = self.root / LOGIN_FILE
 
     def process_file(self, role: str) -> Path:
@@ -108,6 +109,18 @@ class Home:
         fresh = self.history_file.with_suffix(".new")
         fresh.write_text(f"{span_ms}ms\n")
         fresh.replace(self.history_file)
+
+    @property
+    def learns(self) -> bool:
+        """Whether the follower learns for how long jobs run; it is asked when it starts."""
+        return not self.unlearned_file.exists()
+
+    def set_learning(self, wanted: bool) -> None:
+        """Say whether it shall."""
+        if wanted:
+            self.unlearned_file.unlink(missing_ok=True)
+        else:
+            self.unlearned_file.touch()
 
     def _make_token(self) -> None:
         if self.read_token():

@@ -50,11 +50,22 @@ class JobAccount(View, frozen=True):
     served_ms: int = 0
 
 
+class EndView(View, frozen=True):
+    """When a job that has its place will likely be over, and where that comes from, in words; between the other two
+    instants four times in five, if that is known. Nothing is promised by it."""
+
+    at_ms: int
+    words: str
+    least_ms: int | None = None
+    most_ms: int | None = None
+
+
 class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
     `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
     and how many there are; `spares` are places that it holds for no task. `note` is what the engine said of its
-    failure, if it said anything; the price is that of an hour where it is, in millionths."""
+    failure, if it said anything; the price is that of an hour where it is, in millionths, and `end` when it is
+    likely over."""
 
     id: int
     name: str
@@ -82,6 +93,7 @@ class JobView(View, frozen=True):
     note: str = ""
     spares: list[Place] = []
     price_micros: int = 0
+    end: EndView | None = None
 
 
 class JobPage(View, frozen=True):

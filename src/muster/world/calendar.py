@@ -72,14 +72,15 @@ class Ends:
             del self._told_order[bisect_left(self._told_order, (end, job))]
 
     def advise(self, advice: Advice | None, jobs: Mapping[int, Job]) -> None:
-        """How long jobs run is foretold by this from now on."""
+        """How long jobs run is foretold by this from now on. It costs what is said, not who is there."""
         columns = {} if advice is None else advice.columns
         pairs = zip(columns.get("job", ()), columns.get("run_ms", ()), strict=False)
-        self.advised = {job: run_ms for job, run_ms in pairs if 0 < run_ms < AMOUNT_MAX}
-        self.told, self._told_order = {}, []
-        for job in jobs.values():
-            if isinstance(job.phase, ACTIVE):
-                self.foretell(job.id, job.spec, job.phase.run.since)
+        before, self.advised = self.advised, {job: run_ms for job, run_ms in pairs if 0 < run_ms < AMOUNT_MAX}
+        for number in {**before, **self.advised}:
+            job = jobs.get(number)
+            if job is not None and isinstance(job.phase, ACTIVE) and before.get(number) != self.advised.get(number):
+                self.forget(number)
+                self.foretell(number, job.spec, job.phase.run.since)
 
     def foreseen(self, job: int, now: int) -> Limit:
         """When a run will end, as far as anybody knows now: as it was foretold, if that is still to come."""

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from control_kit import DEADLINE_S, Stage, eventually, followed, led, spec
 
 from muster.control.counsel import Counsel
 from muster.control.follower import Follower
+from muster.control.views import view_job
+from muster.learning.foretelling import RuntimeAdviser
 from muster.learning.packing import FIRST, PackingAdviser
-from muster.model.advice import PACKING, Advice
-from muster.model.event import Advise, SetProfile, Submit, UseProfile
+from muster.model.advice import PACKING, RUNTIME, Advice
+from muster.model.event import Advise, Exited, SetProfile, Started, Submit, UseProfile
 from muster.model.fact import Accepted, Fact
+from muster.model.phase import Running, Succeeded
 from muster.model.profile import Profile
-from muster.units import HOUR_MS, Resources
+from muster.model.reason import Done
+from muster.ports.store import Wanted
+from muster.units import HOUR_MS, MINUTE_MS, Resources
 from muster.world.world import World
 
 SHARE = Resources(cpu_milli=1, gpu_milli=470)
@@ -37,6 +43,10 @@ class Recorder:
     def advise(self, world: World, now: int) -> Sequence[Advise]:
         words, self.words = self.words, []
         return words
+
+
+def is_over(follower: Follower, job: int) -> bool:
+    return isinstance(follower.world.jobs[job].phase, Succeeded)
 
 
 def play(tmp_path: Path, scene: Callable[[Stage, Follower], Awaitable[None]]) -> None:
@@ -77,6 +87,41 @@ def test_whoever_is_here_is_met_and_so_is_whoever_comes(tmp_path: Path) -> None:
         await follower.submit(spec(), "", "test")
         await eventually(lambda: len(stage.world.jobs) == len(follower.world.jobs))
         assert recorder.met == list(range(1, FIRST + 2))
+
+    play(tmp_path, scene)
+
+
+def test_run_times_are_learned_beside_a_live_follower_and_known_again_after_a_restart(tmp_path: Path) -> None:
+    async def scene(stage: Stage, follower: Follower) -> None:
+        async def begin() -> int:
+            answer = await follower.submit(spec(name="train"), "", "test")
+            assert isinstance(answer.reply, Done)
+            job = answer.reply.job
+            assert await follower.at_least(answer.seq, DEADLINE_S)
+            stage.engine.report(Started(job, 1, 0, 1))
+            await eventually(lambda: isinstance(follower.world.jobs[job].phase, Running))
+            return job
+
+        counsel = Counsel(follower, [RuntimeAdviser()], DEADLINE_S)
+        for _ in range(4):
+            job = await begin()
+            stage.clock.at += 10 * MINUTE_MS
+            stage.engine.report(Exited(job, 1, 0, 0, 1))
+            await eventually(partial(is_over, follower, job))
+        job = await begin()
+        await counsel.look()
+        for world in (stage.world, follower.world):
+            assert world.advice[RUNTIME].columns["job"] == (job,)
+        view = view_job(follower.world, follower.world.jobs[job], now=stage.clock.at)
+        assert view.end is not None
+        assert view.end.words == "from 4 jobs of its owner with the same name, size and limit"
+        assert 6 * MINUTE_MS < view.end.at_ms - stage.clock.at < 15 * MINUTE_MS
+
+        history = await follower.read_finished(Wanted(limit=100))
+        await Counsel(follower, [RuntimeAdviser(history)], DEADLINE_S).look()
+        assert stage.world.advice[RUNTIME].version == 2, "a new one has its say as soon as it knows"
+        assert stage.world.advice[RUNTIME].columns["job"] == (job,)
+        assert stage.world.advice[RUNTIME].columns["likes"] == (4,)
 
     play(tmp_path, scene)
 
