@@ -191,6 +191,7 @@ def events_of(rig: Rig, step: tuple[int, int, int]) -> list[event.Event]:
         limit = None if x % 7 == 0 or x % 5 == 0 else 1 + 50 * (y % 9)
         ask = Resources((1, 2, 4, 8, 0)[y % 5], 1000 * (1 + x % 9), 2**30, 500 if y % 5 == 4 and x % 7 == 0 else 0)
         shape |= {"expect_ms": 1 + 20 * (x % 11)} if "gang" in shape and x % 3 == 0 else {}
+        shape |= {"yields": True} if "expect_ms" in shape and y % 2 and (limit or 999) > shape["expect_ms"] else {}
         shape |= {"tenant": "abc"[x // 2 % 3], "tier": TIERS[y // 3 % 3], "priority": (0, 0, 5)[x // 3 % 3]}
         return [event.Submit(spec(ask=ask, limit_ms=limit, **shape))]
     if kind == 6:

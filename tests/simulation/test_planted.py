@@ -18,10 +18,10 @@ SOUND_SEEDS = 10
 ELSEWHERE = (
     "limit_not_looked_at", "company_wakes_nobody", "feed_wakes_nobody", "mends_for_ever", "promise_without_order",
     "moved_to_nowhere", "moved_at_any_price", "lost_work_not_counted", "moved_again_and_again", "moved_as_new",
-    "spare_on_a_closed_node",
+    "spare_on_a_closed_node", "yields_too_early",
 )  # fmt: skip
 """Those that hardly any storm shows: scenes of their own do, in tests/unit (shadows, company, rations, mending,
-promises, consolidation, spares)."""
+promises, consolidation, spares, yielding)."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
@@ -146,6 +146,7 @@ FOUND_BY = {
     "nobody_told_to_leave": {"nobody is in the way of a window"},
     "booked_twice": {"no node is in two windows at once"},
     "limit_not_looked_at": {"no start delays a shadow"},
+    "yields_too_early": {"who yields is left alone until it expects to end"},
     "shadow_stays": {"the index is what is free", "free is capacity minus what is held", RESTORE},
     "stale_epoch_accepted": {"one accepted attempt per task"},
     "stopped_too_early": {

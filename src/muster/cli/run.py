@@ -60,6 +60,7 @@ LEFT_OUT_SHOWN: Final = 5
 @click.option("--priority", default=0, metavar="N", help="Before the tenant's other jobs: -1000 to 1000.")
 @click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
 @click.option("--expect", metavar="TIME", help="It will take so long, as far as you know; nobody is stopped by that.")
+@click.option("--yields", is_flag=True, help="Give way then to who is due; till then it may use places kept for them.")
 @click.option("--grace", default="10s", metavar="TIME", help="From being told to stop to being killed.  [default: 10s]")
 @click.option("--signal", default="", metavar="NAME", help="Tell it to stop by this one, if it handles it: USR1.")
 @click.option("--due", metavar="TIME", help="Be over by then: 2h (from now), or 2026-11-15 14:05 (UTC unless it says).")

@@ -283,6 +283,7 @@ _WHY: Final = {
     Why.MIGRATE: "moved to another place",
     Why.BOOKING: "its node is booked",
     Why.BUDGET: "the budget is spent",
+    Why.YIELD: "it gave way at its expected end",
 }
 
 

@@ -29,7 +29,17 @@ Verdict: TypeAlias = tuple[Ranges, TaskPhase, Why]
 
 UNWRITTEN_MAX: Final = 100
 """Of so many stretches of work it is remembered at most that they may yet be lost."""
-_SENT_BACK: Final = (Why.LOST, Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, Why.BUDGET, *TAKEN, *RESIZED)
+_SENT_BACK: Final = (
+    Why.LOST,
+    Why.DRAIN,
+    Why.REQUEUE,
+    Why.MIGRATE,
+    Why.BOOKING,
+    Why.BUDGET,
+    Why.YIELD,
+    *TAKEN,
+    *RESIZED,
+)
 """Nobody's failure: the job waits again."""
 _KEEPING: Final = (Why.LOST, *RESIZED)
 """It keeps what is left of its places."""

@@ -35,6 +35,7 @@ from muster.scheduler.consolidation import PLANS_MAX, find_next_look, look_of, p
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.growing import find_chance
 from muster.scheduler.preemption import can_anybody_take, plan_takings
+from muster.scheduler.yielding import find_next_yield, plan_yields
 from muster.units import INSTANT_MAX
 from muster.world.world import World
 
@@ -60,7 +61,7 @@ def rare_in(world: World) -> tuple[Container[Any], ...]:
     widths, timers = world.widths, world.timers
     about_others = (world.successors, world.claims, world.queue.shadowed, world.queue.floors.by_scope)
     about_widths = (widths.elastic, widths.mending, widths.spared, widths.lacking, widths.throttled)
-    about_time = (timers.limits, timers.bars, world.bookings, world.advice, world.budgets.accounts)
+    about_time = (timers.limits, timers.bars, world.bookings, world.advice, world.budgets.accounts, world.ends.yielding)
     return (*about_others, *about_widths, *about_time)
 
 
@@ -132,6 +133,8 @@ class Kernel:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
+        if world.ends.yielding and queue.shapes:
+            self._give_way(turn, plan_yields(world, turn.now))
         if world.varied or widths.has_any or world.moves_most or world.quotas.has_owners():
             self._share_out(turn)
         else:
@@ -148,6 +151,8 @@ class Kernel:
             instants.append(self._grow_at)
         if self.world.moves_most and self.world.queue.shapes:
             instants.append(find_next_look(now))
+        if self.world.ends.yielding and (yields_at := find_next_yield(self.world, now)) is not None:
+            instants.append(yields_at)
         if self.world.queue.shadowed and (told := self.world.ends.find_told(now)) is not None:
             instants.append(told)  # who was kept back for it may be freed if it goes on
         change = timeshare.find_wake(self.world, now)

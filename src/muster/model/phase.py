@@ -63,6 +63,7 @@ class Why(enum.StrEnum):
     RESIZE = "resize"
     SHRINK = "shrink"
     BUDGET = "budget"
+    YIELD = "yield"
 
 
 TAKEN = (Why.PREEMPT, Why.RECLAIM)

@@ -106,8 +106,9 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     its tenant's guarantee. A gang that is `in_place` can bear that tasks join and leave while it runs; the run of any
     other is begun anew for that. One with `spares` has so many places more, which wait for a rank that loses its own.
     The tasks of a group that is named in `commands` run that instead. A gang will run for `expect_ms` from when it gets
-    its place, as far as its owner knows: nobody is stopped by that. Of an array `at_most` so many tasks are at it at
-    once; 0 is as many as there is room for. One with a `stop_signal` is told to stop by that, instead of SIGTERM.
+    its place, as far as its owner knows: nobody is stopped by that, unless it `yields` then to whoever is due. Of an
+    array `at_most` so many tasks are at it at once; 0 is as many as there is room for. One with a `stop_signal` is told
+    to stop by that, instead of SIGTERM.
     """
 
     command: tuple[str, ...]
@@ -138,11 +139,18 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     at_most: int = 0
     expect_ms: Limit = None
     stop_signal: str = ""
+    yields: bool = False
 
     @property
     def is_elastic(self) -> bool:
         """Whether it may have more tasks than it needs to start."""
         return self.gang_most > self.gang
+
+    @property
+    def leaves_ms(self) -> Limit:
+        """For how long a run has its place at most, if somebody who is due needs it: up to its limit, or as it expects
+        if it yields then. None is for ever."""
+        return self.expect_ms if self.yields else self.limit_ms
 
     @property
     def likes(self) -> tuple[int, ...]:
@@ -200,6 +208,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or (_find_spare_fault(spec) if spec.spares else None)
         or (_find_throttle_fault(spec) if spec.at_most else None)
         or (None if spec.expect_ms is None else _find_estimate_fault(spec.array, spec.expect_ms))
+        or (_find_yield_fault(spec) if spec.yields else None)
         or (None if spec.stop_signal in STOP_SIGNALS else _unknown_signal(spec.stop_signal))
         or (_find_tier_fault(spec.tier, spec.priority) if is_varied(spec) else None)
         or (None if spec.due_at is None else _find_due_fault(spec.due_at))
@@ -391,6 +400,16 @@ def _find_estimate_fault(array: int, expect_ms: int) -> Reason | None:
     if not 1 <= expect_ms <= AMOUNT_MAX:
         return Reason(Code.BAD_AMOUNT, "expect_ms", needed=expect_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
     return Reason(Code.BAD_SPEC, "expect_ms", detail="it is for gangs; an array has none") if array else None
+
+
+def _find_yield_fault(spec: Spec) -> Reason | None:
+    """What is wrong with giving way at an expected end."""
+    if spec.expect_ms is None or (spec.limit_ms is not None and spec.expect_ms >= spec.limit_ms):
+        detail = "it gives way when it is expected to end: say `expect`, less than its limit"
+        return Reason(Code.BAD_SPEC, "yields", detail=detail)
+    if not spec.evictable:
+        return Reason(Code.BAD_SPEC, "yields", detail="what is never evicted gives way to nobody")
+    return None
 
 
 def _unknown_signal(name: str) -> Reason:

@@ -3,7 +3,8 @@
 A job is due when it has waited as long as its tier allows. If its turn comes and it does not fit, it casts a shadow:
 the earliest instant at which it would fit if whatever runs ends at its limit, and the places that it would have then.
 Those are closed from its turn on to everybody who would still be there at that instant. Who comes before it in the
-order is not bound by it, so neither standing, tier nor shares are crossed; who ends by then may use them meanwhile.
+order is not bound by it, so neither standing, tier nor shares are crossed; who ends by then, or yields by then (see
+`muster.scheduler.yielding`), may use them meanwhile.
 
 Nodes that are booked are closed like those of a shadow, but from the beginning and to everybody who would still be
 there when they are needed: see `muster.scheduler.booked`.
@@ -72,8 +73,8 @@ class Shadows:
     """The shadows of one cycle, in the order in which they were cast. `_heads` are the lines that may cast one, by
     shape; `_left` is how many each tier may still cast; `_behind` are the jobs of a line that come after one that was
     refused; `_moved` are lines that stand worse for this cycle, and how they stood. Of the shades, those of `_open` are
-    lifted. `_rooms` are the nodes of bookings, `_shortest` the shortest limit
-    of a line that was in shade."""
+    lifted. `_rooms` are the nodes of bookings, `_shortest` the shortest time
+    for which anybody of a line would stay that was in shade."""
 
     def __init__(self, world: World, now: int, turns: Round) -> None:
         self._world = world
@@ -123,8 +124,8 @@ class Shadows:
         """Open the shades that a job may use since it would be gone in time."""
         self._close()
         spec = self._world.jobs[job].spec
-        if spec.limit_ms is not None and self._casts:
-            self._open = [cast for cast in self._casts if may_overtake(self._now + spec.limit_ms, cast.at)]
+        if (leaves_ms := spec.leaves_ms) is not None and self._casts:
+            self._open = [cast for cast in self._casts if may_overtake(self._now + leaves_ms, cast.at)]
             self._lift(self._open)
         self._rooms.open_for(spec)
 
@@ -189,8 +190,8 @@ class Shadows:
         self._world.queue.shade(line.shape)
         if self._is_head(line):
             self._cast(line, job)
-        limit_ms = self._world.jobs[job].spec.limit_ms
-        self._shortest[line] = min(self._shortest.get(line, AMOUNT_MAX), AMOUNT_MAX if limit_ms is None else limit_ms)
+        leaves_ms = self._world.jobs[job].spec.leaves_ms
+        self._shortest[line] = min(self._shortest.get(line, AMOUNT_MAX), AMOUNT_MAX if leaves_ms is None else leaves_ms)
         self._pass_on(line)
         return True
 
@@ -216,9 +217,9 @@ class Shadows:
         self._turns.pass_by(line, next(worth, None))
 
     def _may_try(self, line: Line, job: int, latest: int) -> bool:
-        limit_ms = self._world.jobs[job].spec.limit_ms
+        leaves_ms = self._world.jobs[job].spec.leaves_ms
         shortest = self._shortest.get(line, AMOUNT_MAX)
-        if limit_ms is not None and limit_ms < shortest and may_overtake(self._now + limit_ms, latest):
+        if leaves_ms is not None and leaves_ms < shortest and may_overtake(self._now + leaves_ms, latest):
             return True
         return self._is_head(line) and self._is_due(line, job)
 

@@ -112,6 +112,9 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     expect: Annotated[
         Amount | None, _says("It will take so long, as far as you know: 90s, 1h30m or 2d. Nobody is stopped by that.")
     ] = None
+    yields: Annotated[
+        bool, _says("Give way when it expects to end, if somebody is due; until then it may use places kept for them.")
+    ] = False
     grace: Annotated[Amount, _says("Between being told to stop and being killed.")] = "10s"
     signal: Annotated[str, _says("Told to stop by this signal, if a process of it handles it: USR1.")] = ""
     due: Annotated[
@@ -191,6 +194,7 @@ def make_spec(job: JobFile, *, here: str, now_ms: int, numbers: Mapping[str, int
         workdir=os.path.normpath(os.path.join(here, job.workdir)),  # noqa: PTH118 - text alone; no file is looked at
         limit_ms=None if job.limit is None else _read("limit", parse_duration, job.limit),
         expect_ms=None if job.expect is None else _read("expect", parse_duration, job.expect),
+        yields=job.yields,
         grace_ms=_read("grace", parse_duration, job.grace),
         stop_signal=job.signal.upper().removeprefix("SIG"),
         due_at=None if job.due is None else _read("due", lambda text: parse_instant(text, now_ms), job.due),

@@ -179,7 +179,7 @@ def shadows_in(before: World, outcome: Outcome) -> list[Shadow]:
 def _is_after_cycle(item: fact.Fact) -> bool:
     """Whose places are taken and who grows is decided after the cycle."""
     if isinstance(item, fact.StopAsked):
-        return item.why in (*TAKEN, Why.SHRINK) or item.cause.startswith(ROOM)
+        return item.why in (*TAKEN, Why.SHRINK, Why.YIELD) or item.cause.startswith(ROOM)
     if isinstance(item, fact.ShrinkAsked):
         return item.cause.startswith(FOR_JOB)
     if isinstance(item, fact.Claimed):

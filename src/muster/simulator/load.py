@@ -57,6 +57,8 @@ THROTTLE_SHARE: Final = 0.2
 """How many of the arrays say that only a few of their tasks may be at it at once."""
 EXPECT_SHARE: Final = 0.3
 """How many of the gangs say for how long they expect to run."""
+YIELD_SHARE: Final = 0.5
+"""How many of those who have no limit give way then to whoever is due."""
 DUE_SHARE: Final = 0.1
 """How many of the jobs have a due time."""
 CUT: Final = "cut"
@@ -133,6 +135,7 @@ class Load:
         self._after_dice = random.Random(f"{options.seed}/after")  # noqa: S311 - a simulation wants seeded dice
         self._follow_dice = random.Random(f"{options.seed}/follow")  # noqa: S311 - a simulation wants seeded dice
         self._throttle_dice = random.Random(f"{options.seed}/throttle")  # noqa: S311 - a simulation wants seeded dice
+        self._yield_dice = random.Random(f"{options.seed}/yield")  # noqa: S311 - a simulation wants seeded dice
         self._expect_dice = random.Random(f"{options.seed}/expect")  # noqa: S311 - a simulation wants seeded dice
         self._latest_array = (0, 0)
 
@@ -315,7 +318,8 @@ class Load:
         """Some know about how long they run, or think so."""
         expect_ms = max(1, kind.mean_ms * self._expect_dice.choice((1, 2, 4)) // 2)
         is_told = self._expect_dice.random() < EXPECT_SHARE
-        return msgspec.structs.replace(spec, expect_ms=expect_ms) if is_told else spec
+        yields = spec.evictable and spec.limit_ms is None and self._yield_dice.random() < YIELD_SHARE
+        return msgspec.structs.replace(spec, expect_ms=expect_ms, yields=yields) if is_told else spec
 
     def _due_at(self, least: int) -> int | None:
         """Some are due on one of the next full hours, so that many are due together."""

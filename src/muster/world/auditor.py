@@ -43,7 +43,7 @@ from muster.world.world import World
 Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 
 _TABLE: Final = "only moves that the table lists"
-_BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, Why.BUDGET, *TAKEN, *RESIZED)
+_BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, Why.BUDGET, Why.YIELD, *TAKEN, *RESIZED)
 _SENT_BACK: Final = "what is sent back to the queue does not end"
 _HELD: Final = "what is held starts nothing"
 
@@ -135,6 +135,7 @@ class Auditor:
         least = book.spec.gang if self._claims.is_served(number) else most
         require(least <= width <= most, ALL_OR_NONE, f"job {number}: {width} of {least} to {most}")
         book.epoch, book.end = epoch, None if book.spec.limit_ms is None else self._at + book.spec.limit_ms
+        book.yields_at = self._at + (book.spec.expect_ms or 0) if book.spec.yields else None
         book.ranks, book.shrinks_to = bytearray(book.spec.gang), 0
         self._tickets.start(number, book, 0, width, claim)
         self._check_company(number, [slot for slot, _, _ in leases])
@@ -185,6 +186,9 @@ class Auditor:
     def _stop_asked(self, item: fact.StopAsked) -> None:
         book = self._move(item.job, TaskPhase.STOPPING)
         book.why = item.why
+        if item.why == Why.YIELD:
+            is_late = book.yields_at is not None and book.yields_at <= self._at
+            require(is_late, "who yields is left alone until it expects to end", f"job {item.job}")
         if item.why == Why.BUDGET:
             self._spending.check_stop(item.job, book.spec, self._at)
         self._goodput.stop(item.job, book.spec, self._seats_of(book))

@@ -47,8 +47,8 @@ PHASE_OF: Final[dict[type, int]] = {
 
 class JobBook:
     """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over, 3 left; `why` is why its run was last told to
-    stop; `end` is when its run ends at the latest, while it holds anything; `shrinks_to` is the width to come, or
-    0. `leases` are the places of its ranks, `spares` the others."""
+    stop; `end` is when its run ends at the latest, while it holds anything, and from `yields_at` on it yields;
+    `shrinks_to` is the width to come, or 0. `leases` are the places of its ranks, `spares` the others."""
 
     __slots__ = (
         "devices",
@@ -66,6 +66,7 @@ class JobBook:
         "spares",
         "spec",
         "why",
+        "yields_at",
     )
 
     def __init__(self, spec: Spec, *, follows: bool = False) -> None:
@@ -74,6 +75,7 @@ class JobBook:
         self.epoch = 0
         self.why = Why.EXIT
         self.end: Limit = None
+        self.yields_at: Limit = None
         self.held = spec.held
         self.leases: list[tuple[int, int, int]] = []
         self.spares: list[tuple[int, int, int]] = []

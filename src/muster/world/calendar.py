@@ -24,14 +24,16 @@ from muster.units import AMOUNT_MAX, Limit
 
 class Ends:
     """The ends of all runs that have one; `_order` is (end, job) in order. Those that are foretold are `told`, and in
-    order `_told_order`; `advised` is for how long an adviser says that jobs run."""
+    order `_told_order`; of these, `yielding` are those who yield then. `advised` is for how long an adviser says that
+    jobs run."""
 
-    __slots__ = ("_by_job", "_order", "_told_order", "advised", "told")
+    __slots__ = ("_by_job", "_order", "_told_order", "advised", "told", "yielding")
 
     def __init__(self) -> None:
         self._by_job: dict[int, int] = {}
         self._order: list[tuple[int, int]] = []
         self.told: dict[int, int] = {}
+        self.yielding: dict[int, int] = {}
         self._told_order: list[tuple[int, int]] = []
         self.advised: dict[int, int] = {}
 
@@ -60,16 +62,19 @@ class Ends:
 
     def foretell(self, job: int, spec: Spec, since: int) -> None:
         """A run that has its leases since then will probably end before its limit. The inverse of `forget`."""
-        run_ms = self.advised.get(job, spec.expect_ms)
-        if run_ms is not None and run_ms < (AMOUNT_MAX if spec.limit_ms is None else spec.limit_ms):
+        run_ms = foretold_ms(spec, self.advised.get(job))
+        if run_ms is not None:
             self.told[job] = since + run_ms
             insort(self._told_order, (since + run_ms, job))
+            if spec.yields:
+                self.yielding[job] = since + run_ms
 
     def forget(self, job: int) -> None:
         """A run has given its leases back: what was foretold of it, if anything was, is over."""
         end = self.told.pop(job, None)
         if end is not None:
             del self._told_order[bisect_left(self._told_order, (end, job))]
+            self.yielding.pop(job, None)
 
     def advise(self, advice: Advice | None, jobs: Mapping[int, Job]) -> None:
         """How long jobs run is foretold by this from now on. It costs what is said, not who is there."""
@@ -83,9 +88,10 @@ class Ends:
                 self.foretell(number, job.spec, job.phase.run.since)
 
     def foreseen(self, job: int, now: int) -> Limit:
-        """When a run will end, as far as anybody knows now: as it was foretold, if that is still to come."""
+        """When a run will end, as far as anybody knows now: as it was foretold, if that is still to come, or if it
+        yields from then on."""
         end = self.told.get(job, now)
-        return end if end > now else self.find(job)
+        return end if end > now or job in self.yielding else self.find(job)
 
     def find_told(self, now: int) -> Limit:
         """The first end that is foretold and still to come."""
@@ -97,12 +103,21 @@ class Ends:
         if not self.told:
             return iter(self._order)
         to_come = islice(self._told_order, bisect_right(self._told_order, (now, AMOUNT_MAX)), None)
-        others = (each for each in self._order if self.told.get(each[1], now) <= now)
-        return heapq.merge(to_come, others)
+        late = sorted((end, job) for job, end in self.yielding.items() if end <= now)
+        others = (each for each in self._order if self.told.get(each[1], now) <= now and each[1] not in self.yielding)
+        return heapq.merge(late, to_come, others)
 
     def fork(self) -> Ends:
         """An independent copy."""
         twin = Ends()
         twin._by_job, twin._order = self._by_job.copy(), self._order.copy()
         twin.told, twin._told_order, twin.advised = self.told.copy(), self._told_order.copy(), self.advised
+        twin.yielding = self.yielding.copy()
         return twin
+
+
+def foretold_ms(spec: Spec, advised_ms: Limit) -> Limit:
+    """For how long a run will have its leases, if anybody foretells that it is less than its limit: whoever yields then
+    is taken at its word."""
+    run_ms = spec.expect_ms if advised_ms is None or spec.yields else advised_ms
+    return run_ms if run_ms is not None and (spec.limit_ms is None or run_ms < spec.limit_ms) else None

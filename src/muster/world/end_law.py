@@ -18,11 +18,15 @@ def check_ends(world: World) -> None:
     told: dict[int, int] = {}
     for job, run in runs:
         run_ms = world.ends.advised.get(job.id, job.spec.expect_ms)
+        run_ms = job.spec.expect_ms if job.spec.yields else run_ms
         if run_ms is not None and run_ms < (job.spec.limit_ms or AMOUNT_MAX):
             told[job.id] = run.since + run_ms
     require(world.ends.told == told, "what is foretold of a run is kept", f"{sorted(told.items())[:5]}")
+    yielding = {job: end for job, end in told.items() if world.jobs[job].spec.yields}
+    require(world.ends.yielding == yielding, "who yields is known", f"{sorted(yielding.items())[:5]}")
     limited = {job: end for end, job in wanted}
-    foreseen = {job: told[job] if told.get(job, 0) > world.now else limited.get(job) for job in (limited | told)}
+    known = {job: end for job, end in told.items() if end > world.now or job in yielding}
+    foreseen = {job: known.get(job, limited.get(job)) for job in (limited | told)}
     right = sorted((end, job) for job, end in foreseen.items() if end is not None)
     came = list(world.ends.upcoming(world.now))
     require(came == right, "ends come as they are foreseen", f"kept {came[:5]}, wanted {right[:5]}")

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from muster.model.group import Part
 from muster.model.node import Lack
 from muster.model.partition import devices_in
-from muster.model.phase import ACTIVE, Lease
+from muster.model.phase import ACTIVE, Lease, Running
 from muster.units import MINUTE_MS, Resources
 from muster.world import arena as at
 from muster.world.fleet import Fleet
@@ -115,11 +115,11 @@ class Outlook:
 
     def _find_ends(self, now: int) -> Iterator[tuple[int, list[tuple[Resources, Lease]]]]:
         """Ends as they are foreseen, in order, each with what it gives back where it is of use. One that is past may
-        come at any moment, until it is so late that nobody knows."""
+        come at any moment, until it is so late that nobody knows; whoever yields then has but to be told."""
         jobs = self._world.jobs
         for end, number in islice(self._world.ends.upcoming(now), ENDS_MAX):
             job = jobs[number]
-            if end + job.spec.grace_ms + LATE_MS < now:
+            if end + job.spec.grace_ms + LATE_MS < now and not (job.spec.yields and isinstance(job.phase, Running)):
                 continue
             run = job.phase.run.places if isinstance(job.phase, ACTIVE) else ()
             parts = job.spec.parts(run)

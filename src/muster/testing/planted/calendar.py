@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from typing import Final
 from unittest import mock
 
-from muster.kernel import windows
+from muster.kernel import kernel, windows
+from muster.model import fact
 from muster.model.booking import Keeping
 from muster.model.job import Job
 from muster.model.spec import Spec
-from muster.scheduler import booked, reserving, shadows
+from muster.scheduler import booked, reserving, shadows, yielding
 from muster.testing.planted.plant import Plant
 from muster.units import INSTANT_MAX
 from muster.world.fleet import Fleet
+from muster.world.world import World
 
 
 @contextlib.contextmanager
@@ -63,6 +65,20 @@ def booked_twice() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def yields_too_early() -> Iterator[None]:
+    """Whoever yields gives way as soon as somebody is due, however long it expects to run."""
+    honest = yielding.plan_yields
+
+    def plan_yields(world: World, now: int) -> list[fact.Fact]:
+        twin = world.fork()
+        twin.ends.yielding |= dict.fromkeys(twin.ends.yielding, now)
+        return honest(twin, now)
+
+    with mock.patch.object(kernel, "plan_yields", plan_yields):
+        yield
+
+
 def _never(job: Job, keeping: Keeping) -> int:  # noqa: ARG001 - not looking at them is the bug
     return INSTANT_MAX
 
@@ -74,4 +90,5 @@ PLANTS: Final[tuple[Plant, ...]] = (
     window_open_to_all,
     nobody_told_to_leave,
     booked_twice,
+    yields_too_early,
 )

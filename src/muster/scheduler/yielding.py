@@ -1,0 +1,82 @@
+"""yielding: who gives way at its expected end, since somebody who is due would fit then.
+
+Whoever yields may use places that are kept for others until it expects to end: see `muster.scheduler.shadows`. In
+return it is told to stop from then on, if somebody who is due finds no room and would with it gone: found on a stage,
+and as few as can be. What comes free is nobody's claim. It goes by the order, as if a limit had ended it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from muster.model import fact
+from muster.model.job import Job
+from muster.model.phase import Lease, Running, Why
+from muster.scheduler.consolidation import cost_of
+from muster.scheduler.fit import find_gang
+from muster.scheduler.preemption import FOR_JOB
+from muster.scheduler.shadows import find_heads
+from muster.scheduler.stage import Seat, Stage
+from muster.scheduler.victims import Candidate, Choice, Want, choose
+from muster.scheduler.within import NOWHERE, pools_within
+from muster.units import INSTANT_MAX, Limit
+from muster.world.queue import Line
+from muster.world.widths import places_of
+from muster.world.world import World
+
+
+def plan_yields(world: World, now: int) -> list[fact.Fact]:
+    """Who is told to stop now, as facts that are not true yet."""
+    if world.queue.due_at > now:
+        return []
+    late = list(_late(world, now))
+    facts: list[fact.Fact] = []
+    if not late:
+        return facts
+    left = {name: tier.shadows for name, tier in world.tiers.items()}
+    with Stage(world, now) as stage:
+        for line, _ in find_heads(world, now):
+            job, tier = world.jobs[line.head()], line.band[2]
+            if left[tier] and job.id not in world.claims:
+                left[tier] -= 1
+                taken = _make_room(world, stage, line, job, late)
+                facts += [fact.StopAsked(each.job, Why.YIELD, cause=f"{FOR_JOB} {job.id}") for each in taken]
+    return facts
+
+
+def find_next_yield(world: World, now: int) -> Limit:
+    """When somebody may next have to give way, if anybody waits: one more is past its end, or due."""
+    lines = [line for shape in world.queue.shapes.values() for line in shape.peek()]
+    instants = list(world.ends.yielding.values()) if lines else []
+    if any(at <= now for at in instants):
+        instants += [line.head_accepted_at() + world.tiers[line.band[2]].longest_wait_ms for line in lines]
+    return min((at for at in instants if now < at < INSTANT_MAX), default=None)
+
+
+def _late(world: World, now: int) -> Iterator[Candidate]:
+    """Everybody who yields and is past its expected end, with all the places that it should have."""
+    for number, at in sorted(world.ends.yielding.items()):
+        job, widths = world.jobs[number], world.widths
+        is_changing = number in widths.mending or (number in widths.resizes and widths.resizes[number].to > 0)
+        if at <= now and isinstance(job.phase, Running) and not is_changing:
+            yield Candidate(cost_of(world, job, now), number, 0, Seat(number, 0, job.spec, places_of(job)))
+
+
+def _make_room(world: World, stage: Stage, line: Line, job: Job, late: list[Candidate]) -> list[Candidate]:
+    """Who has to go so that one job fits, which then has its places on the stage; nobody if it would not."""
+    shape, fleet = line.shape, world.fleet
+    if shape.needs.has_company or shape.needs.groups or shape.needs.booking:
+        return []  # who minds others or waits for its window takes nobody's place
+
+    def find() -> list[Lease] | None:
+        pools = pools_within(world, line.tenant, shape, line.band[0])
+        return None if pools == NOWHERE else find_gang(fleet, shape.ask, shape.gang, shape.needs, pools, job.id)
+
+    leases = find()
+    staying = [each for each in late if not stage.is_gone(each.job)]
+    want = Want(shape.ask, shape.gang, shape.needs, find)
+    choice = choose(stage, fleet, want, staying, ()) if leases is None else Choice(0, [], leases)
+    if choice is None:
+        return []
+    stage.seat(job, tuple(choice.leases))
+    return choice.taken

@@ -1,0 +1,118 @@
+"""Yielding: who gives way when it expects to end may use what is kept for others until then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from muster.model import event, fact
+from muster.model.errors import InvariantError
+from muster.model.phase import Why
+from muster.model.reason import Code, Refused
+from muster.model.spec import Spec
+from muster.model.tier import Tier
+from muster.scheduler.yielding import find_next_yield
+from muster.simulator.inspector import check_nobody_overslept, check_shadows
+from muster.testing.planted import PLANTED
+from muster.testing.rig import Rig
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.world.invariants import check_world
+
+
+def rig_with(wait_ms: int = 0, limit_ms: int = HOUR_MS) -> Rig:
+    """Four nodes, of which one is free: three are busy for so long."""
+    rig = Rig(nodes=4)
+    rig.feed(event.SetTier("standard", Tier(200, wait_ms, 1)))
+    rig.submit(8, gang=3, limit_ms=limit_ms)
+    return rig
+
+
+def stops(rig: Rig) -> dict[int, Why]:
+    return {item.job: item.why for item in rig.outcomes[-1].facts if isinstance(item, fact.StopAsked)}
+
+
+def start(rig: Rig, *jobs: int) -> None:
+    rig.feed(*(event.Started(job, rig.job(job).epoch, 0, rig.job(job).spec.gang) for job in jobs), after_ms=0)
+
+
+def test_who_yields_in_time_overtakes_and_gives_way_at_the_instant() -> None:
+    rig = rig_with()
+    due = rig.submit(8, gang=4)
+    assert rig.phase(rig.submit(8, expect_ms=HOUR_MS // 2)) == "Queued", "what it expects binds it to nothing"
+    before = rig.world.fork()
+    guest = rig.submit(8, expect_ms=HOUR_MS // 2, yields=True)
+    assert rig.phase(guest) == "Starting"
+    check_shadows(before, rig.outcomes[-1], rig.world)
+    since = rig.run(guest).since
+    start(rig, 1, guest)
+    rig.exit(1)
+    assert stops(rig) == {}, "it is not over yet, and nobody else is in the way"
+    assert find_next_yield(rig.world, rig.now) == since + HOUR_MS // 2
+    while rig.now < since + HOUR_MS // 2:
+        wake_at = rig.outcomes[-1].wake_at
+        assert wake_at is not None
+        assert stops(rig) == {}
+        rig.feed(after_ms=wake_at - rig.now)
+    assert rig.now == since + HOUR_MS // 2, "it is woken for it"
+    assert stops(rig) == {guest: Why.YIELD}
+    assert rig.outcomes[-1].facts[-1] == fact.StopAsked(guest, Why.YIELD, cause=f"for job {due}")
+    rig.exit(guest, code=143)
+    assert rig.phase(due) == "Starting"
+    assert rig.phase(guest) == "Queued", "it waits again, and has not failed"
+    assert rig.job(guest).failures == 0
+    check_world(rig.world)
+    check_nobody_overslept(rig.world)
+
+
+def test_who_yields_too_late_does_not_overtake() -> None:
+    rig = rig_with()
+    rig.submit(8, gang=4)
+    assert rig.phase(rig.submit(8, expect_ms=2 * HOUR_MS, yields=True)) == "Queued"
+
+
+def test_nobody_gives_way_if_nobody_is_due_or_would_fit() -> None:
+    rig = rig_with(wait_ms=6 * HOUR_MS, limit_ms=DAY_MS)
+    guest = rig.submit(8, expect_ms=MINUTE_MS, yields=True)
+    start(rig, 1, guest)
+    large = rig.submit(8, gang=4)
+    rig.feed(after_ms=HOUR_MS)
+    assert stops(rig) == {}, "it is past its end, and nobody is due"
+    assert HOUR_MS < (rig.outcomes[-1].wake_at or 0) <= rig.job(large).accepted_at + 6 * HOUR_MS
+    rig.feed(after_ms=6 * HOUR_MS)
+    assert stops(rig) == {}, "three nodes are missing besides"
+    rig.exit(1)
+    assert stops(rig) == {guest: Why.YIELD}
+
+
+def test_as_few_give_way_as_can_be_and_the_cheapest() -> None:
+    rig = Rig(nodes=3)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)))
+    guests = [rig.submit(8, expect_ms=MINUTE_MS, yields=True) for _ in range(3)]
+    start(rig, *guests)
+    rig.feed(event.Progressed(guests[1], 1, 5, checkpointed=True), after_ms=10 * MINUTE_MS)
+    rig.submit(8)
+    assert stops(rig) == {guests[1]: Why.YIELD}, "it loses the least"
+    rig.feed(after_ms=1)
+    assert stops(rig) == {}, "there will be room"
+
+
+def test_giving_way_too_early_is_found() -> None:
+    rig = Rig(nodes=1)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)))
+    guest = rig.submit(8, expect_ms=HOUR_MS, yields=True)
+    start(rig, guest)
+    law = "left alone until it expects to end"
+    with PLANTED["yields_too_early"](), pytest.raises(InvariantError, match=law):
+        rig.submit(8)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"expect_ms": DAY_MS, "limit_ms": HOUR_MS}, {"expect_ms": HOUR_MS, "evictable": False}],
+)
+def test_who_yields_says_when_and_may_be_evicted(fields: dict[str, Any]) -> None:
+    rig = rig_with()
+    answer = rig.answer(event.Submit(Spec(("train",), ask=Resources(gpus=8), yields=True, **fields)))
+    assert isinstance(answer, Refused)
+    assert (answer.reason.code, answer.reason.subject) == (Code.BAD_SPEC, "yields")
