@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
 
             return lab.play_league(argv[1:])
         if argv == [WARM]:
-            from muster.scheduler.warm import warm_up  # the compiler is only for servers
+            from muster.kernel.warm import warm_up  # the compiler is only for servers
 
             warm_up()
             return 0

@@ -35,13 +35,13 @@ from muster.control.loading import load_world
 from muster.engines.local.capacity import discover_machine
 from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
+from muster.kernel.warm import warm_up
 from muster.learning.packing import PackingAdviser
 from muster.model.errors import ConflictError, RejectedError, StoreError
 from muster.model.job import NodePhase
 from muster.model.node import address_of
 from muster.model.reason import Code, Reason
 from muster.outward.http import fetch
-from muster.scheduler.warm import warm_up
 from muster.sdk.home import Address, Home
 from muster.sdk.node_file import read_node_file
 from muster.stores.sqlite import SqliteJournal, SqliteStore
