@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 TESTS ?= not soak
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, which all import the same files
 
 # Parts of about equal length, side by side: what computes, what mostly waits for processes, and everything else.
 COMPUTING := tests/simulation tests/property
