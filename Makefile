@@ -3,20 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 TESTS ?= not soak
+unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, which all import the same files
 
-# What computes, beside what mostly waits for processes: each takes about half of the time.
-COMPUTING := tests/simulation
-PYTEST := $(BIN)/pytest -q -p no:cacheprovider
-define side_by_side
-	$(PYTEST) -m "$(1)" $(COMPUTING) & computing=$$!; \
-	$(PYTEST) -m "$(1)" $(addprefix --ignore=,$(COMPUTING)); others=$$?; \
-	wait $$computing && test $$others -eq 0
-endef
+# Parts of about equal length, side by side: what computes, what mostly waits for processes, and everything else.
+COMPUTING := tests/simulation tests/property
+WAITING := tests/e2e tests/conformance
+PYTEST = $(BIN)/pytest -q -p no:cacheprovider -m "$(TESTS)"
+SIDE_BY_SIDE := --no-print-directory --jobs=3 --output-sync
+FAST := not slow and not soak
 
 LEAGUES ?= packing rigid philly deadline faults prediction
 TRACES ?= ../shared/traces
 
-.PHONY: league setup check lint types contracts fast test demo bench soak lock clean
+.PHONY: league setup check lint types contracts fast test waiting computing others demo bench soak lock clean
 
 setup: $(STAMP)
 
@@ -28,7 +27,8 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/python -m muster.app warm
 	touch $(STAMP)
 
-check: lint types contracts fast
+check: lint contracts
+	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting computing types others
 
 lint: setup
 	$(BIN)/ruff check .
@@ -41,10 +41,19 @@ contracts: setup
 	$(BIN)/lint-imports
 
 fast: setup
-	$(call side_by_side,not slow and not soak)
+	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting computing others
 
 test: setup
-	$(call side_by_side,$(TESTS))
+	$(MAKE) $(SIDE_BY_SIDE) waiting computing others
+
+waiting: setup
+	$(PYTEST) $(WAITING)
+
+computing: setup
+	$(PYTEST) $(COMPUTING)
+
+others: setup
+	$(PYTEST) $(addprefix --ignore=,$(WAITING) $(COMPUTING))
 
 demo: setup
 	$(BIN)/python examples/demo.py

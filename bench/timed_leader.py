@@ -15,10 +15,10 @@ from pathlib import Path
 from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
 from muster.control.leader import Leader
 from muster.control.loading import load_world
+from muster.kernel.warm import warm_up
 from muster.model.event import Exited, NodeSeen, Started
 from muster.model.instruction import Instruction, Start, Stop
 from muster.ports import Report
-from muster.scheduler.warm import warm_up
 from muster.sdk.home import Home
 from muster.stores.sqlite import SqliteStore
 from muster.units import Resources

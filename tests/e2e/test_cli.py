@@ -36,23 +36,21 @@ def test_two_ups_at_once_start_one_server(tmp_path: Path) -> None:
         both.end_all()
 
 
-def test_up_starts_only_what_is_missing(tmp_path: Path) -> None:
-    with serving(tmp_path / "home") as mine:
-        leader = mine.find_pid("leader")
-        mine.kill("follower")
-        assert mine.muster("up").stdout.startswith("started follower: ")
-        assert mine.find_pid("leader") == leader
+def test_up_starts_only_what_is_missing(harmed: LiveHome) -> None:
+    leader = harmed.find_pid("leader")
+    harmed.kill("follower")
+    assert harmed.muster("up").stdout.startswith("started follower: ")
+    assert harmed.find_pid("leader") == leader
 
 
-def test_up_beside_a_follower_that_just_starts_leaves_one(tmp_path: Path) -> None:
-    with serving(tmp_path / "home") as mine:
-        mine.kill("follower")
-        program = [sys.executable, "-P", "-m", "muster.app", "follower", "--home", str(mine.root)]
-        with subprocess.Popen(program, env=mine.env, stderr=subprocess.DEVNULL, start_new_session=True) as other:
-            mine.muster("up")
-            await_true(lambda: len(mine.find_pids("follower")) == 1, "the later of the two has left")
-            mine.muster("down")
-            assert other.wait(60) in (0, 2), "neither told to end nor refused"
+def test_up_beside_a_follower_that_just_starts_leaves_one(harmed: LiveHome) -> None:
+    harmed.kill("follower")
+    program = [sys.executable, "-P", "-m", "muster.app", "follower", "--home", str(harmed.root)]
+    with subprocess.Popen(program, env=harmed.env, stderr=subprocess.DEVNULL, start_new_session=True) as other:
+        harmed.muster("up")
+        await_true(lambda: len(harmed.find_pids("follower")) == 1, "the later of the two has left")
+        harmed.muster("down")
+        assert other.wait(60) in (0, 2), "neither told to end nor refused"
 
 
 def test_run_prints_the_output_and_nothing_else(live: LiveHome) -> None:
@@ -198,46 +196,43 @@ def test_status_and_nodes(live: LiveHome) -> None:
     assert "/32" in live.muster("nodes").stdout
 
 
-def test_down_leaves_jobs_running_and_up_adopts_them(tmp_path: Path) -> None:
+def test_down_leaves_jobs_running_and_up_adopts_them(harmed: LiveHome, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    with serving(tmp_path / "home") as mine:
-        job = mine.muster("run", "-d", "--", "sh", "-c", HOLD, str(mark)).stdout.strip()
-        await_true(lambda: mark.exists() and mark.read_text() != "", "the job runs")
-        pid = int(mark.read_text())
-        told = mine.muster("down").stdout
-        assert told.startswith("stopped follower and leader\n")
-        assert f"still running: job {job}" in told
-        assert "error[M309]" in mine.muster("ls", code=3).stderr
-        os.kill(pid, 0)  # it lives
-        mine.muster("up")
+    job = harmed.muster("run", "-d", "--", "sh", "-c", HOLD, str(mark)).stdout.strip()
+    await_true(lambda: mark.exists() and mark.read_text() != "", "the job runs")
+    pid = int(mark.read_text())
+    told = harmed.muster("down").stdout
+    assert told.startswith("stopped follower and leader\n")
+    assert f"still running: job {job}" in told
+    assert "error[M309]" in harmed.muster("ls", code=3).stderr
+    os.kill(pid, 0)  # it lives
+    harmed.muster("up")
+    Path(f"{mark}.release").touch()
+    harmed.muster("wait", job, code=7)
+    assert int(mark.read_text()) == pid
+    with harmed.client() as client:
+        assert client.show(int(job)).epoch == 1
+
+
+def test_following_a_job_survives_the_death_of_the_server(harmed: LiveHome, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    program = ["muster", "run", "--", "sh", "-c", f"echo before; {HOLD}", str(mark)]
+    with subprocess.Popen(program, env=harmed.env, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "before\n"
+        harmed.kill("follower")
+        harmed.kill("leader")
+        harmed.muster("up")
         Path(f"{mark}.release").touch()
-        mine.muster("wait", job, code=7)
-        assert int(mark.read_text()) == pid
-        with mine.client() as client:
-            assert client.show(int(job)).epoch == 1
+        assert running.wait(300) == 7
 
 
-def test_following_a_job_survives_the_death_of_the_server(tmp_path: Path) -> None:
-    mark = tmp_path / "mark"
-    with serving(tmp_path / "home") as mine:
-        program = ["muster", "run", "--", "sh", "-c", f"echo before; {HOLD}", str(mark)]
-        with subprocess.Popen(program, env=mine.env, stdout=subprocess.PIPE, text=True) as running:
-            assert running.stdout is not None
-            assert running.stdout.readline() == "before\n"
-            mine.kill("follower")
-            mine.kill("leader")
-            mine.muster("up")
-            Path(f"{mark}.release").touch()
-            assert running.wait(300) == 7
-
-
-def test_down_with_jobs_leaves_nothing_behind(tmp_path: Path) -> None:
-    with serving(tmp_path / "home") as mine:
-        mine.muster("run", "-d", "--", "sleep", "600")
-        assert mine.muster("down", "--jobs").stdout == "cancelled 1 job\nstopped follower and leader\n"
-        assert mine.find_pid("leader") is mine.find_pid("follower") is None
-        await_true(lambda: mine.find_pid("supervisor") is None, "the supervisor has left")
-        assert mine.muster("down").stdout.startswith("no server was running")
+def test_down_with_jobs_leaves_nothing_behind(harmed: LiveHome) -> None:
+    harmed.muster("run", "-d", "--", "sleep", "600")
+    assert harmed.muster("down", "--jobs").stdout == "cancelled 1 job\nstopped follower and leader\n"
+    assert harmed.find_pid("leader") is harmed.find_pid("follower") is None
+    await_true(lambda: harmed.find_pid("supervisor") is None, "the supervisor has left")
+    assert harmed.muster("down").stdout.startswith("no server was running")
 
 
 def test_a_damaged_journal_is_named_and_left_as_it_is(tmp_path: Path) -> None:

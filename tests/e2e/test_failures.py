@@ -11,13 +11,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import pytest
-from live import LiveHome, await_true, serving
+from live import LiveHome, await_true
 
 from muster.model.errors import MusterError
 from muster.model.event import Exited, NodeSeen, Started, Submit
@@ -31,13 +29,6 @@ HOLD: Final = 'echo $$ >> "$0"; while [ ! -e "$0.go" ]; do sleep 0.05; done; exi
 HERD: Final = 32
 BURNERS: Final = 8
 ALL_FREE: Final = Resources(gpus=8, cpu_milli=32_000, memory_bytes=64 << 30)
-
-
-@pytest.fixture(scope="module")
-def harmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHome]:
-    """A server that these tests may harm, and bring back."""
-    with serving(tmp_path_factory.mktemp("failures") / "home") as running:
-        yield running
 
 
 def start_held(live: LiveHome, mark: Path, **fields: object) -> int:

@@ -42,16 +42,15 @@ def test_a_recorded_simulation_replays_to_its_digest(lone: LiveHome, tmp_path: P
     assert again.split()[-1] in told
 
 
-def test_a_live_server_s_record_replays_also_while_it_runs(tmp_path: Path) -> None:
+def test_a_live_server_s_record_replays_also_while_it_runs(harmed: LiveHome, tmp_path: Path) -> None:
     file = tmp_path / "live.bundle"
-    with serving(tmp_path / "home") as live:
-        live.muster("run", "--", "true")
-        recorded = live.muster("bundle", str(file)).stdout
-        live.kill("leader")
-        live.muster("up")
-        live.muster("run", "--array", "5", "--", "true")
-        longer = live.muster("bundle", str(file)).stdout
-        assert live.muster("replay", str(file)).stdout == f"same: {longer}"
+    harmed.muster("run", "--", "true")
+    recorded = harmed.muster("bundle", str(file)).stdout
+    harmed.kill("leader")
+    harmed.muster("up")
+    harmed.muster("run", "--array", "5", "--", "true")
+    longer = harmed.muster("bundle", str(file)).stdout
+    assert harmed.muster("replay", str(file)).stdout == f"same: {longer}"
     assert int(longer.split()[0]) > int(recorded.split()[0])
 
 

@@ -7,12 +7,11 @@ processes, and that no task starts before its like, twice, or never.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
-from live import LiveHome, await_true, serving
+from live import LiveHome, await_true
 
 from muster.model.after import After, When
 from muster.model.spec import Spec
@@ -27,13 +26,6 @@ HOLD: Final = 'echo $$ >> "$0.$RANK"; while [ ! -e "$0.go" ]; do sleep 0.05; don
 # Each task of the first waits for a file of its own and takes its exit code from it; each of the second notes itself.
 LEAD: Final = 'while [ ! -s "$0/go.$MUSTER_TASK" ]; do sleep 0.05; done; exit "$(cat "$0/go.$MUSTER_TASK")"'
 FOLLOW: Final = 'test -s "$0/go.$MUSTER_TASK" && echo "$MUSTER_EPOCH" >> "$0/ran.$MUSTER_TASK"'
-
-
-@pytest.fixture(scope="module")
-def harmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHome]:
-    """A server that these tests may harm, and bring back."""
-    with serving(tmp_path_factory.mktemp("spares") / "home") as running:
-        yield running
 
 
 def kill_all(live: LiveHome) -> None:
@@ -83,7 +75,8 @@ def test_spares_are_held_and_let_go_whoever_dies(harmed: LiveHome, tmp_path: Pat
     await_true(lambda: free_gpus(harmed) == ALL_GPUS, "all is free")
 
 
-def test_tasks_follow_their_likes_whoever_dies(harmed: LiveHome, tmp_path: Path) -> None:
+@pytest.mark.parametrize("deaths", [(4,), pytest.param((1, 4, 7), marks=pytest.mark.slow)])
+def test_tasks_follow_their_likes_whoever_dies(harmed: LiveHome, tmp_path: Path, deaths: tuple[int, ...]) -> None:
     tasks, failing = 8, 5
     with harmed.client() as client:
         first = client.submit(Spec(("/bin/sh", "-c", LEAD, str(tmp_path)), array=tasks, ask=SMALL)).job
@@ -93,7 +86,7 @@ def test_tasks_follow_their_likes_whoever_dies(harmed: LiveHome, tmp_path: Path)
         second = client.submit(spec).job
     for turn, task in enumerate((3, 0, failing, 7, 1, 6, 2, 4)):
         (tmp_path / f"go.{task}").write_text("9" if task == failing else "0")
-        if turn % 3 == 1:
+        if turn in deaths:
             kill_all(harmed)
         if task != failing:
             await_true((tmp_path / f"ran.{task}").exists, f"task {task} follows its like")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from subprocess import PIPE
 
-from live import LiveHome, await_true
+from live import DEADLINE_S, LiveHome, await_true
 
-# Rank 0 takes 6 steps with a checkpoint after each third one; the first try of rank 1 crashes once step 4 is told.
+from muster.sdk import Client
+
+# Rank 0 takes 6 steps with a checkpoint after each third one; the first try of rank 1 crashes once step 4 is heard of.
 TRAINING = """
 import os, sys, time
 from pathlib import Path
@@ -16,36 +21,53 @@ import muster
 place, rank, epoch = Path(sys.argv[1]), os.environ["RANK"], os.environ["MUSTER_EPOCH"]
 saved = place / "checkpoint"
 first = int(saved.read_text()) + 1 if saved.exists() else 1
-if rank == "1":
-    while not (place / f"step-{4 if epoch == '1' else 6}").exists():
+
+def await_file(name):
+    while not (place / name).exists():
         time.sleep(0.02)
-    time.sleep(0.8)  # so that the mark is heard before the crash
+
+if rank == "1":
+    await_file("heard-4" if epoch == "1" else "heard-6")
     sys.exit(3 if epoch == "1" else 0)
 print("from", first, flush=True)
 for step in range(first, 7):
     if step % 3 == 0:
         assert muster.progress(step, checkpointing=True)
-        time.sleep(0.8)  # so that it is heard how long it took
+        await_file(f"writing-{step}")
         saved.write_text(str(step))
     assert muster.progress(step, checkpoint=step % 3 == 0)
-    (place / f"step-{step}").touch()
-    time.sleep(0.05)
     while epoch == "1" and step == 4:
         time.sleep(0.05)
 """
+HEARD = {
+    "at step 3, writes a checkpoint": "writing-3",
+    "at step 3, checkpointed": "saved-3",
+    "at step 4": "heard-4",
+    "requeued": "again",
+    "at step 6, writes a checkpoint": "writing-6",
+    "at step 6, checkpointed": "heard-6",
+}
+"""What is told of the job, one after the other; and the file that its processes wait for before they go on, if any."""
+
+
+def is_told(client: Client, job: int, words: str) -> bool:
+    return any(words in line.what for line in client.story(job).lines)
 
 
 def test_a_gang_that_crashes_resumes_from_its_checkpoint(live: LiveHome, tmp_path: Path) -> None:
     words = ["run", "--gang", "2", "--gpus", "1", "--retries", "1", "--tenant", "training", "--name", "train"]
-    ran = live.muster(*words, "--", sys.executable, "-c", TRAINING, str(tmp_path))
-    assert [line for line in ran.stdout.splitlines() if "from" in line] == ["[0] from 1", "[0] from 4"]
-    job = ran.stderr.split()[1]
-    story = live.muster("story", job).stdout
-    assert "at step 3, checkpointed" in story
-    assert "at step 3, writes a checkpoint" in story
-    assert "at step 4" in story
-    assert "at step 6, checkpointed" in story
-    assert "requeued" in story
+    program = ["muster", *words, "--", sys.executable, "-c", TRAINING, str(tmp_path)]
+    with (
+        subprocess.Popen(program, env=live.env, stdout=PIPE, stderr=PIPE, text=True) as running,
+        live.client() as client,
+    ):
+        assert running.stderr is not None
+        job = running.stderr.readline().split()[1]
+        for told, file in HEARD.items():
+            await_true(partial(is_told, client, int(job), told), told)
+            (tmp_path / file).touch()
+        printed, _ = running.communicate(timeout=DEADLINE_S)
+    assert [line for line in printed.splitlines() if "from" in line] == ["[0] from 1", "[0] from 4"]
     shown = live.muster("show", job).stdout
     assert "used:" in shown
     assert "of CPU, at most" in shown

@@ -18,7 +18,7 @@ from live_follower import LiveFollower
 from muster.control import leader as leader_module
 from muster.control import writer as writer_module
 from muster.control.loading import load_world
-from muster.scheduler.warm import warm_up
+from muster.kernel.warm import warm_up
 from muster.simulator import simulation as simulation_module
 from muster.simulator.agenda import Agenda
 from muster.simulator.engine import SimulatedEngine

@@ -8,13 +8,15 @@ import msgspec
 import pytest
 
 from muster.model.errors import InvariantError
+from muster.simulator import simulation
 from muster.simulator.options import SimOptions
 from muster.simulator.simulation import run_simulation
 from muster.testing.planted import PLANTED
 
 SEEDS = 75
 """The rarest of them shows in one seed of fifty."""
-SOUND_SEEDS = 10
+DRAIN_DAYS = 10
+"""Twice as long as any of these storms takes to end: who waits for an end that does not come waits no longer."""
 ELSEWHERE = (
     "limit_not_looked_at", "company_wakes_nobody", "feed_wakes_nobody", "mends_for_ever", "promise_without_order",
     "moved_to_nowhere", "moved_at_any_price", "lost_work_not_counted", "moved_again_and_again", "moved_as_new",
@@ -22,6 +24,19 @@ ELSEWHERE = (
 )  # fmt: skip
 """Those that hardly any storm shows: scenes of their own do, in tests/unit (shadows, company, rations, mending,
 promises, consolidation, spares, yielding)."""
+SHOWN_BY = {
+    "hold_forgotten": 3, "start_not_repeated": 1, "partitions_overlap": 11, "box_with_a_hole": 3,
+    "mix_keeps_the_dead": 2, "guarantee_taken": 2, "budget_ignored": 4, "budget_never_turns": 4,
+    "budget_stops_nobody": 4, "budget_stops_gangs_only": 8, "budget_stops_too_early": 4, "quota_never_wakes": 2,
+    "tie_by_arrival": 2, "bar_never_ends": 2, "unbar_wakes_nobody": 17, "drained_for_good": 5,
+    "dependency_ignored": 2, "dependency_forgotten": 3, "any_end_of_its_like": 7, "likes_forgotten": 6,
+    "throttle_lets_on_too_many": 5, "throttled_for_ever": 5, "due_time_ignored": 5, "size_before_due_time": 3,
+    "sooner_unnoticed": 2, "shadow_stays": 11, "guest_stays": 19, "claim_forgotten_by_restore": 2,
+    "flapping_job_never_backs_off": 3, "idle_while_held": 2, "advice_forgotten_by_restore": 5,
+    "lost_place_still_counts": 10,
+}  # fmt: skip
+"""Where to look first: seeds that show it soon. If one no longer does, the others follow, and only time is lost; what
+showed each is printed (`pytest -rP`)."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
@@ -213,17 +228,24 @@ def test_a_planted_bug_is_found(name: str) -> None:
 
 def find_error(name: str) -> InvariantError | None:
     with PLANTED[name]():
-        for seed in range(SEEDS):
+        for seed in dict.fromkeys((SHOWN_BY.get(name, 0), *range(SEEDS))):
             options = storm(seed)
             try:
                 run_simulation(msgspec.structs.replace(options, bookings=0) if name in UNBOOKED else options)
             except InvariantError as error:
+                print(f"{name} shows in seed {seed}")
                 return error
     return None
 
 
-def test_without_a_plant_no_law_is_broken() -> None:
-    reports = [run_simulation(storm(seed)) for seed in range(SOUND_SEEDS)]
+@pytest.fixture(autouse=True)
+def short_drain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulation, "DRAIN_DAYS_MAX", DRAIN_DAYS)
+
+
+@pytest.mark.parametrize("first", [0, pytest.param(len(WEATHERS), marks=pytest.mark.slow)])
+def test_without_a_plant_no_law_is_broken(first: int) -> None:
+    reports = [run_simulation(storm(seed)) for seed in range(first, first + len(WEATHERS))]
     assert all(report.accepted == sum(report.outcomes.values()) for report in reports)
     for trouble in ("node_faults", "node_bars", "device_faults", "restarts"):
         assert sum(getattr(report, trouble) for report in reports) > 0, trouble

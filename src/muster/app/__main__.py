@@ -45,8 +45,8 @@ def main(argv: list[str]) -> int:
 
             return lab.play_league(argv[1:])
         if argv == [WARM]:
-            from muster.learning import hazard  # the compiler is only for servers
-            from muster.scheduler.warm import warm_up
+            from muster.kernel.warm import warm_up  # the compiler is only for servers
+            from muster.learning import hazard
 
             warm_up()
             hazard.warm_up()

@@ -35,6 +35,7 @@ from muster.control.loading import load_world
 from muster.engines.local.capacity import discover_machine
 from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
+from muster.kernel.warm import warm_up
 from muster.learning import hazard
 from muster.learning.foretelling import REMEMBERED_MAX, RuntimeAdviser
 from muster.learning.packing import PackingAdviser
@@ -45,7 +46,6 @@ from muster.model.reason import Code, Reason
 from muster.outward.http import fetch
 from muster.ports import Adviser
 from muster.ports.store import Wanted
-from muster.scheduler.warm import warm_up
 from muster.sdk.home import Address, Home
 from muster.sdk.node_file import read_node_file
 from muster.stores.sqlite import SqliteJournal, SqliteStore

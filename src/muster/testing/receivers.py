@@ -14,6 +14,8 @@ from muster.ports.notifier import NotDeliveredError
 from muster.wire.notices import Notice
 
 ARRIVED: Final = 204
+POLL_S: Final = 0.01
+"""How soon it notices that it is to end."""
 
 
 class Ear:
@@ -77,6 +79,8 @@ class _Handler(BaseHTTPRequestHandler):
 def receiving() -> Iterator[Receiver]:
     """A receiver that listens."""
     with Receiver() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+        threading.Thread(target=server.serve_forever, args=(POLL_S,), daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()

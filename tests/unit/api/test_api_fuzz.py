@@ -70,7 +70,7 @@ def test_whatever_the_description_allows_is_answered(fuzzed: Fuzzed) -> None:
 
 
 def _fuzz(fuzzed: Fuzzed, cases: Any) -> None:
-    @settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(derandomize=True, max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(case=cases)
     def send(case: Any) -> None:
         target = case.path
@@ -99,7 +99,7 @@ JSON = st.recursive(
 FIELDS = [*Spec.__struct_fields__, "unknown"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(derandomize=True, max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     body=st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6), command=st.lists(st.text(max_size=8), max_size=3)
 )
@@ -110,7 +110,7 @@ def test_whatever_is_submitted_is_taken_or_refused(fuzzed: Fuzzed, body: dict[st
     assert b"Traceback" not in reply.body
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(derandomize=True, max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"]),
     parts=st.lists(
