@@ -155,6 +155,7 @@ FOUND_BY = {
     },
     "silence_kills": {"one accepted attempt per task"},
     "stop_not_sent": {"what is accepted ends"},
+    "stopped_for_a_drain": {"what was told to stop says what it was for"},
     "start_not_repeated": {"what is accepted ends"},
     "limit_ignored": {"every limit and every end has its timer", "no run goes on past its limit"},
     "key_forgotten": {"a key names one live job"},

@@ -365,7 +365,7 @@ def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
     ranges = item.ranges
     if has_devices(job.spec):
         world.goodput.close_tasks(job, tasks, ranges, at)
-    tasks.enter(ranges, item.phase, at)
+    tasks.enter(ranges, item.phase, at, item.why or Why.DRAIN)
 
 
 def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:

@@ -12,6 +12,7 @@ from muster.model.job import Bar, BarKind, Meter, NodePhase
 from muster.model.node import NO_LACK, Lack, Traits, flavor_of
 from muster.model.phase import (
     RESIZED,
+    STOPS,
     Cancelled,
     Failed,
     Queued,
@@ -45,10 +46,14 @@ PHASE_OF: Final[dict[type, int]] = {
 }
 
 
+SENT_BACK: Final = "what is sent back to the queue does not end"
+
+
 class JobBook:
     """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over, 3 left; `why` is why its run was last told to
     stop; `end` is when its run ends at the latest, while it holds anything; `shrinks_to` is the width to come, or
-    0. `leases` are the places of its ranks, `spares` the others."""
+    0. `leases` are the places of its ranks, `spares` the others. Of tasks of an array that are to stop, `whys` has
+    why."""
 
     __slots__ = (
         "devices",
@@ -66,6 +71,7 @@ class JobBook:
         "spares",
         "spec",
         "why",
+        "whys",
     )
 
     def __init__(self, spec: Spec, *, follows: bool = False) -> None:
@@ -85,6 +91,7 @@ class JobBook:
         self.epochs = array("i", bytes(4 * spec.array))
         self.slots = array("i", [NOWHERE]) * spec.array
         self.devices = array("q", bytes(8 * spec.array))
+        self.whys = bytearray(spec.array)
 
     def scale(self, item: fact.Scaled) -> None:
         """It has other bounds."""
@@ -106,6 +113,21 @@ class JobBook:
         """Tasks of an array have started: no more hold places than may be at it at once."""
         holding, most = sum(self.phases.count(phase) for phase in HOLDING), self.spec.at_most
         require(not most or holding <= most, "no more tasks are at it than may be", f"job {number}: {holding}")
+
+    def stop_tasks(self, first: int, count: int, why: Why) -> None:
+        """Tasks of an array are to stop, for a reason."""
+        self.whys[first : first + count] = bytes([STOPS.index(why)]) * count
+
+    def end_tasks(self, number: int, first: int, count: int, after: TaskPhase, why: Why) -> None:
+        """Tasks of an array give their places back: those that were to stop wait again, for the same reason."""
+        if TaskPhase.STOPPING not in self.phases[first : first + count]:
+            return
+        ends = after in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
+        require(not ends, SENT_BACK, f"job {number}: tasks from {first} were told to stop, now {after.name}")
+        told = [STOPS[kind] for kind in range(len(STOPS)) if kind in self.whys[first : first + count]]
+        same = after == TaskPhase.CANCELLED or told == [why]
+        require(same, "what was told to stop says what it was for", f"job {number}, tasks from {first}: {told}, {why}")
+        self.whys[first : first + count] = bytes(count)
 
     def grow(self, number: int, more: list[tuple[int, int, int]]) -> None:
         """Its run has places more: it has only just got the others, or it bears it in place."""

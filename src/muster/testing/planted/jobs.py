@@ -19,6 +19,7 @@ from muster.model.phase import TERMINAL, Failed, Lease, Queued, Run, Succeeded, 
 from muster.scheduler import cycle
 from muster.testing.planted.plant import Plant
 from muster.world import apply, draft, snapshot
+from muster.world.tasks import Tasks
 from muster.world.timers import Timers
 from muster.world.world import World
 
@@ -213,6 +214,13 @@ def _run_of(phase: Any) -> Run:
     return run
 
 
+@contextlib.contextmanager
+def stopped_for_a_drain() -> Iterator[None]:
+    """Whatever tasks were told to stop for, it was a drain."""
+    with mock.patch.object(Tasks, "whys_of", lambda _, ranges: [(Why.DRAIN, ranges)] if ranges else []):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     job_lost,
     hold_forgotten,
@@ -224,6 +232,7 @@ PLANTS: Final[tuple[Plant, ...]] = (
     stale_epoch_accepted,
     stopped_too_early,
     stop_not_sent,
+    stopped_for_a_drain,
     start_not_repeated,
     limit_ignored,
     key_forgotten,
