@@ -158,6 +158,8 @@ FOUND_BY = {
     "stopped_for_a_drain": {"what was told to stop says what it was for"},
     "start_not_repeated": {"what is accepted ends"},
     "limit_ignored": {"every limit and every end has its timer", "no run goes on past its limit"},
+    "task_limit_ignored": {"every task with a limit has its deadline", "no task runs past its limit"},
+    "past_its_limit_and_back": {"what is sent back to the queue does not end"},
     "key_forgotten": {"a key names one live job"},
     "retired_too_early": {"no job vanishes"},
     "work_for_a_silent_node": {"free is capacity minus what is held"},

@@ -276,8 +276,9 @@ def _verdicts(job: Job, tasks: Tasks, runs: Ranges, item: event.Exited) -> list[
 
 
 def _stopped_verdicts(tasks: Tasks, stopped: Ranges) -> list[Verdict]:
-    """What becomes of tasks that were told to stop: whatever it was for, they wait again."""
-    return [(ranges, TaskPhase.QUEUED, why) for why, ranges in tasks.whys_of(stopped)]
+    """What becomes of tasks that were told to stop: past their limit they have failed, else they wait again."""
+    found = tasks.whys_of(stopped)
+    return [(ranges, TaskPhase.FAILED if why == Why.LIMIT else TaskPhase.QUEUED, why) for why, ranges in found]
 
 
 def _lost_verdicts(phase: Spread, tasks: Tasks, first: int, count: int) -> list[Verdict]:

@@ -107,7 +107,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     other is begun anew for that. One with `spares` has so many places more, which wait for a rank that loses its own.
     The tasks of a group that is named in `commands` run that instead. A gang will run for `expect_ms` from when it gets
     its place, as far as its owner knows: nobody is stopped by that. Of an array `at_most` so many tasks are at it at
-    once; 0 is as many as there is room for. One with a `stop_signal` is told to stop by that, instead of SIGTERM.
+    once; 0 is as many as there is room for; and `limit_ms` is that of each task. One with a `stop_signal` is told to
+    stop by that, instead of SIGTERM.
     """
 
     command: tuple[str, ...]
@@ -165,6 +166,11 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         groups = self.needs.groups
         return (total_of(groups), 1) if groups else (self.ask, self.gang + self.spares)
 
+    @property
+    def sure_ms(self) -> Limit:
+        """For how long its places are held at most, as far as others may count on it: an array is over task by task."""
+        return None if self.array else self.limit_ms
+
     def parts(self, leases: Sequence[Lease]) -> Sequence[Part]:
         """Leases of a gang by what a task on them asks for."""
         groups = self.needs.groups
@@ -218,7 +224,7 @@ def _find_class_fault(
 ) -> Reason | None:
     """What is wrong with all jobs alike that ask for this. Few kinds of asks are made often, so the answer is kept."""
     return (
-        _find_count_fault(gang, array, retries, limit_ms)
+        _find_count_fault(gang, array, retries)
         or (_find_group_fault(gang, ask, needs) if needs.groups else None)
         or _find_amount_fault(ask, gang, AMOUNT_MAX // (array or gang))
         or (_find_partition_fault(gang, ask, needs) if needs.partition else None)
@@ -227,7 +233,7 @@ def _find_class_fault(
     )
 
 
-def _find_count_fault(gang: int, array: int, retries: int, limit_ms: Limit) -> Reason | None:
+def _find_count_fault(gang: int, array: int, retries: int) -> Reason | None:
     for field, value, least, most in (
         ("gang", gang, 1, GANG_MAX),
         ("array", array, 0, ARRAY_MAX),
@@ -237,8 +243,6 @@ def _find_count_fault(gang: int, array: int, retries: int, limit_ms: Limit) -> R
             return Reason(Code.BAD_AMOUNT, field, needed=value, available=most, detail=f"between {least} and {most}")
     if array and gang != 1:
         return Reason(Code.BAD_SPEC, "gang", detail="an array's tasks are gangs of one; leave `gang` out")
-    if array and limit_ms is not None:
-        return Reason(Code.BAD_SPEC, "limit_ms", detail="an array has no time limit yet; use `timeout` in the command")
     return None
 
 

@@ -123,8 +123,8 @@ class Shadows:
         """Open the shades that a job may use since it would be gone in time."""
         self._close()
         spec = self._world.jobs[job].spec
-        if spec.limit_ms is not None and self._casts:
-            self._open = [cast for cast in self._casts if may_overtake(self._now + spec.limit_ms, cast.at)]
+        if self._casts and spec.sure_ms is not None:
+            self._open = [cast for cast in self._casts if may_overtake(self._now + spec.sure_ms, cast.at)]
             self._lift(self._open)
         self._rooms.open_for(spec)
 
@@ -189,7 +189,7 @@ class Shadows:
         self._world.queue.shade(line.shape)
         if self._is_head(line):
             self._cast(line, job)
-        limit_ms = self._world.jobs[job].spec.limit_ms
+        limit_ms = self._world.jobs[job].spec.sure_ms
         self._shortest[line] = min(self._shortest.get(line, AMOUNT_MAX), AMOUNT_MAX if limit_ms is None else limit_ms)
         self._pass_on(line)
         return True
@@ -216,7 +216,7 @@ class Shadows:
         self._turns.pass_by(line, next(worth, None))
 
     def _may_try(self, line: Line, job: int, latest: int) -> bool:
-        limit_ms = self._world.jobs[job].spec.limit_ms
+        limit_ms = self._world.jobs[job].spec.sure_ms
         shortest = self._shortest.get(line, AMOUNT_MAX)
         if limit_ms is not None and limit_ms < shortest and may_overtake(self._now + limit_ms, latest):
             return True

@@ -348,7 +348,9 @@ class Auditor:
         for first, count in item.spans:
             self._move_tasks(item.job, first, count, item.phase)
             if item.phase == TaskPhase.STOPPING:
-                self._book_of(item.job).stop_tasks(first, count, item.why or Why.DRAIN)
+                self._book_of(item.job).stop_tasks(item.job, first, count, item.why or Why.DRAIN, self._at)
+            elif item.phase == TaskPhase.RUNNING:
+                self._book_of(item.job).begin_tasks(first, count, self._at)
 
     def _tasks_ended(self, item: fact.TasksEnded) -> None:
         book = self._book_of(item.job)

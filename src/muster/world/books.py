@@ -25,7 +25,7 @@ from muster.model.phase import (
     Why,
 )
 from muster.model.spec import Spec
-from muster.units import Limit, Resources
+from muster.units import AMOUNT_MAX, Limit, Resources
 from muster.world.arena import DEVICE
 from muster.world.goodput import Parts
 from muster.world.holding import Holding
@@ -52,10 +52,11 @@ SENT_BACK: Final = "what is sent back to the queue does not end"
 class JobBook:
     """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over, 3 left; `why` is why its run was last told to
     stop; `end` is when its run ends at the latest, while it holds anything; `shrinks_to` is the width to come, or
-    0. `leases` are the places of its ranks, `spares` the others. Of tasks of an array that are to stop, `whys` has
-    why."""
+    0. `leases` are the places of its ranks, `spares` the others. Of tasks of an array, `began` has when they were last
+    up, and `whys` why those are to stop that are."""
 
     __slots__ = (
+        "began",
         "devices",
         "end",
         "epoch",
@@ -92,6 +93,7 @@ class JobBook:
         self.slots = array("i", [NOWHERE]) * spec.array
         self.devices = array("q", bytes(8 * spec.array))
         self.whys = bytearray(spec.array)
+        self.began = array("q", bytes(8 * spec.array))
 
     def scale(self, item: fact.Scaled) -> None:
         """It has other bounds."""
@@ -114,17 +116,27 @@ class JobBook:
         holding, most = sum(self.phases.count(phase) for phase in HOLDING), self.spec.at_most
         require(not most or holding <= most, "no more tasks are at it than may be", f"job {number}: {holding}")
 
-    def stop_tasks(self, first: int, count: int, why: Why) -> None:
-        """Tasks of an array are to stop, for a reason."""
+    def begin_tasks(self, first: int, count: int, at: int) -> None:
+        """Tasks of an array are up."""
+        self.began[first : first + count] = array("q", [at]) * count
+
+    def stop_tasks(self, number: int, first: int, count: int, why: Why, at: int) -> None:
+        """Tasks of an array are to stop, for a reason: for their limit if they ran for as long, and not sooner."""
+        if why == Why.LIMIT:
+            limit_ms = AMOUNT_MAX if self.spec.limit_ms is None else self.spec.limit_ms
+            due = max(self.began[first : first + count]) + limit_ms
+            require(due <= at, "no task is stopped before its limit", f"job {number}: tasks from {first} at {at}")
         self.whys[first : first + count] = bytes([STOPS.index(why)]) * count
 
     def end_tasks(self, number: int, first: int, count: int, after: TaskPhase, why: Why) -> None:
-        """Tasks of an array give their places back: those that were to stop wait again, for the same reason."""
+        """Tasks of an array give their places back: those that were to stop have failed if it was for their limit, else
+        they wait again; for the same reason."""
         if TaskPhase.STOPPING not in self.phases[first : first + count]:
             return
-        ends = after in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
-        require(not ends, SENT_BACK, f"job {number}: tasks from {first} were told to stop, now {after.name}")
         told = [STOPS[kind] for kind in range(len(STOPS)) if kind in self.whys[first : first + count]]
+        right = TaskPhase.FAILED if told == [Why.LIMIT] else TaskPhase.QUEUED
+        where = f"job {number}: tasks from {first} were told to stop, now {after.name}"
+        require(after in (right, TaskPhase.CANCELLED), SENT_BACK, where)
         same = after == TaskPhase.CANCELLED or told == [why]
         require(same, "what was told to stop says what it was for", f"job {number}, tasks from {first}: {told}, {why}")
         self.whys[first : first + count] = bytes(count)

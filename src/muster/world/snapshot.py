@@ -398,6 +398,8 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
         leases = tasks.leases(as_ranges(first, count), shared=job.spec.ask.gpu_milli > 0)
         occupy_all(world.fleet, job.id, job.spec.ask, leases)
         world.charge(job.spec, leases, world.now)
+        if job.spec.limit_ms is not None:
+            world.timers.tasks.enter(job.id, job.spec.limit_ms, tasks, as_ranges(first, count))
     if tasks.counts[TaskPhase.QUEUED]:
         world.enqueue(job)
     else:

@@ -148,6 +148,12 @@ class Tasks:
         found = _sift(column_of(self.phase), column_of(self.epoch), words_of(ranges), mask, epoch, words_of(runs))
         return runs[: 2 * found]
 
+    def find_older(self, since: int) -> Ranges:
+        """The runs of tasks, upwards, that run since then or longer."""
+        runs = array("q", bytes(16 * self.counts[TaskPhase.RUNNING]))
+        found = _sift_older(column_of(self.phase), words_of(self.since), TaskPhase.RUNNING, since, words_of(runs))
+        return runs[: 2 * found]
+
     def ages(self, ranges: Ranges, with_slots: bool) -> list[Age]:
         """What tasks are at, and since when; those of several nodes together, unless it matters where they are."""
         rows = array("q", bytes(8 * AGE * sum(ranges[1::2])))
@@ -276,6 +282,22 @@ def _sift(phases: Words, epochs: Words, ranges: Words, wanted: int, epoch: int, 
             else:
                 runs[at], runs[at + 1] = task, 1
                 found += 1
+    return found
+
+
+@compiled
+def _sift_older(phases: Words, since: Words, phase: int, latest: int, runs: Words) -> int:
+    """Write the runs of tasks that are in a phase since an instant or longer; how many runs there are."""
+    found = 0
+    for task in range(len(phases)):
+        if phases[task] != phase or since[task] > latest:
+            continue
+        at = 2 * found
+        if found and runs[at - 2] + runs[at - 1] == task:
+            runs[at - 1] += 1
+        else:
+            runs[at], runs[at + 1] = task, 1
+            found += 1
     return found
 
 
