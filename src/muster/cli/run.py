@@ -58,7 +58,7 @@ LEFT_OUT_SHOWN: Final = 5
 @click.option("--tenant", default="default", show_default=True, help="Who pays.")
 @click.option("--tier", default=STANDARD, show_default=True, help="Its class of service: see `muster tiers`.")
 @click.option("--priority", default=0, metavar="N", help="Before the tenant's other jobs: -1000 to 1000.")
-@click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d.")
+@click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d; each task of an array.")
 @click.option("--expect", metavar="TIME", help="It will take so long, as far as you know; nobody is stopped by that.")
 @click.option("--yields", is_flag=True, help="Give way then to who is due; till then it may use places kept for them.")
 @click.option("--grace", default="10s", metavar="TIME", help="From being told to stop to being killed.  [default: 10s]")

@@ -208,10 +208,13 @@ class _Teller:
         return f"{_span('task', item.first, sum(item.counts))} placed on {self._places(leases)}"
 
     def tasks_moved(self, item: fact.TasksMoved) -> str:
-        return f"{_spans(item)} {item.phase.name.lower()}"
+        why = "" if item.why is None else f": {_WHY[item.why]}"
+        return f"{_spans(item)} {item.phase.name.lower()}{why}"
 
     def tasks_ended(self, item: fact.TasksEnded) -> str:
-        what = f"requeued: {_WHY[item.why]}" if item.phase == TaskPhase.QUEUED else item.phase.name.lower()
+        what = "requeued" if item.phase == TaskPhase.QUEUED else item.phase.name.lower()
+        if item.phase == TaskPhase.QUEUED or item.why == Why.LIMIT:
+            what = f"{what}: {_WHY[item.why]}"
         return f"{_spans(item)} {what}{_exit(item.code)}"
 
     def array_cancelled(self, item: fact.ArrayCancelled) -> str:  # noqa: ARG002 - one signature for the table

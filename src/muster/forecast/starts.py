@@ -77,11 +77,13 @@ class _Luck:
         self._turn = turn
 
     def lasts(self, job: int, spec: Spec, elapsed: int) -> int | None:
-        """Tasks of an array are like those of it that are over; a gang is like other gangs."""
+        """Tasks of an array are like those of it that are over, and else run up to their limit; a gang is like other
+        gangs."""
         if not spec.array:
             return self._lengths.draw(job, spec, elapsed, self._turn)
         counts = self._world.arrays[job].counts if job in self._world.arrays else None
         if counts is None or not counts[TaskPhase.SUCCEEDED]:
-            return None
+            return spec.limit_ms
         spent = (self._now - self._world.jobs[job].accepted_at) * max(1, counts[TaskPhase.RUNNING])
-        return max(1, spent // counts[TaskPhase.SUCCEEDED])
+        lasts = max(1, spent // counts[TaskPhase.SUCCEEDED])
+        return lasts if spec.limit_ms is None else min(lasts, spec.limit_ms)

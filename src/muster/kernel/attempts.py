@@ -17,11 +17,11 @@ from muster.model import event, fact
 from muster.model.goodput import Mark
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, RESIZED, TAKEN, TERMINAL, Running, Spread, Stopping, TaskPhase, Why
-from muster.model.ranges import Ranges, ranges_of
+from muster.model.ranges import Ranges, as_ranges, ranges_of
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.repair import can_mend, plan_repair
 from muster.units import AMOUNT_MAX
-from muster.world.tasks import HOLDING, LIVE, Tasks
+from muster.world.tasks import GOING_ON, HOLDING, LIVE, Tasks, spans_of
 from muster.world.widths import LEFT, members_of
 from muster.world.world import World
 
@@ -113,8 +113,9 @@ def lose(turn: Turn, number: int, first: int, count: int, cause: str) -> None:
     """Tasks are gone with their node. They wait again in their old place; the rest of a gang is stopped first."""
     job = turn.world.jobs[number]
     if isinstance(job.phase, Spread):
-        after = TaskPhase.CANCELLED if job.phase.cancelled else TaskPhase.QUEUED
-        turn.emit(fact.TasksEnded(number, first, count, after, Why.LOST, cause=cause))
+        for ranges, after, why in _lost_verdicts(job.phase, turn.world.arrays[number], first, count):
+            begin, some, *more = ranges
+            turn.emit(fact.TasksEnded(number, begin, some, after, why, cause=cause, more=more))
         close_array(turn, job, cause)
     elif isinstance(job.phase, ACTIVE):
         count = _let_leave(turn, job, first, count, cause)
@@ -274,14 +275,31 @@ def _meter(turn: Turn, item: event.Exited) -> None:
 
 
 def _verdicts(job: Job, tasks: Tasks, runs: Ranges, item: event.Exited) -> list[Verdict]:
-    """What becomes of tasks that exited: those that were told to stop were cancelled or drained."""
+    """What becomes of tasks that exited: what those were told to stop for, or what they did by themselves."""
     if isinstance(job.phase, Spread) and job.phase.cancelled:
         return [(runs, TaskPhase.CANCELLED, Why.CANCEL)]
     if not tasks.counts[TaskPhase.STOPPING]:
         return _own_verdicts(job, tasks, runs, item)
     stopped = tasks.find_runs(runs, (TaskPhase.STOPPING,), item.epoch)
     others = tasks.find_runs(runs, (TaskPhase.STARTING, TaskPhase.RUNNING), item.epoch)
-    return [(stopped, TaskPhase.QUEUED, Why.DRAIN), *_own_verdicts(job, tasks, others, item)]
+    return [*_stopped_verdicts(tasks, stopped), *_own_verdicts(job, tasks, others, item)]
+
+
+def _stopped_verdicts(tasks: Tasks, stopped: Ranges) -> list[Verdict]:
+    """What becomes of tasks that were told to stop: past their limit they have failed, else they wait again."""
+    found = tasks.whys_of(stopped)
+    return [(ranges, TaskPhase.FAILED if why == Why.LIMIT else TaskPhase.QUEUED, why) for why, ranges in found]
+
+
+def _lost_verdicts(phase: Spread, tasks: Tasks, first: int, count: int) -> list[Verdict]:
+    """What becomes of tasks that are gone with their node: those that were to stop for something else have done so."""
+    if phase.cancelled:
+        return [(as_ranges(first, count), TaskPhase.CANCELLED, Why.LOST)]
+    stopped, others = (
+        as_ranges(*chain(*spans_of(tasks.phase, phases, first, first + count)))
+        for phases in ((TaskPhase.STOPPING,), GOING_ON)
+    )
+    return [*_stopped_verdicts(tasks, stopped), *([(others, TaskPhase.QUEUED, Why.LOST)] if others else [])]
 
 
 def _own_verdicts(job: Job, tasks: Tasks, runs: Ranges, item: event.Exited) -> list[Verdict]:

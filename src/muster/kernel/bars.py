@@ -6,7 +6,7 @@ surface to say. People name a node by its address, or by the end of it if that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -54,7 +54,7 @@ def stop_seats(turn: Turn, seats: Iterable[Seat], why: Why, cause: str) -> None:
     """Stop what sits there: it keeps its place until the engine confirms, and then waits again."""
     for seat in seats:
         if turn.world.jobs[seat.job].spec.array:
-            _stop_tasks(turn, seat, cause)
+            _stop_tasks(turn, seat, why, cause)
         else:
             stop_gang(turn, seat.job, why, cause)
 
@@ -83,10 +83,20 @@ def _find_bar(bars: tuple[Bar, ...], kind: BarKind, owner: str) -> Bar | None:
     return next((bar for bar in bars if (bar.kind, bar.owner) == (kind, owner)), None)
 
 
-def _stop_tasks(turn: Turn, seat: Seat, cause: str) -> None:
+def _stop_tasks(turn: Turn, seat: Seat, why: Why, cause: str) -> None:
     if seat.phase != TaskPhase.STOPPING:
-        turn.emit(fact.TasksMoved(seat.job, seat.first, seat.count, TaskPhase.STOPPING, cause))
+        turn.emit(fact.TasksMoved(seat.job, seat.first, seat.count, TaskPhase.STOPPING, cause, why=why))
         turn.stop(turn.world.jobs[seat.job], seat.epoch, seat.first, seat.count)
+
+
+def stop_ranges(turn: Turn, number: int, ranges: Sequence[int], why: Why, cause: str) -> None:
+    """Stop tasks of an array, wherever they are: one word for all of them, and one to the engine for each run."""
+    if ranges:
+        first, count, *more = ranges
+        moved = fact.TasksMoved(number, first, count, TaskPhase.STOPPING, cause, more, why)
+        turn.emit(moved)
+        for span in moved.spans:
+            stop_range(turn, number, *span)
 
 
 def stop_range(turn: Turn, number: int, first: int, count: int) -> None:

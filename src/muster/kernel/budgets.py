@@ -7,18 +7,13 @@ a booking. Starts are none of its business: the quota does not let any be.
 
 from __future__ import annotations
 
-from typing import Final
-
-from muster.kernel.bars import stop_gang, stop_range
+from muster.kernel.bars import stop_gang, stop_ranges
 from muster.kernel.turn import Turn
-from muster.model import fact
-from muster.model.phase import TaskPhase, Why
+from muster.model.phase import Why
 from muster.model.ranges import ranges_of
 from muster.world.spending import find_spenders
-from muster.world.tasks import spans_of
+from muster.world.tasks import GOING_ON, spans_of
 from muster.world.world import World
-
-_GOES_ON: Final = (TaskPhase.STARTING, TaskPhase.RUNNING)
 
 
 def stop_spenders(turn: Turn) -> None:
@@ -41,11 +36,6 @@ def has_overspent(world: World, now: int) -> bool:
 def _stop_tasks(turn: Turn, number: int, slots: set[int], cause: str) -> None:
     """Stop the tasks of an array on the nodes where they spend."""
     tasks = turn.world.arrays[number]
-    spans = spans_of(tasks.phase, _GOES_ON, 0, len(tasks))
+    spans = spans_of(tasks.phase, GOING_ON, 0, len(tasks))
     spending = [task for first, count in spans for task in range(first, first + count) if tasks.slot[task] in slots]
-    if spending:
-        first, count, *more = ranges_of(spending)
-        moved = fact.TasksMoved(number, first, count, TaskPhase.STOPPING, cause, more)
-        turn.emit(moved)
-        for span in moved.spans:
-            stop_range(turn, number, *span)
+    stop_ranges(turn, number, ranges_of(spending), Why.BUDGET, cause)

@@ -6,21 +6,21 @@ from __future__ import annotations
 from itertools import chain
 
 from muster.kernel.afters import find_open
-from muster.kernel.bars import stop_range
+from muster.kernel.bars import stop_ranges
 from muster.kernel.turn import Turn, find_live, refuse
 from muster.kernel.widths import is_same_but_width
 from muster.kernel.windows import find_spec_fault
 from muster.model import event, fact
 from muster.model.job import Job
 from muster.model.partition import Piece
-from muster.model.phase import ACTIVE, Queued, Stopping, TaskPhase, Why
+from muster.model.phase import ACTIVE, Queued, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import KEY_CHARS_MAX, Spec, as_asked, find_fault, resolve
 from muster.scheduler.masks import keys_of
 from muster.scheduler.reasons import find_fine_label, never_fits
 from muster.world.cuts import find_piece
 from muster.world.promises import promisable, promised_by
-from muster.world.tasks import HOLDING, spans_of
+from muster.world.tasks import GOING_ON, HOLDING, spans_of
 
 
 def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
@@ -109,14 +109,16 @@ def on_release_job(turn: Turn, item: event.ReleaseJob) -> Done | Refused:
 
 
 def on_requeue_job(turn: Turn, item: event.RequeueJob) -> Done | Refused:
-    """Stop a job's run, as a drain would: the job waits again, and none of its retries is used up."""
+    """Stop a job's run, as a drain would: the job waits again, and none of its retries is used up. Of an array that is
+    what becomes of every task that has a place; those that are over stay so."""
     job = find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
-    if job.spec.array:
-        detail = "an array is not requeued as a whole yet; cancel it and run it again"
-        return refuse(Code.BAD_SPEC, "requeue", detail=detail)
-    if isinstance(job.phase, ACTIVE) and not isinstance(job.phase, Stopping):
+    if isinstance(job.phase, Spread):
+        tasks = turn.world.arrays[job.id]
+        going = () if job.phase.cancelled else chain(*spans_of(tasks.phase, GOING_ON, 0, len(tasks)))
+        stop_ranges(turn, job.id, list(going), Why.REQUEUE, item.cause)
+    elif isinstance(job.phase, ACTIVE) and not isinstance(job.phase, Stopping):
         turn.emit(fact.StopAsked(job.id, Why.REQUEUE, cause=item.cause))
         turn.stop_run(job)
     return Done(job.id)
@@ -149,11 +151,6 @@ def _find_known(turn: Turn, spec: Spec, key: str) -> Done | Refused | None:
 def _cancel_array(turn: Turn, job: Job, cause: str) -> None:
     tasks = turn.world.arrays[job.id]
     turn.emit(fact.ArrayCancelled(job.id, cause))
-    spans = list(spans_of(tasks.phase, HOLDING, 0, len(tasks)))
-    if spans:
-        first, count, *more = chain(*spans)
-        turn.emit(fact.TasksMoved(job.id, first, count, TaskPhase.STOPPING, cause, more))
-    for span in spans:
-        stop_range(turn, job.id, *span)
+    stop_ranges(turn, job.id, list(chain(*spans_of(tasks.phase, HOLDING, 0, len(tasks)))), Why.CANCEL, cause)
     if not tasks.live:
         turn.emit(fact.Ended(job.id, TaskPhase.CANCELLED, Why.CANCEL, cause=cause))

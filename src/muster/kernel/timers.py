@@ -1,12 +1,13 @@
-"""What time alone brings about: a run past its limit is told to stop, a bar ends, a claim is given up, advice is
-over, a budget's next period begins, a hard one is spent, windows of bookings open and close, jobs long over retire to
-history."""
+"""What time alone brings about: a run or a task past its limit is told to stop, a bar ends, a claim is given up, advice
+is over, a budget's next period begins, a hard one is spent, windows of bookings open and close, jobs long over retire
+to history."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from muster.kernel.advice import drop_outlived
+from muster.kernel.bars import stop_ranges
 from muster.kernel.budgets import stop_spenders
 from muster.kernel.turn import Turn
 from muster.kernel.windows import find_window_wake, fire_windows
@@ -26,6 +27,9 @@ def fire_timers(turn: Turn) -> None:
         job = world.jobs[limit[1]]
         turn.emit(fact.StopAsked(job.id, Why.LIMIT, cause="time limit"))
         turn.stop_run(job)
+    while (over := world.timers.tasks.find()) is not None and over[0] <= now:
+        since = now - (world.jobs[over[1]].spec.limit_ms or 0)
+        stop_ranges(turn, over[1], world.arrays[over[1]].find_older(since), Why.LIMIT, "time limit")
     while (end := world.timers.find_bar(world.fleet.bars)) is not None and end[0] <= now:
         turn.emit(fact.NodeUnbarred(*end[1:], cause="until"))
     for number in sorted(world.claims):
@@ -48,7 +52,7 @@ def has_timers(world: World) -> bool:
     """Whether anything but the oldest end may have a time."""
     timers = world.timers
     has_any = timers.limits or timers.bars or world.claims or world.advice or world.bookings or world.widths.mending
-    return bool(has_any) or world.budgets.is_used
+    return bool(has_any or timers.tasks) or world.budgets.is_used
 
 
 def find_wake(world: World, now: int) -> int | None:
@@ -58,7 +62,7 @@ def find_wake(world: World, now: int) -> int | None:
     bar = timers.find_bar(world.fleet.bars)
     ended = timers.find_ended(jobs)
     instants = [at for at in (world.budgets.find_turn(), world.budgets.find_end(now)) if at is not None]
-    instants += [first[0] for first in (limit, bar) if first is not None]
+    instants += [first[0] for first in (limit, timers.tasks.find(), bar) if first is not None]
     instants += [claim.until for claim in world.claims.values()]
     instants += [advice.expires_at for advice in world.advice.values()]
     if world.bookings and (window := find_window_wake(world)) is not None:

@@ -78,6 +78,7 @@ def _move_tasks() -> None:
     tasks.find_runs(ranges, HOLDING, 1)
     tasks.ages(ranges, with_slots=False)
     tasks.leases(ranges)
+    tasks.find_older(1)
     tasks.leave(ranges, TaskPhase.SUCCEEDED)
 
 

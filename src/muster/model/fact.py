@@ -435,7 +435,8 @@ class TasksPlaced(Record, frozen=True, tag="tasks_placed.1"):
 
 
 class TasksMoved(Ranged, frozen=True, tag="tasks_moved.1"):
-    """Tasks of an array changed phase and still hold their places (running, stopping)."""
+    """Tasks of an array changed phase and still hold their places (running, stopping). `why` they are to stop, if they
+    are: a word from before that was told means a drain."""
 
     job: int
     first: int
@@ -443,6 +444,7 @@ class TasksMoved(Ranged, frozen=True, tag="tasks_moved.1"):
     phase: TaskPhase
     cause: str = ""
     more: list[int] = []
+    why: Why | None = None
 
 
 class TasksEnded(Ranged, frozen=True, tag="tasks_ended.1"):

@@ -72,6 +72,14 @@ RESIZED = (Why.RESIZE, Why.SHRINK)
 """Stopped to start again with another width, for its own sake or for others': it keeps the least that it needs."""
 
 
+STOPS = (
+    Why.DRAIN, Why.CANCEL, Why.LIMIT, Why.LOST, Why.REQUEUE, Why.PREEMPT, Why.RECLAIM, Why.MIGRATE, Why.BOOKING,
+    Why.RESIZE, Why.SHRINK, Why.BUDGET,
+)  # fmt: skip
+"""Why tasks are told to stop, by their small integers for columns: appended, never renumbered. What was told before it
+was kept why was told for a drain, as far as anybody said."""
+
+
 class Queued(Record, frozen=True, tag="queued"):
     """Accepted and waiting for room."""
 

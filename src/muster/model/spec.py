@@ -107,8 +107,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     other is begun anew for that. One with `spares` has so many places more, which wait for a rank that loses its own.
     The tasks of a group that is named in `commands` run that instead. A gang will run for `expect_ms` from when it gets
     its place, as far as its owner knows: nobody is stopped by that, unless it `yields` then to whoever is due. Of an
-    array `at_most` so many tasks are at it at once; 0 is as many as there is room for. One with a `stop_signal` is told
-    to stop by that, instead of SIGTERM.
+    array `at_most` so many tasks are at it at once; 0 is as many as there is room for; and `limit_ms` is that of each
+    task. One with a `stop_signal` is told to stop by that, instead of SIGTERM.
     """
 
     command: tuple[str, ...]
@@ -147,12 +147,6 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         return self.gang_most > self.gang
 
     @property
-    def leaves_ms(self) -> Limit:
-        """For how long a run has its place at most, if somebody who is due needs it: up to its limit, or as it expects
-        if it yields then. None is for ever."""
-        return self.expect_ms if self.yields else self.limit_ms
-
-    @property
     def likes(self) -> tuple[int, ...]:
         """The arrays that it follows task by task."""
         return tuple(each.job for each in self.after if each.when is When.TASK_BY_TASK)
@@ -172,6 +166,17 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         """All that it asks for at once: an ask, and how many times. Of several groups it is their sum, once."""
         groups = self.needs.groups
         return (total_of(groups), 1) if groups else (self.ask, self.gang + self.spares)
+
+    @property
+    def sure_ms(self) -> Limit:
+        """For how long its places are held at most, as far as others may count on it: an array is over task by task."""
+        return None if self.array else self.limit_ms
+
+    @property
+    def leaves_ms(self) -> Limit:
+        """For how long its places are held at most, if somebody who is due needs them: as it expects if it yields then,
+        and else as far as others may count on it."""
+        return self.expect_ms if self.yields else self.sure_ms
 
     def parts(self, leases: Sequence[Lease]) -> Sequence[Part]:
         """Leases of a gang by what a task on them asks for."""
@@ -227,7 +232,7 @@ def _find_class_fault(
 ) -> Reason | None:
     """What is wrong with all jobs alike that ask for this. Few kinds of asks are made often, so the answer is kept."""
     return (
-        _find_count_fault(gang, array, retries, limit_ms)
+        _find_count_fault(gang, array, retries)
         or (_find_group_fault(gang, ask, needs) if needs.groups else None)
         or _find_amount_fault(ask, gang, AMOUNT_MAX // (array or gang))
         or (_find_partition_fault(gang, ask, needs) if needs.partition else None)
@@ -236,7 +241,7 @@ def _find_class_fault(
     )
 
 
-def _find_count_fault(gang: int, array: int, retries: int, limit_ms: Limit) -> Reason | None:
+def _find_count_fault(gang: int, array: int, retries: int) -> Reason | None:
     for field, value, least, most in (
         ("gang", gang, 1, GANG_MAX),
         ("array", array, 0, ARRAY_MAX),
@@ -246,8 +251,6 @@ def _find_count_fault(gang: int, array: int, retries: int, limit_ms: Limit) -> R
             return Reason(Code.BAD_AMOUNT, field, needed=value, available=most, detail=f"between {least} and {most}")
     if array and gang != 1:
         return Reason(Code.BAD_SPEC, "gang", detail="an array's tasks are gangs of one; leave `gang` out")
-    if array and limit_ms is not None:
-        return Reason(Code.BAD_SPEC, "limit_ms", detail="an array has no time limit yet; use `timeout` in the command")
     return None
 
 

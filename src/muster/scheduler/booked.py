@@ -47,7 +47,7 @@ def may_be_guest(spec: Spec, keeping: Keeping, now: int) -> bool:
     """Whether somebody may start on a node that is booked for others."""
     if keeping.is_open:
         return False
-    stays_ms = AMOUNT_MAX if spec.limit_ms is None else spec.limit_ms + START_MS
+    stays_ms = AMOUNT_MAX if spec.sure_ms is None else spec.sure_ms + START_MS
     if spec.evictable:
         stays_ms = min(stays_ms, LEAD_MS)
     return now + stays_ms + spec.grace_ms + TIDY_MS <= keeping.until

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.job import Job
-from muster.model.phase import Lease, TaskPhase, Why
+from muster.model.phase import TAKEN, Lease, TaskPhase, Why
 from muster.policy.protection import is_protected, may_take
 from muster.policy.taking import Party, strength
 from muster.scheduler.extras import Extras, Shrink, has_extras
@@ -62,12 +62,13 @@ class Plan(NamedTuple):
         """The plan as facts."""
         cause = f"{FOR_JOB} {self.job.id} of {self.job.spec.tenant}"
         yield from (shrink.fact(cause) for shrink in self.shrinks)
-        tasks = [victim.candidate for victim in self.victims if victim.candidate.seat.spec.array]
         for candidate, _, why in self.victims:
             if not candidate.seat.spec.array:
                 yield fact.StopAsked(candidate.job, why, cause=cause)
-        for job, first, count in _ranges_of(tasks):
-            yield fact.TasksMoved(job, first, count, TaskPhase.STOPPING, cause)
+        for why in TAKEN:
+            tasks = [each.candidate for each in self.victims if each.why == why and each.candidate.seat.spec.array]
+            for job, first, count in _ranges_of(tasks):
+                yield fact.TasksMoved(job, first, count, TaskPhase.STOPPING, cause, why=why)
         columns = ([x.slot for x in self.leases], [x.tasks for x in self.leases], [x.devices for x in self.leases])
         count = len(self.victims) + len(self.shrinks)
         waits_for = f"{count} job{'s' if count != 1 else ''} to stop" if count else "what is being given back"

@@ -287,9 +287,9 @@ def _find_shadow_reason(world: World, job: Job) -> Reason | None:
     own = next((shadow for shadow in shadows if shadow.job == job.id), None)
     if own is not None:
         return Reason(Code.DUE, "starts by", needed=own.at, available=world.now)
-    limit_ms = job.spec.limit_ms
+    leaves_ms = job.spec.leaves_ms
     for shadow in shadows:
-        if limit_ms is None or not may_overtake(world.now + limit_ms, shadow.at):
+        if leaves_ms is None or not may_overtake(world.now + leaves_ms, shadow.at):
             return Reason(Code.SHADOWED, "job", needed=shadow.job, available=shadow.at)
     return None
 

@@ -55,6 +55,8 @@ FOLLOW_SHARE: Final = 0.25
 """How many of the arrays follow the one before them task by task."""
 THROTTLE_SHARE: Final = 0.2
 """How many of the arrays say that only a few of their tasks may be at it at once."""
+LIMIT_SHARE: Final = 0.3
+"""How many of the arrays have a limit."""
 EXPECT_SHARE: Final = 0.3
 """How many of the gangs say for how long they expect to run."""
 YIELD_SHARE: Final = 0.5
@@ -136,6 +138,7 @@ class Load:
         self._follow_dice = random.Random(f"{options.seed}/follow")  # noqa: S311 - a simulation wants seeded dice
         self._throttle_dice = random.Random(f"{options.seed}/throttle")  # noqa: S311 - a simulation wants seeded dice
         self._yield_dice = random.Random(f"{options.seed}/yield")  # noqa: S311 - a simulation wants seeded dice
+        self._limit_dice = random.Random(f"{options.seed}/limits")  # noqa: S311 - a simulation wants seeded dice
         self._expect_dice = random.Random(f"{options.seed}/expect")  # noqa: S311 - a simulation wants seeded dice
         self._latest_array = (0, 0)
 
@@ -194,7 +197,8 @@ class Load:
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
         spec = self._spared(self._cut(self._divide(self._widened(self._spec(kind, tenant), kind))))
         spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
-        spec = self._follow(spec, newest + 1) if spec.array else self._expecting(spec, kind)
+        is_array = bool(spec.array)
+        spec = self._follow(self._limited(spec, kind), newest + 1) if is_array else self._expecting(spec, kind)
         return Submit(spec, key, cause=f"user of {tenant}")
 
     def is_sent_twice(self) -> bool:
@@ -313,6 +317,11 @@ class Load:
         self._latest_array = number, spec.array
         most = self._throttle_dice.randrange(1, 4) if self._throttle_dice.random() < THROTTLE_SHARE else 0
         return msgspec.structs.replace(spec, at_most=most) if most else spec
+
+    def _limited(self, spec: Spec, kind: Kind) -> Spec:
+        """Some arrays have a limit, which some of their tasks do not keep."""
+        is_limited = self._limit_dice.random() < LIMIT_SHARE
+        return msgspec.structs.replace(spec, limit_ms=2 * kind.mean_ms) if is_limited else spec
 
     def _expecting(self, spec: Spec, kind: Kind) -> Spec:
         """Some know about how long they run, or think so."""

@@ -365,7 +365,12 @@ def _tasks_moved(world: World, item: fact.TasksMoved, at: int) -> None:
     ranges = item.ranges
     if has_devices(job.spec):
         world.goodput.close_tasks(job, tasks, ranges, at)
-    tasks.enter(ranges, item.phase, at)
+    limit_ms = job.spec.limit_ms
+    if limit_ms is not None:
+        world.timers.tasks.leave(job.id, limit_ms, tasks, ranges)
+    tasks.enter(ranges, item.phase, at, item.why or Why.DRAIN)
+    if limit_ms is not None and item.phase == TaskPhase.RUNNING:
+        world.timers.tasks.add(job.id, at + limit_ms, item.total)
 
 
 def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:

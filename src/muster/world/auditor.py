@@ -21,7 +21,7 @@ from muster.units import Resources
 from muster.world.advice_books import AdviceBooks
 from muster.world.after_books import AfterBooks
 from muster.world.booking_books import BookingBooks, BookingFact
-from muster.world.books import JobBook, deal
+from muster.world.books import SENT_BACK, JobBook, deal
 from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import SERVED, ClaimBooks
 from muster.world.company_books import check_company
@@ -44,7 +44,6 @@ Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 
 _TABLE: Final = "only moves that the table lists"
 _BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, Why.BUDGET, Why.YIELD, *TAKEN, *RESIZED)
-_SENT_BACK: Final = "what is sent back to the queue does not end"
 _HELD: Final = "what is held starts nothing"
 
 
@@ -204,7 +203,7 @@ class Auditor:
             self._jobs_touched[item.job] = None
         else:
             sent_back = book.phase == TaskPhase.STOPPING and book.why in _BACK
-            require(not sent_back, _SENT_BACK, f"job {item.job} ended as {item.phase.name}")
+            require(not sent_back, SENT_BACK, f"job {item.job} ended as {item.phase.name}")
             self._move(item.job, item.phase)
             self._unseat_gang(item.job, book, item.phase == TaskPhase.SUCCEEDED)
 
@@ -350,8 +349,12 @@ class Auditor:
             require(bounded, "a task is blocked until its like is over", f"job {item.job}, tasks from {item.first}")
         else:
             require(item.phase in HOLDING, _TABLE, f"job {item.job}: {item.phase.name} gives no place back")
-        for span in item.spans:
-            self._move_tasks(item.job, *span, item.phase)
+        for first, count in item.spans:
+            self._move_tasks(item.job, first, count, item.phase)
+            if item.phase == TaskPhase.STOPPING:
+                self._book_of(item.job).stop_tasks(item.job, first, count, item.why or Why.DRAIN, self._at)
+            elif item.phase == TaskPhase.RUNNING:
+                self._book_of(item.job).begin_tasks(first, count, self._at)
 
     def _tasks_ended(self, item: fact.TasksEnded) -> None:
         book = self._book_of(item.job)
@@ -361,12 +364,10 @@ class Auditor:
                 self._move_tasks(item.job, *span, item.phase)
             return
         for first, count in item.spans:
-            self._end_tasks(item.job, book, first, count, item.phase)
+            self._end_tasks(item.job, book, first, count, item.phase, item.why)
 
-    def _end_tasks(self, job: int, book: JobBook, first: int, count: int, after: TaskPhase) -> None:
-        stopped = TaskPhase.STOPPING in book.phases[first : first + count]
-        ends = stopped and after in (TaskPhase.SUCCEEDED, TaskPhase.FAILED)
-        require(not ends, _SENT_BACK, f"job {job}: tasks from {first} were told to stop, now {after.name}")
+    def _end_tasks(self, job: int, book: JobBook, first: int, count: int, after: TaskPhase, why: Why) -> None:
+        book.end_tasks(job, first, count, after, why)
         self._move_tasks(job, first, count, after)
         places = [(book.slots[task], 1) for task in range(first, first + count)]
         for task in range(first, first + count):

@@ -12,6 +12,7 @@ from muster.model.job import Bar, BarKind, Meter, NodePhase
 from muster.model.node import NO_LACK, Lack, Traits, flavor_of
 from muster.model.phase import (
     RESIZED,
+    STOPS,
     Cancelled,
     Failed,
     Queued,
@@ -24,7 +25,7 @@ from muster.model.phase import (
     Why,
 )
 from muster.model.spec import Spec
-from muster.units import Limit, Resources
+from muster.units import AMOUNT_MAX, Limit, Resources
 from muster.world.arena import DEVICE
 from muster.world.goodput import Parts
 from muster.world.holding import Holding
@@ -45,12 +46,17 @@ PHASE_OF: Final[dict[type, int]] = {
 }
 
 
+SENT_BACK: Final = "what is sent back to the queue does not end"
+
+
 class JobBook:
     """What the facts say of one job. `ranks` are 0 before, 1 up, 2 over, 3 left; `why` is why its run was last told to
     stop; `end` is when its run ends at the latest, while it holds anything, and from `yields_at` on it yields;
-    `shrinks_to` is the width to come, or 0. `leases` are the places of its ranks, `spares` the others."""
+    `shrinks_to` is the width to come, or 0. `leases` are the places of its ranks, `spares` the others. Of tasks of an
+    array, `began` has when they were last up, and `whys` why those are to stop that are."""
 
     __slots__ = (
+        "began",
         "devices",
         "end",
         "epoch",
@@ -66,6 +72,7 @@ class JobBook:
         "spares",
         "spec",
         "why",
+        "whys",
         "yields_at",
     )
 
@@ -87,6 +94,8 @@ class JobBook:
         self.epochs = array("i", bytes(4 * spec.array))
         self.slots = array("i", [NOWHERE]) * spec.array
         self.devices = array("q", bytes(8 * spec.array))
+        self.whys = bytearray(spec.array)
+        self.began = array("q", bytes(8 * spec.array))
 
     def scale(self, item: fact.Scaled) -> None:
         """It has other bounds."""
@@ -108,6 +117,31 @@ class JobBook:
         """Tasks of an array have started: no more hold places than may be at it at once."""
         holding, most = sum(self.phases.count(phase) for phase in HOLDING), self.spec.at_most
         require(not most or holding <= most, "no more tasks are at it than may be", f"job {number}: {holding}")
+
+    def begin_tasks(self, first: int, count: int, at: int) -> None:
+        """Tasks of an array are up."""
+        self.began[first : first + count] = array("q", [at]) * count
+
+    def stop_tasks(self, number: int, first: int, count: int, why: Why, at: int) -> None:
+        """Tasks of an array are to stop, for a reason: for their limit if they ran for as long, and not sooner."""
+        if why == Why.LIMIT:
+            limit_ms = AMOUNT_MAX if self.spec.limit_ms is None else self.spec.limit_ms
+            due = max(self.began[first : first + count]) + limit_ms
+            require(due <= at, "no task is stopped before its limit", f"job {number}: tasks from {first} at {at}")
+        self.whys[first : first + count] = bytes([STOPS.index(why)]) * count
+
+    def end_tasks(self, number: int, first: int, count: int, after: TaskPhase, why: Why) -> None:
+        """Tasks of an array give their places back: those that were to stop have failed if it was for their limit, else
+        they wait again; for the same reason."""
+        if TaskPhase.STOPPING not in self.phases[first : first + count]:
+            return
+        told = [STOPS[kind] for kind in range(len(STOPS)) if kind in self.whys[first : first + count]]
+        right = TaskPhase.FAILED if told == [Why.LIMIT] else TaskPhase.QUEUED
+        where = f"job {number}: tasks from {first} were told to stop, now {after.name}"
+        require(after in (right, TaskPhase.CANCELLED), SENT_BACK, where)
+        same = after == TaskPhase.CANCELLED or told == [why]
+        require(same, "what was told to stop says what it was for", f"job {number}, tasks from {first}: {told}, {why}")
+        self.whys[first : first + count] = bytes(count)
 
     def grow(self, number: int, more: list[tuple[int, int, int]]) -> None:
         """Its run has places more: it has only just got the others, or it bears it in place."""

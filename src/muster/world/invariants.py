@@ -35,6 +35,7 @@ from muster.world.group_books import asks_of, held_by, shape_of
 from muster.world.holding import Holding, plain
 from muster.world.law import require
 from muster.world.ledger import Account
+from muster.world.limit_law import check_task_limits
 from muster.world.overlay_law import check_overlays
 from muster.world.promises import count_promised, due_of
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
@@ -579,6 +580,7 @@ LAWS: Final = (
     _check_timers,
     _check_bar_ends,
     check_ends,
+    check_task_limits,
     _check_keys,
     _check_claims,
     _check_runs,

@@ -41,5 +41,6 @@ def compare_span(tasks: Tasks, number: int, book: JobBook, first: int, end: int)
         and book.epochs[first:end] == tasks.epoch[first:end]
         and book.slots[first:end] == tasks.slot[first:end]
         and book.devices[first:end] == tasks.devices[first:end]
+        and book.whys[first:end] == tasks.why[first:end]
     )
     require(same, "a task is what the facts say", f"job {number}, tasks {first} to {end - 1}")

@@ -68,8 +68,8 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     losses: list[tuple[int, Days]] = []
 
 
-class TaskColumns(msgspec.Struct, frozen=True):
-    """An array's tasks by index."""
+class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An array's tasks by index; why they are to stop is left out if none is, but for a drain."""
 
     phase: bytes
     failures: bytes
@@ -78,6 +78,7 @@ class TaskColumns(msgspec.Struct, frozen=True):
     devices: bytes
     since: bytes = b""
     ticket: bytes = b""
+    why: bytes = b""
 
 
 class Spending(msgspec.Struct, frozen=True, array_like=True):
@@ -383,6 +384,7 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     tasks = world.arrays[job.id] = Tasks(0)
     tasks.phase = bytearray(columns.phase)
     tasks.failures = bytearray(columns.failures)
+    tasks.why = bytearray(columns.why or bytes(len(tasks.phase)))
     tasks.epoch = array("i", columns.epoch)
     tasks.slot = array("i", columns.slot)
     tasks.devices = array("q", columns.devices)
@@ -396,6 +398,8 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
         leases = tasks.leases(as_ranges(first, count), shared=job.spec.ask.gpu_milli > 0)
         occupy_all(world.fleet, job.id, job.spec.ask, leases)
         world.charge(job.spec, leases, world.now)
+        if job.spec.limit_ms is not None:
+            world.timers.tasks.enter(job.id, job.spec.limit_ms, tasks, as_ranges(first, count))
     if tasks.counts[TaskPhase.QUEUED]:
         world.enqueue(job)
     else:
@@ -411,6 +415,7 @@ def _task_columns(tasks: Tasks) -> TaskColumns:
         tasks.devices.tobytes(),
         tasks.since.tobytes(),
         tasks.ticket.tobytes(),
+        bytes(tasks.why) if tasks.why.count(0) < len(tasks) else b"",
     )
 
 

@@ -11,16 +11,18 @@ import functools
 import re
 from array import array
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, NamedTuple
 
 from muster.model.errors import InvariantError
-from muster.model.phase import Lease, TaskPhase
-from muster.model.ranges import Ranges, as_ranges
+from muster.model.phase import STOPS, Lease, TaskPhase, Why
+from muster.model.ranges import Ranges, as_ranges, ranges_of
 from muster.world.compiled import Words, blank_words, column_of, compiled, sort_rows, words_of
 from muster.world.seating import LEASE
 
 NOWHERE: Final = -1
-HOLDING: Final = (TaskPhase.STARTING, TaskPhase.RUNNING, TaskPhase.STOPPING)
+GOING_ON: Final = (TaskPhase.STARTING, TaskPhase.RUNNING)
+HOLDING: Final = (*GOING_ON, TaskPhase.STOPPING)
 LIVE: Final = (TaskPhase.QUEUED, TaskPhase.BLOCKED, *HOLDING)
 
 AGE: Final = 5
@@ -61,13 +63,14 @@ class Age(NamedTuple):
 
 class Tasks:
     """Columns by task index: phase, epoch of the latest try, slot and devices it holds, and how often it failed. Of
-    those that hold places, also when each came into its phase, and the number of its ticket; 0 of those that do not."""
+    those that hold places, also when each came into its phase, and the number of its ticket; 0 of those that do not. Of
+    those that are stopping, why, by its place in `STOPS`; 0 of the others."""
 
-    __slots__ = ("counts", "devices", "epoch", "failures", "phase", "search_from", "since", "slot", "ticket")
+    __slots__ = ("counts", "devices", "epoch", "failures", "phase", "search_from", "since", "slot", "ticket", "why")
 
     def __init__(self, count: int, phase: TaskPhase = TaskPhase.QUEUED) -> None:
         self.phase = bytearray([phase]) * count
-        self.failures = bytearray(count)
+        self.failures, self.why = bytearray(count), bytearray(count)
         self.epoch = array("i", bytes(4 * count))
         self.slot = array("i", [NOWHERE]) * count
         self.devices = array("q", bytes(8 * count))
@@ -145,6 +148,12 @@ class Tasks:
         found = _sift(column_of(self.phase), column_of(self.epoch), words_of(ranges), mask, epoch, words_of(runs))
         return runs[: 2 * found]
 
+    def find_older(self, since: int) -> Ranges:
+        """The runs of tasks, upwards, that run since then or longer."""
+        runs = array("q", bytes(16 * self.counts[TaskPhase.RUNNING]))
+        found = _sift_older(column_of(self.phase), words_of(self.since), TaskPhase.RUNNING, since, words_of(runs))
+        return runs[: 2 * found]
+
     def ages(self, ranges: Ranges, with_slots: bool) -> list[Age]:
         """What tasks are at, and since when; those of several nodes together, unless it matters where they are."""
         rows = array("q", bytes(8 * AGE * sum(ranges[1::2])))
@@ -153,18 +162,36 @@ class Tasks:
         flat = rows[: AGE * found].tolist()
         return list(map(Age, flat[::AGE], flat[1::AGE], flat[2::AGE], flat[3::AGE], flat[4::AGE]))
 
-    def enter(self, ranges: Ranges, phase: TaskPhase, at: int) -> None:
-        """Move tasks that keep their places to another phase."""
+    def enter(self, ranges: Ranges, phase: TaskPhase, at: int, why: Why = Why.DRAIN) -> None:
+        """Move tasks that keep their places to another phase; those that are to stop, for a reason."""
         tally = blank_words(len(TaskPhase))
         _enter(column_of(self.phase), words_of(self.since), words_of(ranges), phase, at, tally)
         self._recount(ranges, tally, phase)
+        if phase == TaskPhase.STOPPING:
+            self._note_why(ranges, STOPS.index(why))
 
     def leave(self, ranges: Ranges, phase: TaskPhase) -> None:
         """Move tasks that held places to a phase in which they sit nowhere."""
+        if self.counts[TaskPhase.STOPPING]:
+            self._note_why(ranges, 0)
         tally = blank_words(len(TaskPhase))
         _enter(column_of(self.phase), words_of(self.since), words_of(ranges), phase, 0, tally)
         _unseat(column_of(self.slot), words_of(self.devices), words_of(self.ticket), words_of(ranges))
         self._recount(ranges, tally, phase)
+
+    def _note_why(self, ranges: Ranges, why: int) -> None:
+        for first, count in zip(ranges[::2], ranges[1::2], strict=True):
+            self.why[first : first + count] = bytes([why]) * count
+
+    def whys_of(self, ranges: Ranges) -> list[tuple[Why, Ranges]]:
+        """Tasks that are stopping by why they are; mostly it is the same for all."""
+        spans = list(zip(ranges[::2], ranges[1::2], strict=True))
+        known = b"".join(self.why[first : first + count] for first, count in spans)
+        kinds = [kind for kind in range(len(STOPS)) if kind in known]
+        if len(kinds) == 1:
+            return [(STOPS[kinds[0]], ranges)]
+        tasks = list(chain(*(range(first, first + count) for first, count in spans)))
+        return [(STOPS[kind], ranges_of(task for task in tasks if self.why[task] == kind)) for kind in kinds]
 
     def _recount(self, ranges: Ranges, tally: Words, phase: TaskPhase) -> None:
         for known, moved in enumerate(tally.tolist()):
@@ -200,7 +227,7 @@ class Tasks:
     def fork(self) -> Tasks:
         """An independent copy: a memcpy for each column."""
         twin = Tasks.__new__(Tasks)
-        for column in ("phase", "failures", "epoch", "slot", "devices", "since", "ticket", "counts"):
+        for column in ("phase", "failures", "epoch", "slot", "devices", "since", "ticket", "why", "counts"):
             setattr(twin, column, getattr(self, column)[:])
         twin.search_from = self.search_from
         return twin
@@ -255,6 +282,22 @@ def _sift(phases: Words, epochs: Words, ranges: Words, wanted: int, epoch: int, 
             else:
                 runs[at], runs[at + 1] = task, 1
                 found += 1
+    return found
+
+
+@compiled
+def _sift_older(phases: Words, since: Words, phase: int, latest: int, runs: Words) -> int:
+    """Write the runs of tasks that are in a phase since an instant or longer; how many runs there are."""
+    found = 0
+    for task in range(len(phases)):
+        if phases[task] != phase or since[task] > latest:
+            continue
+        at = 2 * found
+        if found and runs[at - 2] + runs[at - 1] == task:
+            runs[at - 1] += 1
+        else:
+            runs[at], runs[at + 1] = task, 1
+            found += 1
     return found
 
 

@@ -2,7 +2,7 @@
 
 `limits` holds (deadline, job, epoch) of gangs with a time limit; `ended` holds (ended at, job) of jobs that are over;
 `bars` holds (until, slot, kind, owner) of bars that end by themselves. An entry that is no longer true is dropped when
-it comes to the top.
+it comes to the top. `tasks` are the limits of tasks of arrays.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from muster.model.job import Bar, BarKind, Job
 from muster.model.phase import TERMINAL, Running
+from muster.world.limits import TaskLimits
 
 BarEnd: TypeAlias = tuple[int, int, BarKind, str]
 
@@ -21,12 +22,13 @@ class Timers:
     """The earliest limit, end and bar's end, checked against the jobs and the bars themselves. What is in `limits` and
     `bars` may have been outlived."""
 
-    __slots__ = ("bars", "ended", "limits")
+    __slots__ = ("bars", "ended", "limits", "tasks")
 
     def __init__(self) -> None:
         self.limits: list[tuple[int, int, int]] = []
         self.ended: list[tuple[int, int]] = []
         self.bars: list[BarEnd] = []
+        self.tasks = TaskLimits()
 
     def watch(self, job: Job) -> None:
         """Note what a job's new phase implies."""
@@ -84,6 +86,7 @@ class Timers:
         self.find_limit(jobs)
         self.find_ended(jobs)
         self.find_bar(bars)
+        self.tasks.find()
 
     def fork(self) -> Timers:
         """An independent copy."""
@@ -91,4 +94,5 @@ class Timers:
         twin.limits = self.limits.copy()
         twin.ended = self.ended.copy()
         twin.bars = self.bars.copy()
+        twin.tasks = self.tasks.fork()
         return twin

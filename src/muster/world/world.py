@@ -210,6 +210,8 @@ class World:
             self.leave_company(job.spec, leases)
         if after == TaskPhase.QUEUED and tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
             self.enqueue(job)
+        if job.spec.limit_ms is not None:
+            self.timers.tasks.leave(job.id, job.spec.limit_ms, tasks, ranges)
         tasks.leave(ranges, after)
         if self.runs is not None and not tasks.holding:
             self.runs.remove(job)

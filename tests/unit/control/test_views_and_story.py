@@ -234,7 +234,7 @@ def test_a_drained_node_shows_its_bar_and_its_jobs_tell_of_it() -> None:
     assert [view_job(tale.world, tale.world.jobs[job]).phase for job in (gang, array)] == ["stopping", "stopping"]
     tale.tell(Exited(gang, 1, 143), Exited(array, 1, 143, 0, 2))
     assert tale.story(gang)[2:4] == ["told to stop: node drained", "requeued: node drained, exit 143"]
-    assert tale.story(array)[2:4] == ["tasks 0-1 stopping", "tasks 0-1 requeued: node drained, exit 143"]
+    assert tale.story(array)[2:4] == ["tasks 0-1 stopping: node drained", "tasks 0-1 requeued: node drained, exit 143"]
 
 
 def test_a_job_tells_that_its_budget_is_spent_and_why_it_waits() -> None:

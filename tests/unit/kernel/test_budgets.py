@@ -294,7 +294,7 @@ def test_the_tasks_of_an_array_are_stopped_and_wait_again() -> None:
     rig.start(array, 0, 2)
     rig.feed(Exited(array, 1, 0, 1, 1))
     outcome = wake(rig)
-    moved = fact.TasksMoved(array, 0, 1, TaskPhase.STOPPING, "budget gpu_hours of a", [2, 3])
+    moved = fact.TasksMoved(array, 0, 1, TaskPhase.STOPPING, "budget gpu_hours of a", [2, 3], Why.BUDGET)
     assert outcome.facts == [moved], "those that are up and those that are about to be"
     assert told(outcome) == [(array, 0, 1, 5), (array, 2, 3, 5)]
     rig.feed(Exited(array, 1, 143, 0, 1), Exited(array, 1, 143, 2, 3))

@@ -6,7 +6,7 @@ import pytest
 
 from muster.model import event, fact
 from muster.model.instruction import Stop
-from muster.model.phase import Why
+from muster.model.phase import TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig
@@ -85,11 +85,42 @@ def test_who_is_over_or_unknown_is_refused(
         assert answer.reason.code == code
 
 
-def test_an_array_is_not_requeued_as_a_whole() -> None:
+def test_every_task_of_an_array_that_has_a_place_is_sent_back() -> None:
     rig = Rig(nodes=1)
-    answer = rig.answer(event.RequeueJob(rig.submit(array=2)))
-    assert isinstance(answer, Refused)
-    assert answer.reason.code == Code.BAD_SPEC
+    array = rig.submit(gpus=2, array=6, retries=1, grace_ms=5)
+    rig.start(array, 0, 3)
+    rig.exit(array, 0, 1, 1)
+    outcome = rig.feed(event.RequeueJob(array, cause="ada"))
+    told = fact.TasksMoved(array, 0, 1, TaskPhase.STOPPING, "ada", [2, 3], Why.REQUEUE)
+    assert outcome.facts == [told], "those that run and those that start, and not the one that is over"
+    assert [(item.first, item.count) for item in outcome.instructions if isinstance(item, Stop)] == [(0, 1), (2, 3)]
+    assert rig.feed(event.RequeueJob(array)).facts == [], "once is enough"
+    facts = rig.exit(array, 143, 2, 3).facts
+    assert facts[0] == fact.TasksEnded(array, 2, 3, TaskPhase.QUEUED, Why.REQUEUE, 143)
+    tasks = rig.world.arrays[array]
+    assert not any(tasks.failures), "none of its retries is used up"
+    assert tasks.counts[TaskPhase.SUCCEEDED] == 1
+
+
+def test_an_array_that_is_cancelled_or_waits_is_not_sent_back() -> None:
+    rig = Rig(nodes=1)
+    array = rig.submit(gpus=8, array=2)
+    rig.start(array, 0, 1)
+    rig.feed(event.Cancel(array))
+    assert rig.feed(event.RequeueJob(array)).facts == []
+    other = rig.submit(gpus=8, array=2)
+    assert rig.feed(event.RequeueJob(other)).facts == []
+
+
+def test_a_held_array_that_is_sent_back_stays_away() -> None:
+    rig = Rig(nodes=1)
+    array = rig.submit(gpus=1, array=4)
+    rig.start(array)
+    rig.feed(event.HoldJob(array), event.RequeueJob(array))
+    rig.exit(array, 143)
+    assert rig.world.arrays[array].counts[TaskPhase.QUEUED] == 4
+    rig.feed(event.ReleaseJob(array))
+    assert rig.world.arrays[array].counts[TaskPhase.STARTING] == 4
 
 
 def test_requeueing_what_waits_or_stops_does_nothing() -> None:

@@ -33,7 +33,7 @@ GOOD = Spec(("true",))
         ({"array": -1}, Code.BAD_AMOUNT, "array"),
         ({"array": ARRAY_MAX + 1}, Code.BAD_AMOUNT, "array"),
         ({"array": 2, "gang": 2}, Code.BAD_SPEC, "gang"),
-        ({"array": 2, "limit_ms": 5}, Code.BAD_SPEC, "limit_ms"),
+        ({"array": 2, "expect_ms": 5}, Code.BAD_SPEC, "expect_ms"),
         ({"retries": -1}, Code.BAD_AMOUNT, "retries"),
         ({"retries": RETRIES_MAX + 1}, Code.BAD_AMOUNT, "retries"),
         ({"ask": Resources()}, Code.ASKS_NOTHING, "ask"),

@@ -80,7 +80,7 @@ def test_what_is_not_mapped_is_named_or_refused(flag: Any) -> None:
         (["--mem=64G --tmp=1T"], {"memory": "64Gi", "disk": "1Ti"}),
         (["--time=1-02:30"], {"limit": "95400s"}),
         (["--array=1-9:2%3"], {"array": 5, "at_most": 3, "limit": None}),
-        (["--array=1-9", "-t 10"], {"array": 9, "limit": None}),
+        (["--array=1-9", "-t 10"], {"array": 9, "limit": "600s"}),
         (["--dependency=afterok:3:4,afterany:5"], {"afterok": [3, 4], "afterany": [5]}),
         (["-C 'zone1&big'"], {"label": ["zone1", "big"]}),
         (["-J 'my job!' -A vision"], {"name": "my-job-", "tenant": "vision"}),

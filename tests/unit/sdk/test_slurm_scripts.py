@@ -82,11 +82,6 @@ def test_other_languages_run_too_and_read_their_input(tmp_path: Path) -> None:
     assert run(text, tmp_path, "-i", "in", args=("x y",)) == "42 7 ['x y']\n"
 
 
-def test_an_array_s_time_is_kept_by_timeout(tmp_path: Path) -> None:
-    with start("exec sleep 600", tmp_path, "-a0", "-t0:01") as process:
-        assert process.wait(timeout=60) == 124
-
-
 def test_a_script_that_is_told_to_stop_may_finish_and_say_so(tmp_path: Path) -> None:
     text = "#!/bin/bash\ntrap 'echo saved; exit 9' TERM\necho ready\nwhile :; do sleep 0.02; done\n"
     with start(text, tmp_path) as process:

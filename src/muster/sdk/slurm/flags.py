@@ -156,7 +156,7 @@ FLAGS: Final = (
     Flag("test-only", "", _NO, _MAPPED, "`--dry-run`"),
     Flag("thread-spec", "", _ONE, _OUT, "threads are not told apart"),
     Flag("threads-per-core", "", _ONE, _OUT, "threads are not told apart"),
-    Flag("time", "t", _ONE, _MAPPED, "`limit`; for arrays, `timeout` around each task"),
+    Flag("time", "t", _ONE, _MAPPED, "`limit`; for arrays, that of each task"),
     Flag("time-min", "", _ONE, _OUT, "`limit` is the only one"),
     Flag("tmp", "", _ONE, _MAPPED, "`disk`"),
     Flag("tres-bind", "", _ONE, _OUT, "each task sees its GPUs alone"),

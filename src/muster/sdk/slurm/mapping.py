@@ -82,7 +82,7 @@ class _Reader:
         indexes = self._value("array", read_indexes)
         layout = self._layout(is_array=indexes is not None)
         limit_s = self._value("time", read_seconds)
-        wrapper = self._wrapper(indexes, limit_s, layout.nodes)
+        wrapper = self._wrapper(indexes, layout.nodes)
         fields: dict[str, Any] = {
             "command": list(make_command(self._text("wrap") or text, name, args, wrapper)),
             "name": self._name(name),
@@ -97,7 +97,7 @@ class _Reader:
             "at_most": 0 if indexes is None else indexes.at_once,
             "flavor": [layout.kind] if layout.kind else [],
             "label": self._labels(),
-            "limit": None if limit_s is None or indexes is not None else f"{limit_s}s",
+            "limit": None if limit_s is None else f"{limit_s}s",
             **self._ending(),
             "due": self._text("deadline") or None,
             "priority": self._priority(),
@@ -238,7 +238,7 @@ class _Reader:
                 kept[name] = env[name]
         return kept
 
-    def _wrapper(self, indexes: Indexes | None, limit_s: int | None, tasks: int) -> str:
+    def _wrapper(self, indexes: Indexes | None, tasks: int) -> str:
         default = "slurm-%j.out" if indexes is None else "slurm-%A_%a.out"
         return make_wrapper(
             output=self._text("output") or default,
@@ -246,7 +246,6 @@ class _Reader:
             source=self._text("input"),
             append=self._text("open-mode").startswith("a"),
             indexes=indexes,
-            limit_s=limit_s if indexes is not None else None,
             tasks=tasks,
         )
 

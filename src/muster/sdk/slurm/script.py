@@ -109,9 +109,7 @@ def make_command(text: str, name: str, args: Sequence[str], wrapper: str) -> tup
     return ("/bin/sh", "-c", wrapper, name, *interpreter, flag, text, *zero, *args)
 
 
-def make_wrapper(
-    *, output: str, error: str, source: str, append: bool, indexes: Indexes | None, limit_s: int | None, tasks: int
-) -> str:
+def make_wrapper(*, output: str, error: str, source: str, append: bool, indexes: Indexes | None, tasks: int) -> str:
     """The shell text around a script: variables that only the run knows, and its output in files as well."""
     lines = [
         'export SLURM_JOB_ID="$MUSTER_JOB" SLURM_JOBID="$MUSTER_JOB" SLURM_NODEID="${NODE_RANK:-0}"',
@@ -125,10 +123,9 @@ def make_wrapper(
     lines.append(f"out={spell_pattern(output)}; err={spell_pattern(error) if error else ''}")
     if not append and tasks == 1:
         lines.append(': > "$out"; if [ -n "$err" ]; then : > "$err"; fi')
-    run = f'timeout {limit_s} "$@"' if limit_s is not None else '"$@"'
     deaf = f"trap : {_IGNORE}"
-    errors = f'{{ {{ {deaf}; {run} 2>&1 1>&5 3>&- 4>&-; echo $? >&3; }} | keep "$err" >&4; }} 5>&1 | keep "$out" >&4'
-    alone = f'{{ {deaf}; {run} 2>&1 3>&- 4>&-; echo $? >&3; }} | keep "$out" >&4'
+    errors = f'{{ {{ {deaf}; "$@" 2>&1 1>&5 3>&- 4>&-; echo $? >&3; }} | keep "$err" >&4; }} 5>&1 | keep "$out" >&4'
+    alone = f'{{ {deaf}; "$@" 2>&1 3>&- 4>&-; echo $? >&3; }} | keep "$out" >&4'
     lines += [
         f"keep() {{ trap '' {_IGNORE}; exec tee -a -- \"$1\"; }}",
         deaf,

@@ -16,9 +16,12 @@ from muster.model import fact
 from muster.model.event import Exited
 from muster.model.job import Job
 from muster.model.phase import TERMINAL, Failed, Lease, Queued, Run, Succeeded, TaskPhase, Why
+from muster.model.ranges import Ranges
 from muster.scheduler import cycle
 from muster.testing.planted.plant import Plant
 from muster.world import apply, draft, snapshot
+from muster.world.limits import TaskLimits
+from muster.world.tasks import Tasks
 from muster.world.timers import Timers
 from muster.world.world import World
 
@@ -183,6 +186,24 @@ def limit_ignored() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def task_limit_ignored() -> Iterator[None]:
+    """A task of an array goes on past its limit."""
+    with mock.patch.object(TaskLimits, "find", return_value=None):
+        yield
+
+
+@contextlib.contextmanager
+def past_its_limit_and_back() -> Iterator[None]:
+    """A task that was stopped for its limit waits again."""
+
+    def judge(tasks: Tasks, stopped: Ranges) -> list[attempts.Verdict]:
+        return [(ranges, TaskPhase.QUEUED, why) for why, ranges in tasks.whys_of(stopped)]
+
+    with mock.patch.object(attempts, "_stopped_verdicts", judge):
+        yield
+
+
+@contextlib.contextmanager
 def key_forgotten() -> Iterator[None]:
     """A submit that is repeated becomes a second job."""
     honest = apply.APPLY[fact.Accepted]
@@ -213,6 +234,13 @@ def _run_of(phase: Any) -> Run:
     return run
 
 
+@contextlib.contextmanager
+def stopped_for_a_drain() -> Iterator[None]:
+    """Whatever tasks were told to stop for, it was a drain."""
+    with mock.patch.object(Tasks, "whys_of", lambda _, ranges: [(Why.DRAIN, ranges)] if ranges else []):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     job_lost,
     hold_forgotten,
@@ -224,8 +252,11 @@ PLANTS: Final[tuple[Plant, ...]] = (
     stale_epoch_accepted,
     stopped_too_early,
     stop_not_sent,
+    stopped_for_a_drain,
     start_not_repeated,
     limit_ignored,
+    task_limit_ignored,
+    past_its_limit_and_back,
     key_forgotten,
     retired_too_early,
 )

@@ -1,0 +1,34 @@
+"""Arrays with real processes: each task has its limit, and a whole array goes back to the queue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from live import await_true, serving
+
+
+def test_tasks_past_their_limit_fail_and_an_array_is_sent_back(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as live, live.client() as client:
+        script = 'test "$MUSTER_TASK" = 1 || exec sleep 600'
+        ran = live.muster("run", "--array", "3", "--limit", "1s", "--", "sh", "-c", script, code=None)
+        assert ran.returncode != 0
+        view = client.show(1)
+        assert view.counts is not None
+        assert (view.phase, view.counts.succeeded, view.counts.failed) == ("failed", 1, 2)
+        told = [line.what for line in client.story(1).lines]
+        assert any(what.endswith("stopping: time limit") for what in told), told
+        assert any("failed: time limit" in what for what in told), told
+
+        job = int(live.muster("run", "--detach", "--array", "2", "--", "sleep", "600").stdout)
+
+        def running(epoch: int) -> bool:
+            found = client.show(job).counts
+            lines = [line.what for line in client.story(job).lines]
+            return found is not None and found.running == 2 and sum("placed" in what for what in lines) >= epoch
+
+        await_true(lambda: running(1), "both are up")
+        live.muster("requeue", str(job))
+        await_true(lambda: running(2), "both are up again")
+        told = [line.what for line in client.story(job).lines]
+        assert any("requeued: sent back to the queue" in what for what in told), told
+        live.muster("cancel", str(job))
