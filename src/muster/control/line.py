@@ -84,15 +84,20 @@ class Line:
         by: Principal | None = None,
         match: str = "",
     ) -> None:
-        """The same for somebody who waits already."""
+        """The same for somebody who waits already, and who alone hears of whatever is wrong with it."""
         if self._end is None:
             waiting.set_exception(no_leader())
             return
         number, loop = next(self._numbers), asyncio.get_running_loop()
+        try:
+            letter = frame(Ask(number, request, by, match))
+        except Exception as error:  # noqa: BLE001 - of whatever kind: others are to be passed on in the same breath
+            waiting.set_exception(error)
+            return
         self._waiting[number] = Waiting(waiting, loop.time() + ANSWER_PATIENCE_S)
         if self._alarm is None:
             self._alarm = loop.call_later(ANSWER_PATIENCE_S, self._give_up)
-        self._end.send(frame(Ask(number, request, by, match)))
+        self._end.send(letter)
 
     def take(self, message: ToFollower) -> None:
         """The leader says something."""

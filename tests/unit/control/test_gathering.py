@@ -14,6 +14,7 @@ from muster.control.follower import Follower
 from muster.model.errors import MusterError, StoreError
 from muster.model.event import Submit
 from muster.model.reason import Code, Done, Reason, Refused
+from muster.wire.link import Answer
 
 
 class CountingStore(GateStore):
@@ -78,6 +79,20 @@ def test_all_hear_that_keys_cannot_be_read_and_none_is_passed_on(tmp_path: Path)
 
     store = CountingStore()
     asyncio.run(scenes(Stage(tmp_path, store), store))
+
+
+def test_one_that_cannot_be_sent_harms_nobody_who_came_with_it(tmp_path: Path) -> None:
+    async def scenes(stage: Stage) -> None:
+        async with led(stage), followed(stage) as follower:
+            await eventually(lambda: follower.is_led)
+            tries = [follower.submit(spec(), key, "test") for key in ("a", "\ud800", "b")]
+            first, broken, last = await asyncio.gather(*tries, return_exceptions=True)
+            assert isinstance(broken, UnicodeEncodeError)
+            for answer, job in ((first, 1), (last, 2)):
+                assert isinstance(answer, Answer)
+                assert answer.reply == Done(job)
+
+    asyncio.run(scenes(Stage(tmp_path)))
 
 
 def test_patience_ends_for_each_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
