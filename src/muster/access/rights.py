@@ -14,10 +14,14 @@ from muster.model.tenant import DEPTH_MAX, ROOT
 ParentOf: TypeAlias = Callable[[str], str]
 
 EVERYWHERE: Final = ROOT
+WHOLE: Final = Grant(Role.ADMIN, EVERYWHERE)
+"""The highest role above every tenant: who has it need not be looked for in the tree."""
 
 
 def find_role(grants: Sequence[Grant], tenant: str, parent_of: ParentOf) -> Role | None:
     """The highest role that grants give in a tenant; None if the tenant is none of their business."""
+    if WHOLE in grants:
+        return WHOLE.role
     held = [grant.role for above in _upwards(tenant, parent_of) for grant in grants if grant.tenant == above]
     return max(held, key=lambda role: role.rank) if held else None
 

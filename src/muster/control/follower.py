@@ -16,6 +16,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from muster.access.audit import Chain, verify
 from muster.access.roster import Roster
+from muster.control.gathering import Gathering
 from muster.control.line import Line
 from muster.control.listing import Listing
 from muster.control.past import Past
@@ -65,6 +66,7 @@ class Follower:
         self.roster = Roster()
         self.roster.catch_up(journal)
         self._line = Line(socket_path, self._note)
+        self._gathering = Gathering(self._line, journal)
         self._committed_seq = world.seq
         self._news = asyncio.Event()
         self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
@@ -102,11 +104,12 @@ class Follower:
 
     async def submit(self, spec: Spec, key: str, cause: str) -> Answer:
         """Ask for a job. A key whose job is in the journal is answered from there, however long ago it ended."""
-        known = await self._find_known(spec, key) if key else None
-        if known is not None:
-            return known
         past = await self._find_past(spec.after) if spec.after else {}
-        return await self.ask(Submit(spec, key, cause, past))
+        request = Submit(spec, key, cause, past)
+        failpoint("follower.before_forward")
+        answer = await self._gathering.submit(request)
+        failpoint("follower.after_answer")
+        return answer if isinstance(answer, Answer) else await self._recall(answer, spec, key)
 
     async def ask_of_job(self, request: OfJob) -> Answer:
         """Ask for something about a job. The leader has forgotten one that retired; its number says there was one."""
@@ -229,10 +232,8 @@ class Follower:
         """What the clock says."""
         return self._clock.now_ms()
 
-    async def _find_known(self, spec: Spec, key: str) -> Answer | None:
-        number = self._journal.find_job(spec.tenant, key)
-        if number is None:
-            return None
+    async def _recall(self, number: int, spec: Spec, key: str) -> Answer:
+        """The answer to whoever asks again for what made a job."""
         job = self.world.jobs.get(number)
         if job is not None:
             seq, known = self.world.seq, job.spec

@@ -11,7 +11,7 @@ import itertools
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -25,7 +25,17 @@ BACKOFF_FIRST_S: Final = 0.05
 BACKOFF_MAX_S: Final = 1.0
 ANSWER_PATIENCE_S: Final = 30.0
 
+Waiter: TypeAlias = asyncio.Future[Answer] | asyncio.Future[Answer | int]
+"""Whoever waits for an answer, or for whatever else they may get instead of one."""
+
 _log = logging.getLogger(__name__)
+
+
+class Waiting(NamedTuple):
+    """Somebody who waits for an answer, and until when."""
+
+    answer: Waiter
+    until: float
 
 
 class Line:
@@ -36,7 +46,8 @@ class Line:
         self._on_news = on_news
         self._end: _End | None = None
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        self._waiting: dict[int, Waiting] = {}
+        self._alarm: asyncio.TimerHandle | None = None
 
     @property
     def is_open(self) -> bool:
@@ -62,28 +73,40 @@ class Line:
 
     async def ask(self, request: Request | OfAccess, by: Principal | None = None, match: str = "") -> Answer:
         """The leader's answer; NO_LEADER if it is away, or if the line breaks before the answer."""
+        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self.post(request, waiting, by, match)
+        return await waiting
+
+    def post(
+        self,
+        request: Request | OfAccess,
+        waiting: Waiter,
+        by: Principal | None = None,
+        match: str = "",
+    ) -> None:
+        """The same for somebody who waits already, and who alone hears of whatever is wrong with it."""
         if self._end is None:
-            raise no_leader()
+            waiting.set_exception(no_leader())
+            return
         number, loop = next(self._numbers), asyncio.get_running_loop()
-        waiting: asyncio.Future[Answer] = loop.create_future()
-        self._waiting[number] = waiting
-        # A timer and a plain wait: `wait_for` would cost a tenth of what a submit costs here.
-        patience = loop.call_later(ANSWER_PATIENCE_S, _give_up, waiting)
         try:
-            self._end.send(frame(Ask(number, request, by, match)))
-            return await waiting
-        finally:
-            patience.cancel()
-            del self._waiting[number]
+            letter = frame(Ask(number, request, by, match))
+        except Exception as error:  # noqa: BLE001 - of whatever kind: others are to be passed on in the same breath
+            waiting.set_exception(error)
+            return
+        self._waiting[number] = Waiting(waiting, loop.time() + ANSWER_PATIENCE_S)
+        if self._alarm is None:
+            self._alarm = loop.call_later(ANSWER_PATIENCE_S, self._give_up)
+        self._end.send(letter)
 
     def take(self, message: ToFollower) -> None:
         """The leader says something."""
         if not isinstance(message, Answer):
             self._on_news(message)
             return
-        waiting = self._waiting.get(message.number)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(message)
+        waiting = self._waiting.pop(message.number, None)
+        if waiting is not None and not waiting.answer.done():
+            waiting.answer.set_result(message)
 
     async def _connect(self) -> _End | None:
         loop = asyncio.get_running_loop()
@@ -97,9 +120,23 @@ class Line:
     def _hang_up(self, end: _End) -> None:
         self._end = None
         end.close()
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(no_leader())
+        for number in list(self._waiting):
+            self._fail(number)
+
+    def _give_up(self) -> None:
+        """Fail whoever has waited for too long: the first in line. One alarm for all, since most are answered soon."""
+        loop, self._alarm = asyncio.get_running_loop(), None
+        while self._waiting:
+            number, first = next(iter(self._waiting.items()))
+            if first.until > loop.time():
+                self._alarm = loop.call_at(first.until, self._give_up)
+                return
+            self._fail(number)
+
+    def _fail(self, number: int) -> None:
+        waiting = self._waiting.pop(number)
+        if not waiting.answer.done():
+            waiting.answer.set_exception(no_leader())
 
 
 class _End(asyncio.Protocol):
@@ -141,11 +178,6 @@ class _End(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
-
-
-def _give_up(waiting: asyncio.Future[Answer]) -> None:
-    if not waiting.done():
-        waiting.set_exception(no_leader())
 
 
 def no_leader() -> MusterError:

@@ -130,8 +130,8 @@ class Journal(Protocol):
         """Every entry that a job's story belongs to, in order."""
         ...
 
-    def find_job(self, tenant: str, key: str) -> int | None:
-        """The job that was accepted for (tenant, key), also long after it left the world."""
+    def find_jobs(self, keys: Sequence[tuple[str, str]]) -> list[int | None]:
+        """The job that was accepted for each (tenant, key), also long after it left the world."""
         ...
 
     def find_owner(self, job: int) -> str:

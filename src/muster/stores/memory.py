@@ -62,8 +62,8 @@ class MemoryStore:
     def read_story(self, job: int) -> list[bytes]:
         return [self._entries[seq] for seq in self._story.get(job, ())]
 
-    def find_job(self, tenant: str, key: str) -> int | None:
-        return self._keys.get((tenant, key))
+    def find_jobs(self, keys: Sequence[tuple[str, str]]) -> list[int | None]:
+        return [self._keys.get(key) for key in keys]
 
     def find_owner(self, job: int) -> str:
         return self._owners.get(job, "")

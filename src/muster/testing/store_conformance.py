@@ -102,7 +102,8 @@ def check_starts_empty(place: Place) -> None:
     assert store.read_entries(0) == []
     assert list(store.read_inputs(0)) == []
     assert store.read_story(1) == []
-    assert store.find_job("lab", "k1") is None
+    assert store.find_jobs([]) == []
+    assert store.find_jobs([("lab", "k1")]) == [None]
     store.append([])
     assert store.last_seq() == 0
     store.close()
@@ -157,11 +158,11 @@ def check_stories_are_told_in_order(place: Place) -> None:
 def check_a_key_has_one_job(place: Place) -> None:
     store = place.open_writer()
     store.append([Commit(1, b"", b"", keys=(("a", "k", 7), ("b", "k", 8), ("a", "", 9)))])
-    assert [store.find_job(*pair) for pair in (("a", "k"), ("b", "k"), ("a", ""), ("", "k"))] == [7, 8, 9, None]
+    assert store.find_jobs([("a", "k"), ("b", "k"), ("a", ""), ("", "k")]) == [7, 8, 9, None]
+    assert store.find_jobs([("a", "\ud800"), ("a", "k"), ("a", "k")]) == [None, 7, 7], "one that nobody can have"
     _check_refused(store, [Commit(2, b"", b"", keys=(("c", "k", 10), ("a", "k", 10)))])
     _check_refused(store, [Commit(2, b"", b"", keys=(("c", "k", 10),)), Commit(3, b"", b"", keys=(("c", "k", 11),))])
-    assert store.find_job("a", "k") == 7
-    assert store.find_job("c", "k") is None
+    assert store.find_jobs([("a", "k"), ("c", "k")]) == [7, None]
     store.close()
 
 
@@ -283,8 +284,7 @@ def check_what_is_old_is_forgotten_behind_a_snapshot(place: Place) -> None:
     assert store.purge(before=4000, most=2) == 2
     assert store.trimmed_seq() == 0, "entries went that no snapshot has"
     assert store.find_finished(1) is None
-    assert store.find_job("t1", "k1") is None
-    assert store.find_job("t1", "k3") == 3
+    assert store.find_jobs([("t1", "k1"), ("t1", "k3")]) == [None, 3]
     store.save_snapshot(5, b"five")
     assert store.purge(before=4000, most=100) == 1
     assert store.trimmed_seq() == 3, "the oldest job that is remembered begins with entry 4"
@@ -434,8 +434,9 @@ def check_holds(journal: Journal, last: int) -> None:
     assert list(journal.read_inputs(0)) == [commit.inputs for commit in commits]
     for job in (*range(5), 101, 100 + last):
         assert journal.read_story(job) == [commit.entry for commit in commits if job in commit.jobs]
-    assert all(journal.find_job(*key[:2]) == key[2] for commit in commits for key in commit.keys)
-    assert journal.find_job("lab", f"k{last + 1}") is None
+    keys = [key for commit in commits for key in commit.keys]
+    assert journal.find_jobs([key[:2] for key in keys]) == [key[2] for key in keys]
+    assert journal.find_jobs([("lab", f"k{last + 1}")]) == [None]
 
 
 def _check_after_death(place: Place) -> int:

@@ -14,15 +14,16 @@ from muster.api.app import make_app
 from muster.control.batches import Item, make_batch
 from muster.control.desk import Desk
 from muster.control.follower import Follower
+from muster.control.gathering import Gathering
 from muster.control.herald import Route
 from muster.control.history import write_chapter
+from muster.control.line import Line, Waiter, no_leader
 from muster.control.registrar import Registrar
 from muster.control.tags import find_mismatch
 from muster.kernel.kernel import Kernel
 from muster.model.access import HOME_OWNER, Grant, MakeToken, OfAccess, Principal, Role, SetUser, Token, User
-from muster.model.errors import MusterError
 from muster.model.event import Event, NodeSeen
-from muster.model.reason import DONE, Code, Reason, Refused
+from muster.model.reason import DONE, Reason, Refused
 from muster.stores.memory import MemoryStore
 from muster.testing.receivers import Ear
 from muster.units import Resources
@@ -81,6 +82,20 @@ class StillClock:
         return self.at
 
 
+class InlineLine(Line):
+    """A line whose other end is the follower's own kernel."""
+
+    def __init__(self, follower: InlineFollower, socket_path: Path) -> None:
+        super().__init__(socket_path, lambda _: None)
+        self._follower = follower
+
+    def post(self, request: Request | OfAccess, waiting: Waiter, by: Principal | None = None, match: str = "") -> None:
+        if self._follower.led:
+            waiting.set_result(self._follower.decide(request, by, match))
+        else:
+            waiting.set_exception(no_leader())
+
+
 class InlineFollower(Follower):
     """A follower that asks a kernel beside it; `is_led` is what the test says."""
 
@@ -88,6 +103,8 @@ class InlineFollower(Follower):
         self.store = MemoryStore()
         self.clock = StillClock()
         super().__init__(World(), self.store, self.clock, root / "leader.sock")
+        self._line = InlineLine(self, root / "leader.sock")
+        self._gathering = Gathering(self._line, self.store)
         self.kernel = Kernel(World())
         self.diary = keep_diary(self.kernel.world)
         self.registrar = Registrar(self.store, lambda name: self.kernel.world.tenant_of(name).parent)
@@ -99,9 +116,8 @@ class InlineFollower(Follower):
     def is_led(self) -> bool:
         return self.led
 
-    async def ask(self, request: Request | OfAccess, by: Principal | None = None, match: str = "") -> Answer:
-        if not self.led:
-            raise MusterError(Reason(Code.NO_LEADER))
+    def decide(self, request: Request | OfAccess, by: Principal | None, match: str) -> Answer:
+        """What a leader would answer."""
         mismatch = None if isinstance(request, OfAccess) else find_mismatch(self.kernel.world, request, match)
         if mismatch is not None:
             return Answer(0, self.world.seq, Refused(mismatch))

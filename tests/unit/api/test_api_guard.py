@@ -106,10 +106,10 @@ def test_an_overloaded_leader_says_when_to_come_again(scene: Scene, monkeypatch:
     from muster.model.reason import Reason, Refused
     from muster.wire.link import Answer
 
-    async def refuse(*_: object) -> Answer:
+    def refuse(*_: object) -> Answer:
         return Answer(1, 7, Refused(Reason(Code.OVERLOADED, "asks", needed=10_000)))
 
-    monkeypatch.setattr(scene.follower, "ask", refuse)
+    monkeypatch.setattr(scene.follower, "decide", refuse)
     reply = scene.call("POST", "/v1/jobs", {"command": ["true"]})
     assert (reply.status, reply.headers["retry-after"], reply.headers["muster-seq"]) == (429, "1", "7")
 

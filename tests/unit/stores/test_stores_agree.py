@@ -66,7 +66,7 @@ def readings(store: Store, keys: set[tuple[str, str]]) -> list[Any]:
         [store.read_entries(after, limit=2) for after in range(-1, 14)],
         [list(store.read_inputs(after)) for after in range(-1, 14)],
         [store.read_story(job) for job in range(7)],
-        [store.find_job(tenant, key) for tenant, key in sorted(keys)],
+        store.find_jobs(sorted(keys)),
     ]
 
 

@@ -142,6 +142,11 @@ class Keeper:
         """Whether nothing runs and nothing waits to run."""
         return not self._runs and not self._queued and not self._leaving
 
+    @property
+    def is_launching(self) -> bool:
+        """Whether there is more to start, so that the next turn comes at once."""
+        return bool(self._queued)
+
     def delay_s(self) -> float | None:
         """How long nothing needs to be done, unless something happens; None for ever."""
         if self._queued:

@@ -31,6 +31,9 @@ IDLE_S: Final = 3.0
 """How long a keeper that has nothing waits for a supervisor before it leaves; the next supervisor starts another."""
 SUPERVISORS_MAX: Final = 8
 NEWS_MAX: Final = 4096
+NEWS_S: Final = 0.03
+"""For how long a keeper that has more to start gathers its news. Each piece of them is a batch of the leader's: a sync,
+an entry, and an order to forget that comes back here."""
 
 _log = logging.getLogger(__name__)
 
@@ -95,11 +98,12 @@ class _Loop:
         self._told: list[Channel[KeeperAsked]] = []
         self._alone_since = time.monotonic()
         self._may_leave = False
+        self._told_at = 0.0
         selector.register(listener, selectors.EVENT_READ)
         selector.register(wake, selectors.EVENT_READ)
 
     def run(self) -> None:
-        """Take turns; every turn ends by telling what happened in it."""
+        """Take turns; what happened is told at the end of one, or of a later one if there is more to start."""
         while not self._is_done():
             self._turn()
 
@@ -121,7 +125,8 @@ class _Loop:
                 with contextlib.suppress(BlockingIOError):
                     self._wake.recv(4096)
         self._keeper.tend()
-        self._tell_news()
+        if not self._keeper.is_launching or time.monotonic() - self._told_at >= NEWS_S:
+            self._tell_news()
 
     def _accept(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionError):
@@ -147,6 +152,7 @@ class _Loop:
     def _take(self, channel: Channel[KeeperAsked], frame: KeeperAsked) -> None:
         if isinstance(frame, Meet):
             self._hear_out(channel)
+            self._tell_news()  # what is in the answer is no news
             self._told.append(channel)
             channel.tell(Kept(self._keeper.inventory(), self._keeper.last_marks()))
         elif isinstance(frame, Keep):
@@ -170,7 +176,7 @@ class _Loop:
                 self._drop(channel)
 
     def _tell_news(self) -> None:
-        keeper = self._keeper
+        keeper, self._told_at = self._keeper, time.monotonic()
         while keeper.started or keeper.ended or keeper.marks:
             parts = (keeper.started, keeper.ended, keeper.marks)
             news = News(keeper.started[:NEWS_MAX], keeper.ended[:NEWS_MAX], keeper.marks[:NEWS_MAX])

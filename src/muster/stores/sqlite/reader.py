@@ -1,18 +1,18 @@
 """The reading side: one read-only connection that sees committed entries only, while the writer goes on writing.
 
-Any thread may call it and any number of processes may hold one. Each call is one statement, hence one consistent
-sight; none stays open between calls, so a slow reader never keeps the write-ahead log from being folded back. It must
-never know what a blob means.
+Any thread may call it and any number of processes may hold one. Each call is one statement or one transaction, hence
+one consistent sight; none stays open between calls, so a slow reader never keeps the write-ahead log from being folded
+back. It must never know what a blob means.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from muster.model.errors import StoreError
 from muster.model.history import Remembered, Used
@@ -32,6 +32,7 @@ from muster.stores.sqlite.schema import (
 )
 
 _PAGE: Final = 256
+_Value: TypeAlias = int | str | None
 
 
 class SqliteJournal:
@@ -80,9 +81,9 @@ class SqliteJournal:
         told = "SELECT seq, data, crc FROM story LEFT JOIN entries USING (seq) WHERE job = ? ORDER BY seq"
         return self._intact("entry", self._read(told, job))
 
-    def find_job(self, tenant: str, key: str) -> int | None:
-        rows = self._read("SELECT job FROM keys WHERE tenant = ? AND key = ?", tenant, key)
-        return int(rows[0][0]) if rows else None
+    def find_jobs(self, keys: Sequence[tuple[str, str]]) -> list[int | None]:
+        found = self._read_each("SELECT job FROM keys WHERE tenant = ? AND key = ?", keys)
+        return [int(rows[0][0]) if rows else None for rows in found]
 
     def find_owner(self, job: int) -> str:
         rows = self._read("SELECT user FROM owners WHERE job = ?", job)
@@ -125,14 +126,30 @@ class SqliteJournal:
         with self._turn:
             self._reading.close()
 
-    def _read(self, statement: str, *values: int | str | None) -> list[tuple[Any, ...]]:
+    def _read(self, statement: str, *values: _Value) -> list[tuple[Any, ...]]:
         try:
             with self._turn:
-                return self._reading.execute(statement, values).fetchall()
-        except (OverflowError, UnicodeEncodeError):
-            return []  # what SQLite cannot express was never stored
+                return self._find(statement, values)
         except FAULTS as fault:
             raise blame(self._path, fault) from fault
+
+    def _read_each(self, statement: str, among: Iterable[tuple[_Value, ...]]) -> list[list[tuple[Any, ...]]]:
+        """What one statement finds for each of several values, in one sight: the file is locked and looked at once."""
+        try:
+            with self._turn:
+                self._reading.execute("BEGIN")
+                try:
+                    return [self._find(statement, values) for values in among]
+                finally:
+                    self._reading.rollback()
+        except FAULTS as fault:
+            raise blame(self._path, fault) from fault
+
+    def _find(self, statement: str, values: tuple[_Value, ...]) -> list[tuple[Any, ...]]:
+        try:
+            return self._reading.execute(statement, values).fetchall()
+        except (OverflowError, UnicodeEncodeError):
+            return []  # what SQLite cannot express was never stored
 
     def _intact(self, what: str, rows: Iterable[tuple[Any, ...]]) -> list[bytes]:
         for seq, data, crc in rows:
