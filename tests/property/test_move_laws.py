@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -50,8 +52,17 @@ class Promise:
         jobs = self._scene.body.world.jobs
         phases = {number: jobs[number].phase for number in self.places}
         return all(
-            isinstance(phase, Running) and phase.run.leases == self.places[number] for number, phase in phases.items()
+            isinstance(phase, Running) and places_on(phase.run.places) == places_on(self.places[number])
+            for number, phase in phases.items()
         )
+
+
+def places_on(leases: Sequence[Lease]) -> dict[int, int]:
+    """The devices of a gang on each node, be they of ranks or of spares."""
+    found: dict[int, int] = {}
+    for lease in leases:
+        found[lease.slot] = found.get(lease.slot, 0) | lease.devices
+    return found
 
 
 def ask_of(size: int) -> Resources:
@@ -93,6 +104,43 @@ def test_every_plan_comes_true_and_is_worth_it(seed: int, shares: bool) -> None:
         assert promise.is_kept(), scene.story()
     for plan in promise.plans:
         assert 0 < WORTH * plan.cost < plan.gain
+
+
+def test_plans_of_gangs_with_spares_come_true_and_are_worth_it() -> None:
+    """Gangs of two with a spare come and go among the others, and come again wider."""
+    moved = helped = 0
+    for seed in range(60):
+        scene, dice = spared(seed), random.Random(f"{seed}/spared")
+        promise = Promise(scene)
+        for number in range(3):
+            spares = dice.choice((0, 1))
+            fields: dict[str, Any] = {"gang": 2, "spares": 1} if spares else {}
+            ask = ask_of(3 if spares else 4)
+            scene.job(f"wide-{number}", ask=ask, minutes=6000, limit_ms=2 * HOUR_MS, **fields).advance(minutes=2)
+            assert promise.is_kept(), scene.story()
+        jobs = scene.body.world.jobs
+        for plan in promise.plans:
+            assert 0 < WORTH * plan.cost < plan.gain
+            moved += sum(jobs[each].spec.spares > 0 for each in plan.moved)
+            helped += jobs[plan.job].spec.spares > 0
+    assert moved >= 3
+    assert helped >= 1
+
+
+def spared(seed: int) -> Scene:
+    """Some nodes on which gangs with spares came, and small jobs between them, some of which went again."""
+    dice = random.Random(seed)
+    scene = Scene(seed, inspect_every=20).send(SetTier("standard", Tier(200, DAY_MS, moves_max=3)))
+    scene.cluster(nodes=dice.randrange(4, 7), gpus=4)
+    names = [f"job-{number}" for number in range(SMALL)]
+    for number, name in enumerate(names):
+        fields: dict[str, Any] = {"gang": 2, "spares": 1} if number % 2 else {}
+        scene.job(name, ask=ask_of(dice.choice((1, 2))), minutes=6000, grace_ms=1000 * dice.randrange(1, 30), **fields)
+    for name in [name for name in names if scene.run().nodes_of(name) == []]:
+        scene.cancel(name)
+    for name in [name for name in names if scene.nodes_of(name) and dice.random() < 0.3]:
+        scene.cancel(name)
+    return scene.run()
 
 
 def test_some_plans_are_made() -> None:

@@ -182,8 +182,8 @@ class RuntimeAdviser:
                 self._foretell(job, job.phase)
 
     def _foretell(self, job: Job, phase: Running) -> None:
-        likes, kin = self.learned.weigh(job.id)
-        if kin < _OWN or likes < LEAST_LIKES:
+        likes, kin = self.learned.weigh(job.id, LEAST_LIKES)
+        if kin < _OWN:
             return
         said = self.learned.predict(job.id)
         before = phase.since - phase.run.since - job.served_ms

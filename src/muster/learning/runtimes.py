@@ -71,7 +71,7 @@ class Traits(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """How many jobs have ended of the finest class of which any has, and which of `KINS` that is."""
+    """How many jobs have ended of the finest class of which enough have, and which of `KINS` that is."""
 
     likes: int
     kin: int
@@ -146,11 +146,11 @@ class RunTimes:
         step = max(PACE, self._ended**-HASTE) * (is_missed - (1.0 - HOLDS))
         self._cheap = min(REACH_MAX, max(-REACH_MAX, self._cheap + step))
 
-    def weigh(self, job: int) -> Evidence:
-        """From what a live job's range comes: the finest class of which any has ended."""
+    def weigh(self, job: int, least: int = 1) -> Evidence:
+        """From what a live job's range comes: the finest class of which any has ended, or so many."""
         counts, classes = self.hazards.counts(job), _classes(self._traits[job])
-        found = ((count, kind[0]) for count, kind in zip(reversed(counts), reversed(classes), strict=True) if count)
-        likes, name = next(found, (0, KINS[0]))
+        known = zip(reversed(counts), reversed(classes), strict=True)
+        likes, name = next(((count, kind[0]) for count, kind in known if count >= least), (0, KINS[0]))
         return Evidence(likes, KINS.index(str(name)))
 
     def explain(self, job: int) -> str:

@@ -21,6 +21,7 @@ from muster.model.job import Job
 from muster.model.partition import devices_in
 from muster.model.phase import Lease
 from muster.scheduler.fit import Pools, find_gang
+from muster.scheduler.sparing import spares_last
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Amounts, Candidate, Step, Want, cheapest_domains, cheapest_of, usable_nodes
 from muster.scheduler.within import places_of
@@ -190,11 +191,11 @@ class _Search:
             self._show(shown, self._shape.ask, leases)
             for each in sorted(gone, key=lambda one: (*_size_of(one), one.job)):
                 spec, pools = each.seat.spec, home_pools(self._world, self._world.jobs[each.job])
-                home = find_gang(self._world.fleet, spec.ask, spec.gang, spec.needs, pools) if pools else None
-                if home is None or tuple(home) == each.seat.leases:
+                home = find_gang(self._world.fleet, spec.ask, spec.places, spec.needs, pools) if pools else None
+                if home is None or _by_node(home) == _by_node(each.seat.leases):
                     return None
                 self._show(shown, spec.ask, home)
-                homes.append((each, home))
+                homes.append((each, spares_last(spec, home)))
         return homes
 
     def _show(self, shown: ExitStack, ask: Resources, leases: Sequence[Lease]) -> None:
@@ -213,7 +214,16 @@ def _each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
 def _size_of(each: Candidate) -> tuple[int, int]:
     """The largest first: whoever needs the most on one node, then whoever needs the most of them."""
     spec = each.seat.spec
-    return -amounts_of(spec.ask, 1)[0], -spec.gang
+    return -amounts_of(spec.ask, 1)[0], -spec.places
+
+
+def _by_node(leases: Sequence[Lease]) -> dict[int, tuple[int, int]]:
+    """How many tasks are where, and on which devices, be they ranks or spares."""
+    found: dict[int, tuple[int, int]] = {}
+    for lease in leases:
+        tasks, devices = found.get(lease.slot, (0, 0))
+        found[lease.slot] = (tasks + lease.tasks, devices | lease.devices)
+    return found
 
 
 def home_pools(world: World, job: Job) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ from muster.scheduler.preemption import FOR_JOB
 from muster.scheduler.query import POOL_COUNT, POOL_ROWS, ROW, ROW_POOL
 from muster.scheduler.rights import RESTART_MS
 from muster.scheduler.shadows import find_first
+from muster.scheduler.sparing import spares_last
 from muster.scheduler.stage import Seat, Stage
 from muster.scheduler.victims import Candidate
 from muster.scheduler.within import NOWHERE, pools_within
@@ -51,7 +52,7 @@ from muster.world.compiled import Words, compiled
 from muster.world.outlook import Outlook
 from muster.world.queue import OVER, Line, Shape, job_of
 from muster.world.runs import amounts_of
-from muster.world.widths import leases_of, width_of
+from muster.world.widths import leases_of, places_of, width_of
 from muster.world.world import World
 
 LOOK_MS: Final = MINUTE_MS
@@ -150,8 +151,7 @@ def _may_be_helped(world: World, line: Line) -> bool:
     """Gangs of one kind on devices, that mind nobody, wait for no window and have no turns."""
     shape, needs = line.shape, line.shape.needs
     is_plain = not (needs.has_company or needs.groups or needs.booking)
-    spec = world.jobs[line.head()].spec
-    is_gang = not (spec.array or spec.spares)
+    is_gang = not world.jobs[line.head()].spec.array
     return is_plain and is_gang and has_devices_asked(shape) and world.tiers[line.band[2]].sharing is None
 
 
@@ -180,8 +180,6 @@ def is_movable(world: World, job: Job, at: int) -> bool:
     spec, phase, tier = job.spec, job.phase, world.tiers[job.spec.tier]
     if not isinstance(phase, Running) or not spec.evictable or not has_devices(spec) or tier.sharing is not None:
         return False
-    if spec.spares:
-        return False  # what waits beside its ranks would have to move too
     if job.id in world.widths.mending or world.widths.resizes.get(job.id, Resize(0)).to or why_immovable(job):
         return False
     ranks = world.ranks.get(job.id)
@@ -198,13 +196,13 @@ def cost_of(world: World, job: Job, at: int) -> int:
 
 
 def devices_asked(job: Job) -> int:
-    """Thousandths of devices that a gang needs."""
+    """Thousandths of devices that a gang works on."""
     return amounts_of(job.spec.ask, job.spec.gang)[0]
 
 
 def seat_of(job: Job) -> Seat:
-    """All that a gang holds."""
-    return Seat(job.id, 0, job.spec, leases_of(job))
+    """All that a gang holds: whoever moves takes its spares along."""
+    return Seat(job.id, 0, job.spec, places_of(job))
 
 
 # -- the plan and its account --------------------------------------------------------------------------------------
@@ -216,7 +214,7 @@ def _find_plan(world: World, at: int, now: int, line: Line, job: Job, movers: li
     cheap = [each for each in movers if each.cost * WORTH < most][:MOVERS_MAX]
     with Stage(world, at) as stage:
         pools = pools_within(world, line.tenant, shape)
-        if not cheap or pools == NOWHERE or not is_scattered(world, job, shape, pools):
+        if not cheap or pools == NOWHERE or not is_scattered(world, shape, pools):
             return None
         clearing = find_clearing(world, stage, shape, pools, cheap)
         if clearing is None:
@@ -230,14 +228,18 @@ def _find_plan(world: World, at: int, now: int, line: Line, job: Job, movers: li
     if gain <= WORTH * clearing.cost:
         return None
     moves = [(world.jobs[each.job], claim) for (each, _), claim in zip(clearing.moves, claims, strict=True)]
-    return Plan(job, clearing.leases, now + grace_ms + MARGIN_MS, moves, gain, clearing.cost)
+    leases = spares_last(job.spec, clearing.leases)
+    return Plan(job, leases, now + grace_ms + MARGIN_MS, moves, gain, clearing.cost)
 
 
-def is_scattered(world: World, job: Job, shape: Shape, pools: Pools) -> bool:
+def is_scattered(world: World, shape: Shape, pools: Pools) -> bool:
     """Whether enough is free for a gang where it may go, and yet it does not fit."""
     fleet = world.fleet
     free = count_free(fleet.words, query_of(fleet, shape.ask, 1, shape.needs, pools))
-    return free >= devices_asked(job) and find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) is None
+    return (
+        free >= amounts_of(shape.ask, shape.gang)[0]
+        and find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) is None
+    )
 
 
 def gain_of(job: Job, starts_at: int, opens_at: int) -> int:

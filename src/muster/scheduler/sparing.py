@@ -15,6 +15,7 @@ from typing import Final
 from muster.model import fact
 from muster.model.job import Job, Resize
 from muster.model.phase import Lease
+from muster.model.spec import Spec
 from muster.scheduler.fit import Pools, find_gang, find_pools
 from muster.scheduler.growing import find_beside, find_more
 from muster.scheduler.rations import Rations
@@ -54,6 +55,14 @@ def part_nodes(leases: Sequence[Lease], spares: int, ask: Resources) -> tuple[li
     ranks = [lease for at, lease in enumerate(leases) if at not in taken]
     ranks, rest = split_leases(ranks, _count(ranks) - left, ask)
     return ranks, [*rest, *(lease for at, lease in enumerate(leases) if at in taken)]
+
+
+def spares_last(spec: Spec, leases: list[Lease]) -> list[Lease]:
+    """Places for all of a gang in the order in which it takes them: those of its spares are the last."""
+    if not spec.spares:
+        return leases
+    ranks, spares = part_nodes(leases, spec.spares, spec.ask)
+    return [*ranks, *spares]
 
 
 def plan_drop(world: World, job: Job) -> fact.SparesDropped | None:

@@ -53,7 +53,7 @@ class MoveBooks:
         spec, lately = book.spec, [when for when in self._moved.get(number, ()) if when > at - DAY_MS]
         moves = book.phase == TaskPhase.STOPPING and book.why == Why.MIGRATE and spec.evictable
         claim = self._claims.claims.get(number)
-        has_place = claim is not None and claim.width == spec.gang
+        has_place = claim is not None and claim.width == spec.places
         require(moves and has_place, "whoever is moved has a place that is kept for it", f"job {number}")
         rested = not lately or at // MINUTE_MS * MINUTE_MS >= lately[-1] + (HOUR_MS << (len(lately) - 1))
         may_move = rested and len(lately) < tiers[spec.tier].moves_max

@@ -99,6 +99,15 @@ def test_of_whom_too_few_like_it_have_ended_nothing_is_said() -> None:
     assert other.look() is None, "what others run says nothing of it"
 
 
+def test_few_of_its_name_say_less_than_many_of_its_owner() -> None:
+    school = School().taught([10 * MINUTE_MS] * 4)
+    school.run(MINUTE_MS, name="eval")
+    school.begin(name="eval")
+    said = school.look()
+    assert said is not None
+    assert (said.columns["likes"], said.columns["kin"]) == ((5,), (KINS.index("owner"),))
+
+
 def test_what_its_owner_expects_is_left_alone_and_so_is_who_waits() -> None:
     school = School().taught([MINUTE_MS] * 5)
     job = school.begin(expect_ms=HOUR_MS)

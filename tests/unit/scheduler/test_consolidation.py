@@ -10,6 +10,7 @@ import pytest
 from muster.model.errors import InvariantError
 from muster.model.event import Progressed, SetFlavor, SetTier
 from muster.model.fact import Fact, MovesPlanned
+from muster.model.job import Job
 from muster.model.node import Flavor
 from muster.model.partition import Partition, devices_in
 from muster.model.phase import Running
@@ -20,6 +21,7 @@ from muster.model.tier import Tier
 from muster.testing.planted import PLANTED
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.world.widths import leases_of, spares_of
 
 LONG: dict[str, Any] = {"minutes": 600, "limit_ms": 10 * HOUR_MS}
 """Somebody who will not be gone by itself while anybody looks."""
@@ -36,6 +38,11 @@ class Watched(Scene):
 
     def _note(self, facts: list[Fact]) -> None:
         self.plans += [item for item in facts if isinstance(item, MovesPlanned)]
+
+    def get_job(self, name: str) -> Job:
+        job = self.find_job(name)
+        assert job is not None
+        return job
 
     def devices_of(self, name: str) -> list[tuple[int, int]]:
         """Where a job is: node and devices."""
@@ -65,6 +72,43 @@ def test_one_is_moved_and_the_other_fits() -> None:
     ran_ms = 2 * MINUTE_MS - 2040  # as of the full minute: it was up two seconds after the beginning
     assert plan.cost == 4000 * (ran_ms + 10_000 + MINUTE_MS)
     assert plan.gain == 8000 * (4 * HOUR_MS - 10_000)
+
+
+def test_whoever_moves_takes_its_spares_along() -> None:
+    """Two ranks on one node and their spare on another; `b` and `c` are in a tier that allows no moves.
+
+    node-0  a a a a . . . .        node-1  s s b b b b . .        node-2  c c c c . . . .
+    """
+    scene = Watched()
+    scene.cluster(nodes=3, gpus=8).job("a", gpus=2, gang=2, spares=1, **LONG).run()
+    scene.job("brief", gpus=4, minutes=1).job("b", gpus=4, tier="critical", **LONG).run()
+    scene.job("c", gpus=4, tier="critical", **LONG).run().advance(minutes=2)
+    assert [(lease.slot, lease.tasks) for lease in leases_of(scene.get_job("a"))] == [(0, 2)]
+    assert [(lease.slot, lease.tasks) for lease in spares_of(scene.get_job("a"))] == [(1, 1)]
+    scene.job("wide", gpus=8, **LONG).expect(stopping="a", reason={"wide": Code.MOVED_FOR})
+    scene.advance(minutes=1).expect(running=["a", "b", "c", "wide"], on={"wide": "node-0"})
+    (plan,) = scene.plans
+    assert plan.moved == [scene.number("a")]
+    assert [(lease.slot, lease.tasks) for lease in leases_of(scene.get_job("a"))] == [(1, 2)], (
+        "where its spare was, too"
+    )
+    assert [(lease.slot, lease.tasks) for lease in spares_of(scene.get_job("a"))] == [(2, 1)]
+
+
+def test_who_waits_for_places_with_spares_is_helped_to_all_of_them() -> None:
+    """Six nodes of eight, on each half is taken: a gang of two whole nodes and a spare needs three of them empty."""
+    scene = Watched()
+    scene.cluster(nodes=6, gpus=8)
+    for name in "abcdef":
+        scene.job(name, gpus=4, **LONG).job(f"brief-{name}", gpus=4, minutes=2).run()
+    scene.advance(minutes=4)
+    scene.job("wide", gpus=8, gang=2, spares=1, **LONG).advance(minutes=3).expect(running=[*"abcdef", "wide"])
+    (plan,) = scene.plans
+    assert len(plan.moved) == 3
+    assert plan.asks_milli == 16_000, "what it works on"
+    wide = scene.get_job("wide")
+    where = [lease.slot for lease in (*leases_of(wide), *spares_of(wide))]
+    assert len(where) == len(set(where)) == 3
 
 
 def test_off_unless_the_tier_says_so() -> None:
