@@ -12,16 +12,15 @@ from collections.abc import Iterator
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease, Running, Why
-from muster.scheduler.consolidation import cost_of
+from muster.scheduler.consolidation import cost_of, seat_of
 from muster.scheduler.fit import find_gang
 from muster.scheduler.preemption import FOR_JOB
 from muster.scheduler.shadows import find_heads
-from muster.scheduler.stage import Seat, Stage
+from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import NOWHERE, pools_within
 from muster.units import INSTANT_MAX, Limit
 from muster.world.queue import Line
-from muster.world.widths import places_of
 from muster.world.world import World
 
 
@@ -59,7 +58,7 @@ def _late(world: World, now: int) -> Iterator[Candidate]:
         job, widths = world.jobs[number], world.widths
         is_changing = number in widths.mending or (number in widths.resizes and widths.resizes[number].to > 0)
         if at <= now and isinstance(job.phase, Running) and not is_changing:
-            yield Candidate(cost_of(world, job, now), number, 0, Seat(number, 0, job.spec, places_of(job)))
+            yield Candidate(cost_of(world, job, now), number, 0, seat_of(job))
 
 
 def _make_room(world: World, stage: Stage, line: Line, job: Job, late: list[Candidate]) -> list[Candidate]:
