@@ -84,6 +84,7 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     NodePhase: st.sampled_from(NodePhase),
     TaskPhase: st.sampled_from(TaskPhase),
     Why: st.sampled_from(Why),
+    Why | None: st.none() | st.sampled_from(Why),
     tuple[Held, ...]: st.lists(st.builds(Held, INTS, INTS, INTS, INTS)).map(tuple),
 }
 
