@@ -164,7 +164,7 @@ class Tasks:
 
     def enter(self, ranges: Ranges, phase: TaskPhase, at: int, why: Why = Why.DRAIN) -> None:
         """Move tasks that keep their places to another phase; those that are to stop, for a reason."""
-        tally = blank_words(len(TaskPhase))  # and a plain int: it takes compiled code 30 us to find out what a member is
+        tally = blank_words(len(TaskPhase))  # and a plain int: what a member is takes longer to find out than the rest
         _enter(column_of(self.phase), words_of(self.since), words_of(ranges), int(phase), at, tally)
         self._recount(ranges, tally, phase)
         if phase == TaskPhase.STOPPING:
