@@ -49,12 +49,12 @@ def _die_at(campaign: Campaign, point: str, state: str) -> None:
     if process is None:
         _await_death_of_supervisor(campaign, point)
         return
-    acknowledged = len(load.acknowledged)
-    if state != "loaded":
-        load.provoke()
     if point == ON_THE_WAY_OUT:
-        await_true(lambda: len(load.acknowledged) > acknowledged, "the armed leader works")
+        provoked = load.provoke()  # its key is new: the follower cannot answer it from the journal
+        await_true(lambda: not provoked.is_alive(), "the armed leader works")
         process.send_signal(signal.SIGTERM)
+    elif state != "loaded":
+        load.provoke()
     try:
         code = process.wait(60)
     except subprocess.TimeoutExpired:
