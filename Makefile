@@ -6,7 +6,7 @@ TESTS ?= not soak
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, which all import the same files
 
 # Parts of about equal length, side by side: what computes, what mostly waits for processes, and everything else.
-COMPUTING := tests/simulation tests/property
+COMPUTING := tests/simulation
 WAITING := tests/e2e tests/conformance
 PYTEST = $(BIN)/pytest -q -p no:cacheprovider -m "$(TESTS)"
 SIDE_BY_SIDE := --no-print-directory --jobs=3 --output-sync
