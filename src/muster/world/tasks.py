@@ -268,6 +268,17 @@ def _gather(slots: Words, devices: Words, ranges: Words, shared: bool, rows: Wor
 
 
 @compiled
+def _lengthen(runs: Words, found: int, task: int) -> int:
+    """Put a task behind the last of the runs that were found, or begin another with it; how many there are now."""
+    at = 2 * found
+    if found and runs[at - 2] + runs[at - 1] == task:
+        runs[at - 1] += 1
+        return found
+    runs[at], runs[at + 1] = task, 1
+    return found + 1
+
+
+@compiled
 def _sift(phases: Words, epochs: Words, ranges: Words, wanted: int, epoch: int, runs: Words) -> int:
     """Write the runs of tasks that are wanted, each task once; how many runs there are."""
     found, end = 0, 0
@@ -276,12 +287,7 @@ def _sift(phases: Words, epochs: Words, ranges: Words, wanted: int, epoch: int, 
             end = task + 1
             if not (wanted >> phases[task] & 1 and epochs[task] == epoch):
                 continue
-            at = 2 * found
-            if found and runs[at - 2] + runs[at - 1] == task:
-                runs[at - 1] += 1
-            else:
-                runs[at], runs[at + 1] = task, 1
-                found += 1
+            found = _lengthen(runs, found, task)
     return found
 
 
@@ -292,12 +298,7 @@ def _sift_older(phases: Words, since: Words, phase: int, latest: int, runs: Word
     for task in range(len(phases)):
         if phases[task] != phase or since[task] > latest:
             continue
-        at = 2 * found
-        if found and runs[at - 2] + runs[at - 1] == task:
-            runs[at - 1] += 1
-        else:
-            runs[at], runs[at + 1] = task, 1
-            found += 1
+        found = _lengthen(runs, found, task)
     return found
 
 
