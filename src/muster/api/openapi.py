@@ -7,6 +7,7 @@ Who may use a route is in the gate's table; what a route does is its handler's d
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -193,6 +194,8 @@ def describe(routes: Iterable[Route]) -> dict[str, Any]:
     schemas, components = msgspec.json.schema_components(
         [*kinds, views.Problem], ref_template="#/components/schemas/{name}"
     )
+    for component in components.values():  # before Python 3.13 the words of a class are indented as its source is
+        component["description"] = inspect.cleandoc(component.get("description", ""))
     named = dict(zip(map(repr, [*kinds, views.Problem]), schemas, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:

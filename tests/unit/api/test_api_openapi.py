@@ -44,6 +44,12 @@ def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
         assert name in document["components"]["schemas"], name
 
 
+def test_words_are_not_indented_as_their_source_is(document: dict[str, Any]) -> None:
+    words = [component["description"] for component in document["components"]["schemas"].values()]
+    assert any("\n" in each for each in words)
+    assert not any("\n " in each for each in words)
+
+
 def test_the_committed_description_is_current(document: dict[str, Any]) -> None:
     """If it is not: `.venv/bin/python -m muster.app openapi > docs/reference/openapi.json`."""
     assert msgspec.json.decode(COMMITTED.read_bytes()) == document
