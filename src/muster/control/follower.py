@@ -69,6 +69,7 @@ class Follower:
         self._gathering = Gathering(self._line, journal)
         self._committed_seq = world.seq
         self._news = asyncio.Event()
+        self._since_ms = clock.now_ms()
         self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
         self._recent: deque[Entry] = deque(maxlen=RECENT_KEPT)
         self._diary = keep_diary(world)
@@ -283,7 +284,8 @@ class Follower:
             hear(self.world, entry.facts)
         self._recent.append(entry)
         self._recent_uses.append((entry.seq, self._diary.take()[0]))
-        self._lags_ms.append(max(0, self._clock.now_ms() - entry.at))
+        if entry.at >= self._since_ms:  # what was decided before it was there is caught up with, which is no lag
+            self._lags_ms.append(max(0, self._clock.now_ms() - entry.at))
         failpoint("follower.after_fold")
 
     def _wake_waiters(self) -> None:

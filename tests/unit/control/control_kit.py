@@ -207,9 +207,9 @@ async def led(stage: Stage) -> AsyncIterator[Caller]:
 
 
 @contextlib.asynccontextmanager
-async def followed(stage: Stage) -> AsyncIterator[Follower]:
-    """A follower on a stage's journal."""
-    follower = Follower(load_world(stage.store), stage.store, stage.clock, stage.socket)
+async def followed(stage: Stage, world: World | None = None) -> AsyncIterator[Follower]:
+    """A follower on a stage's journal, which is as far as that world."""
+    follower = Follower(world or load_world(stage.store), stage.store, stage.clock, stage.socket)
     task = asyncio.ensure_future(follower.run())
     try:
         yield follower

@@ -14,6 +14,7 @@ from control_kit import DEADLINE_S, GateStore, Stage, eventually, followed, led,
 from muster.control.batches import Item, make_batch
 from muster.control.frames import short_path
 from muster.control.history import write_chapter
+from muster.control.loading import load_world
 from muster.kernel.kernel import Kernel
 from muster.lifecycle.gang import RETAIN_MS
 from muster.model.after import After, When
@@ -86,6 +87,20 @@ def test_it_folds_what_the_leader_commits(tmp_path: Path) -> None:
             await eventually(lambda: follower.world.seq == stage.world.seq)
             assert digest(follower.world) == digest(stage.world)
             assert follower.lag_p99_ms() == 0  # the clock stood still
+
+    run(scenes(Stage(tmp_path)))
+
+
+def test_catching_up_with_what_came_before_it_is_no_lag(tmp_path: Path) -> None:
+    async def scenes(stage: Stage) -> None:
+        world = load_world(stage.store)
+        async with led(stage) as caller:
+            caller.ask(Submit(spec()))
+            early = (await caller.answered(1))[0]
+            stage.clock.at += MINUTE_MS
+            async with followed(stage, world) as follower:
+                assert await follower.at_least(early.seq, DEADLINE_S)
+                assert follower.lag_p99_ms() == 0
 
     run(scenes(Stage(tmp_path)))
 
