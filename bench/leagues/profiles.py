@@ -9,8 +9,8 @@ sjf           the shortest first, nobody is stopped (Smith, Naval Research Logis
 srtf          shortest remaining time first (Schrage, Operations Research 1968)                 oracle
 srsf          shortest remaining service first: time x devices (Gu et al., Tiresias, NSDI 2019) oracle
 themis        finish-time fairness, a lease at a time (Mahajan et al., NSDI 2020)               oracle
-tiresias      two queues by attained service, the line at an hour of a device, arrival in each
-              (Gu et al., NSDI 2019)                                                            knows nothing
+tiresias      three queues by attained service, in each whoever runs before those who wait, by
+              arrival (Gu et al., NSDI 2019; lines as in the simulator of Muri, SIGCOMM 2022)   knows nothing
 blind         Muster without any learning: attained service by powers of ten of a device-hour,
               and of equals the one with fewer devices                                          knows nothing
 muster        Muster's default: hazards learned from what ended so far (the index is that of
@@ -34,7 +34,7 @@ from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, NARROW, REMAINING, 
 from muster.model.tier import SHADOWS_MAX, Tier
 from muster.ports.adviser import Adviser
 from muster.simulator.traces.record import Record
-from muster.units import HOUR_MS, INSTANT_MAX, MINUTE_MS
+from muster.units import HOUR_MS, INSTANT_MAX, MINUTE_MS, SECOND_MS
 
 
 class Policy(NamedTuple):
@@ -75,7 +75,7 @@ POLICIES: Final[dict[str, Policy]] = {
     "srtf": Policy(Sharing(REMAINING, 0, 1000, 1000), run_time, is_oracle=True),
     "srsf": Policy(Sharing(SERVICE, 0, 1000, 1000), run_time, is_oracle=True),
     "themis": Policy(Sharing(ADVISED, LEASE_MS, 1000, 1000), finish_time_fairness, is_oracle=True),
-    "tiresias": Policy(Sharing(ATTAINED, QUANTUM_MS, 1000, 1000, steps=(HOUR_MS,))),
+    "tiresias": Policy(Sharing(ATTAINED, 0, 999, 1000, steps=(3250 * SECOND_MS, 2 * HOUR_MS))),
     "blind": Policy(Sharing(NARROW, QUANTUM_MS, 1000, 1000)),
     "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 900, (), 24 * HOUR_MS, 27, 150), _learn),
     "tuned": Policy(Sharing(ADVISED, QUANTUM_MS, 700, 1000), _learn_closely),
