@@ -129,7 +129,8 @@ def find_exact(words: Words, query: Words, book: Words, faces: Words, kinds: Wor
                 continue
             memo = _look(words, query, book, faces, kinds, slot)
             points = query[memo + MEMO_POINTS] + score_at(words, query, row, cell // PLANE, cell % PLANE)
-            points += query[CHANCE] * chance(job, slot)
+            if query[CHANCE]:
+                points += query[CHANCE] * chance(job, slot)
             if best == NOWHERE or points > best_score or (points == best_score and slot < best):
                 best, best_score, best_device = slot, points, query[memo + MEMO_DEVICE]
     if best == NOWHERE:

@@ -401,14 +401,17 @@ def worth_of(
     for size in range(book[SIZES]):
         least, count = book[book[AT_SIZES] + size], 0
         for device in range(at, at + devices):
-            count += faces[device] // least
+            if faces[device] >= least:  # most have nothing left, and a division takes long
+                count += faces[device] // least
         faces[desk + size] = count
     weights = book[AT_FLAVORS] + pool * (1 + book[CLASSES]) + 1
     for number in range(book[CLASSES]):
         weight, row = book[weights + number], book[AT_CLASSES] + CLASS_ROW * number
         if weight < 0 or book[row + CLASS_SIZE] == NO_SIZE:
             continue
-        count = faces[desk + book[row + CLASS_SIZE]] // book[row + CLASS_GPUS]
+        count = faces[desk + book[row + CLASS_SIZE]]
+        if book[row + CLASS_GPUS] > 1:
+            count //= book[row + CLASS_GPUS]
         if count * book[row + CLASS_CPU] > cpu:
             count = cpu // book[row + CLASS_CPU]
         if count * book[row + CLASS_MEMORY] > memory:
