@@ -40,7 +40,7 @@ one to three parts of a hundred. Of less than that nothing follows.
 The published averages of `srtf`, `srsf` and `tiresias` on the lists of `rigid` come from a simulator that takes each
 iteration for 1.5 % longer than the lists say (Muri, SIGCOMM 2022). Played so (`avg_jct_s_slowed`), `srtf` and `srsf`
 come within 3 % of all that were published for the lists at hand; else they are up to 7 % below. `tiresias` has that
-simulator's queues, and comes within 9 % but for trace1_pr, where it is 16 % below: there those wait first in a queue
+simulator's queues, and comes within 13 % of its published averages, on either side: there those wait first in a queue
 who came into it first, here those who were submitted first.
 
 `themis` is the policy as its paper tells it, and not the published figures of it on these traces. The simulator that

@@ -66,8 +66,8 @@ def index_of(sharing: Sharing, devices: int, served_ms: int, advised: int | None
             return devices * max(0, advised - served_ms)
     steps = _steps_of(sharing)
     if steps:
-        passed = bisect_right(steps, devices * served_ms)
-        return passed * _WIDTHS + devices if sharing.index == NARROW else passed
+        passed = bisect_right(steps, devices * served_ms)  # in thousands, for whoever runs counts with a part of it
+        return passed * _WIDTHS + devices if sharing.index == NARROW else (1 + passed) * MILLI
     step = bisect_right(GRID, served_ms)
     return devices * (GRID[step] if step < _GRID_STEPS else served_ms)
 

@@ -94,6 +94,12 @@ def test_the_first_who_waits_starts_no_later_under_easy_than_if_nobody_overtook(
     assert waits["easy"] == HOUR_MS - 1 < waits["fifo"]
 
 
+def test_in_a_queue_of_tiresias_whoever_runs_goes_on() -> None:
+    """Each is stopped once by the other who is a queue before it; not by who waits in the same one, though older."""
+    records = [Record("1", 0, HOUR_MS, 8), Record("2", SECOND_MS, HOUR_MS, 8)]
+    assert [life.stopped for life in play("rigid", records, "tiresias", 1, 0).lives.values()] == [1, 1]
+
+
 def test_finish_time_fairness_makes_the_worst_off_fare_as_well_as_can_be() -> None:
     """Two alike on half of what they ask for get half of the time each; one that waited for longer gets more."""
     none, ones = np.zeros(2), np.ones(2)

@@ -88,11 +88,12 @@ def test_a_league_writes_both_reports(tmp_path: Path, capsys: pytest.CaptureFixt
     rows = "".join(f"{at},{1 + at % 8},{at * 60_000},50,vgg,9,{6000 * (1 + at % 5)}\n" for at in range(30))
     (folder / "some.csv").write_text(MURI + rows)
     page, figures = tmp_path / "page.html", tmp_path / "figures.json"
-    words = ["league", "rigid", "--traces", str(folder), "--policies", "fifo,muster"]
+    words = ["league", "rigid", "--traces", str(folder), "--policies", "fifo,srsf,muster"]
     assert main([*words, "--report", str(page), "--report", str(figures)]) == 0
     assert "some: avg_jct_s (s)" in capsys.readouterr().out
     found = msgspec.json.decode(figures.read_bytes())
     assert found["metrics"]["some.bound.avg_jct_s"]["value"] <= found["metrics"]["some.muster.avg_jct_s"]["value"]
+    assert found["metrics"]["some.srsf.avg_jct_s"]["value"] < found["metrics"]["some.srsf.avg_jct_s_slowed"]["value"]
     assert found["pictures"]["some, muster"]["jobs"] == 30
     assert "Largest gangs, some, muster" in page.read_text()
 
