@@ -178,6 +178,7 @@ FOUND_BY = {
     "past_its_limit_and_back": {"what is sent back to the queue does not end"},
     "key_forgotten": {"a key names one live job"},
     "retired_too_early": {"no job vanishes"},
+    "brought_back_twice": {"what runs again failed before, and nobody else runs it"},
     "work_for_a_silent_node": {"free is capacity minus what is held"},
     "work_for_a_barred_node": {
         "what others keep stays free",
