@@ -424,7 +424,9 @@ def test_a_task_sees_nothing_of_the_server(scene: Scene) -> None:
     assert bench.wait_exited().code == 0
     names = {line.partition("=")[0] for line in bench.lines("env")}
     allowed = {*KEPT, "PWD", "OLDPWD", "SHLVL", "_", "CUDA_VISIBLE_DEVICES"}
-    assert names <= allowed | {f"MUSTER_{name}" for name in ("ENGINE", "JOB", "TASK", "EPOCH", "TASKS", "PROGRESS")}
+    assert names <= allowed | {
+        f"MUSTER_{name}" for name in ("ENGINE", "JOB", "TASK", "EPOCH", "TASKS", "PLACE", "PROGRESS")
+    }
     assert set(bench.lines("fds")) <= {"0", "1", "2", "3", "10"}, "3 is of ls, 10 of the shell"
     assert bench.lines("traps") == []
     assert log_path(scene.root, 1, 0, 1).read_text() == "out\nerr\n"

@@ -177,14 +177,14 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
 
     @property
     def sure_ms(self) -> Limit:
-        """For how long its places are held at most, as far as others may count on it: an array is over task by task."""
+        """For how long all its places are held at most, if that is known: an array is over task by task."""
         return None if self.array else self.limit_ms
 
     @property
     def leaves_ms(self) -> Limit:
-        """For how long its places are held at most, if somebody who is due needs them: as it expects if it yields then,
-        and else as far as others may count on it."""
-        return self.expect_ms if self.yields else self.sure_ms
+        """For how long each of its places is held at most, if somebody who is due needs it: as it expects if it yields
+        then, and else by its limit."""
+        return self.expect_ms if self.yields else self.limit_ms
 
     def parts(self, leases: Sequence[Lease]) -> Sequence[Part]:
         """Leases of a gang by what a task on them asks for."""
