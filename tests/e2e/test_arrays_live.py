@@ -1,4 +1,5 @@
-"""Arrays with real processes: each task has its limit, and a whole array goes back to the queue."""
+"""Arrays with real processes: each task has its limit, a whole array goes back to the queue, and what failed runs again
+under its own numbers, also after the death of the server."""
 
 from __future__ import annotations
 
@@ -32,3 +33,22 @@ def test_tasks_past_their_limit_fail_and_an_array_is_sent_back(tmp_path: Path) -
         told = [line.what for line in client.story(job).lines]
         assert any("requeued: sent back to the queue" in what for what in told), told
         live.muster("cancel", str(job))
+
+
+def test_what_failed_runs_again_under_its_own_numbers(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as live, live.client() as client:
+        mended = tmp_path / "mended"
+        script = 'echo "$MUSTER_TASK of $MUSTER_TASKS"; test "$MUSTER_TASK" -lt 2 || test -e "$0"'
+        live.muster("run", "--array", "5", "--cpus", "0.1", "--", "sh", "-c", script, str(mended), code=None)
+        live.kill("leader")
+        live.muster("up")
+        mended.touch()
+        ran = live.muster("requeue", "1", "--failed")
+        assert ran.stdout == "3 failed tasks of job 1 run again as job 2\n"
+        assert client.wait(2).phase == "succeeded"
+        assert list(client.outputs(2)) == [b"2 of 5\n", b"3 of 5\n", b"4 of 5\n"]
+        assert live.muster("logs", "2", "--task", "3").stdout == "3 of 5\n"
+        assert "tasks 2-4 of job 1" in live.muster("show", "2").stdout
+        assert client.show(1).phase == "failed", "terminal is final"
+        again = live.muster("requeue", "1", "--failed", code=None)
+        assert (again.returncode != 0, "what did runs again as job 2" in again.stderr) == (True, True)

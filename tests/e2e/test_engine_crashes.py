@@ -276,9 +276,9 @@ def test_a_keeper_killed_while_nobody_watches(scene: Scene) -> None:
 def test_whoever_has_the_number_of_a_lost_task_is_not_touched(scene: Scene) -> None:
     """A process is known by the marks in its environment, never by its number: that may be anybody's. The task of the
     same number of another server on this machine is somebody else's, too."""
-    marks = {"MUSTER_JOB": "1", "MUSTER_TASK": "0", "MUSTER_EPOCH": "1", "MUSTER_ENGINE": str(scene.root)}
+    marks = {"MUSTER_JOB": "1", "MUSTER_PLACE": "0", "MUSTER_EPOCH": "1", "MUSTER_ENGINE": str(scene.root)}
     strangers = [
-        scene.spawn(["sleep", "600"], env={**marks, "MUSTER_TASK": "7"}),
+        scene.spawn(["sleep", "600"], env={**marks, "MUSTER_PLACE": "7"}),
         scene.spawn(["sleep", "600"], env={**marks, "MUSTER_ENGINE": "/another/server"}),
     ]
     scene.record(Key(1, 1, 0), "echo run >> trace")
@@ -424,7 +424,9 @@ def test_a_task_sees_nothing_of_the_server(scene: Scene) -> None:
     assert bench.wait_exited().code == 0
     names = {line.partition("=")[0] for line in bench.lines("env")}
     allowed = {*KEPT, "PWD", "OLDPWD", "SHLVL", "_", "CUDA_VISIBLE_DEVICES"}
-    assert names <= allowed | {f"MUSTER_{name}" for name in ("ENGINE", "JOB", "TASK", "EPOCH", "TASKS", "PROGRESS")}
+    assert names <= allowed | {
+        f"MUSTER_{name}" for name in ("ENGINE", "JOB", "TASK", "EPOCH", "TASKS", "PLACE", "PROGRESS")
+    }
     assert set(bench.lines("fds")) <= {"0", "1", "2", "3", "10"}, "3 is of ls, 10 of the shell"
     assert bench.lines("traps") == []
     assert log_path(scene.root, 1, 0, 1).read_text() == "out\nerr\n"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.kernel.kernel import Kernel
+from muster.kernel.kernel import Kernel, Outcome
 from muster.model import event, fact
 from muster.model.advice import RUNTIME, Advice
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
@@ -27,15 +27,23 @@ TIERS = ("critical", "standard", "opportunistic")
 
 
 class Asked(NamedTuple):
-    """A job of a stream: when it comes, how many whole nodes it wants, and for how long."""
+    """A job of a stream: when it comes, how many whole nodes it wants, and for how long. It is a gang,
+    or an array of one task."""
 
     at: int
     nodes: int
     limit: int
+    is_array: bool
+
+    def submit(self) -> event.Submit:
+        shape = {"array": 1} if self.is_array else {"gang": self.nodes}
+        return event.Submit(spec(1, limit_ms=self.limit, **shape))
 
 
-ASKED = st.builds(Asked, st.integers(0, 60), st.integers(1, NODES), st.integers(1, 40))
+ASKED = st.builds(Asked, st.integers(0, 60), st.integers(1, NODES), st.integers(1, 40), st.just(False))
 STREAMS = st.lists(ASKED, min_size=1, max_size=32)
+TASK = st.builds(Asked, st.integers(0, 60), st.just(1), st.integers(1, 40), st.just(True))
+MIXED = st.lists(ASKED | TASK, min_size=1, max_size=32)
 
 
 def easy(stream: Sequence[Asked], nodes: int) -> list[int]:
@@ -51,7 +59,7 @@ def easy(stream: Sequence[Asked], nodes: int) -> list[int]:
         free = nodes - sum(width for _, width in running)
         reserved: tuple[int, int] | None = None  # when the first who waits starts, and how many nodes it leaves then
         for number in list(queue):
-            _, width, limit = stream[number]
+            _, width, limit, _ = stream[number]
             if width > free:
                 reserved = reserved or reservation(running, free, width)
             elif reserved is None or now + limit <= reserved[0] or width <= reserved[1]:
@@ -87,18 +95,23 @@ def play(stream: Sequence[Asked], shadows: int = 1, wait_ms: int = 0) -> tuple[l
         coming = [number for number, asked in enumerate(stream) if asked.at == now]
         for number in coming:
             numbers[number_of(rig, coming, number)] = number
-            batch.append(event.Submit(spec(1, gang=stream[number].nodes, limit_ms=stream[number].limit)))
+            batch.append(stream[number].submit())
         twin = Kernel(restore(snapshot(rig.world)))
         outcome = rig.feed(*batch, after_ms=zero + now - rig.now)
         check_alike(outcome, twin.handle(batch, rig.now))
         check_world(rig.world)
         check_nobody_overslept(rig.world)
-        for placed in outcome.facts:
-            for job in placed.jobs if isinstance(placed, fact.Placed) else ():
-                starts[numbers[job]] = now
-                ends.setdefault(now + stream[numbers[job]].limit, []).append(job)
+        for job in jobs_placed(outcome):
+            starts[numbers[job]] = now
+            ends.setdefault(now + stream[numbers[job]].limit, []).append(job)
         instants = sorted({*instants, *ends})
     return starts, rig
+
+
+def jobs_placed(outcome: Outcome) -> list[int]:
+    """Gangs and arrays that got places; of arrays, any."""
+    gangs = [job for item in outcome.facts if isinstance(item, fact.Placed) for job in item.jobs]
+    return [*gangs, *(item.job for item in outcome.facts if isinstance(item, fact.TasksPlaced))]
 
 
 def number_of(rig: Rig, coming: list[int], number: int) -> int:
@@ -106,7 +119,7 @@ def number_of(rig: Rig, coming: list[int], number: int) -> int:
 
 
 @LAWFUL
-@given(STREAMS)
+@given(MIXED)
 def test_with_perfect_limits_a_tier_of_one_shadow_is_easy(stream: list[Asked]) -> None:
     starts, _ = play(stream)
     assert starts == easy(stream, NODES)
@@ -140,6 +153,30 @@ def test_nobody_who_overtakes_delays_a_shadow(stream: list[Asked], shadows: int)
             for job in placed.jobs if isinstance(placed, fact.Placed) else ():
                 assert now <= promised.get(job, now)
                 ends.setdefault(now + (rig.job(job).spec.limit_ms or 0), []).append(job)
+        for shadow in shadows_of(rig):
+            promised[shadow.job] = min(shadow.at - zero, promised.get(shadow.job, shadow.at))
+        instants = sorted({*instants, *ends})
+
+
+@LAWFUL
+@given(MIXED)
+def test_no_task_of_an_array_that_overtakes_delays_a_shadow(stream: list[Asked]) -> None:
+    """With perfect limits, one shadow and all in one line, whoever once cast it starts by then: gang or task."""
+    promised: dict[int, int] = {}
+    rig = Rig(nodes=NODES, gpus=1)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)), after_ms=0)
+    zero, ends = rig.now, dict[int, list[int]]()
+    instants = sorted({asked.at for asked in stream})
+    while instants:
+        now = instants.pop(0)
+        batch: list[event.Event] = [event.Exited(job, 1, 0, 0, rig.job(job).spec.gang) for job in ends.pop(now, [])]
+        batch += [asked.submit() for asked in stream if asked.at == now]
+        before = rig.world.fork()
+        outcome = rig.feed(*batch, after_ms=zero + now - rig.now)
+        check_shadows(before, outcome, rig.world)
+        for job in jobs_placed(outcome):
+            assert now <= promised.get(job, now)
+            ends.setdefault(now + (rig.job(job).spec.limit_ms or 0), []).append(job)
         for shadow in shadows_of(rig):
             promised[shadow.job] = min(shadow.at - zero, promised.get(shadow.job, shadow.at))
         instants = sorted({*instants, *ends})
@@ -188,7 +225,7 @@ def events_of(rig: Rig, step: tuple[int, int, int]) -> list[event.Event]:
     kind, x, y = step
     if kind < 6:
         shape: dict[str, Any] = {"array": 1 + x % 5} if x % 7 == 0 else {"gang": 1 + y % 4}
-        limit = None if x % 7 == 0 or x % 5 == 0 else 1 + 50 * (y % 9)
+        limit = None if x % 5 == 0 else 1 + 50 * (y % 9)
         ask = Resources((1, 2, 4, 8, 0)[y % 5], 1000 * (1 + x % 9), 2**30, 500 if y % 5 == 4 and x % 7 == 0 else 0)
         shape |= {"expect_ms": 1 + 20 * (x % 11)} if "gang" in shape and x % 3 == 0 else {}
         shape |= {"yields": True} if "expect_ms" in shape and y % 2 and (limit or 999) > shape["expect_ms"] else {}

@@ -162,6 +162,7 @@ FOUND_BY = {
     "booked_twice": {"no node is in two windows at once"},
     "limit_not_looked_at": {"no start delays a shadow"},
     "yields_too_early": {"who yields is left alone until it expects to end"},
+    "tasks_have_no_end": {"tasks with a limit are counted on", RESTORE},
     "shadow_stays": {"the index is what is free", "free is capacity minus what is held", RESTORE},
     "stale_epoch_accepted": {"one accepted attempt per task"},
     "stopped_too_early": {
@@ -178,6 +179,7 @@ FOUND_BY = {
     "past_its_limit_and_back": {"what is sent back to the queue does not end"},
     "key_forgotten": {"a key names one live job"},
     "retired_too_early": {"no job vanishes"},
+    "brought_back_twice": {"what runs again failed before, and nobody else runs it"},
     "work_for_a_silent_node": {"free is capacity minus what is held"},
     "work_for_a_barred_node": {
         "what others keep stays free",

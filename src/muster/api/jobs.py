@@ -21,6 +21,7 @@ from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
 from muster.api.params import read_body, read_choice, read_job, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
+from muster.control.again import find_failures, make_again
 from muster.control.follower import Follower
 from muster.control.listing import PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want
@@ -35,14 +36,16 @@ from muster.control.views import (
     why_not_waiting,
 )
 from muster.model.access import Role
+from muster.model.again import find_place
 from muster.model.errors import RejectedError
 from muster.model.event import NODES_MAX, Cancel, HoldJob, MigrateJob, Progressed, ReleaseJob, RequeueJob, ScaleJob
 from muster.model.job import Job
 from muster.model.phase import Failed, Why
-from muster.model.reason import Code, Reason
+from muster.model.reason import Code, Done, Reason
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
 from muster.units import AMOUNT_MAX, INSTANT_MAX
+from muster.wire.link import Answer
 from muster.wire.views import JobAccount, JobView
 from muster.world.world import World
 
@@ -64,6 +67,12 @@ class ProgressBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     checkpointing: bool = False
 
 
+class RequeueBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What of a job is to wait again: what runs of it; or of an array what `failed`, as a job of its own."""
+
+    failed: bool = False
+
+
 class ScaleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How many tasks a gang may have at most; with `least`, at least as well."""
 
@@ -78,14 +87,16 @@ class MigrateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     off: Annotated[tuple[str, ...], msgspec.Meta(max_length=NODES_MAX)] = ()
 
 
+_requeue_decoder: Final = msgspec.json.Decoder(RequeueBody)
 _migrate_decoder: Final = msgspec.json.Decoder(MigrateBody)
 _scale_decoder: Final = msgspec.json.Decoder(ScaleBody)
 _progress_decoder: Final = msgspec.json.Decoder(ProgressBody)
 
 
 class Try(NamedTuple):
-    """One try of a task: its epoch, and whether nothing more will be written by it."""
+    """One try of the task in that place: its epoch, and whether nothing more will be written by it."""
 
+    place: int
     epoch: int
     is_over: bool
 
@@ -201,13 +212,31 @@ class Jobs:
         return answer_response(await self._follower.ask_of_job(asked), 202)
 
     async def requeue(self, request: Request) -> Response:
-        """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done."""
+        """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done. Or have the
+        tasks of an array that failed run again: as a new one, and as one with the same key."""
+        body = await read_body(request, _requeue_decoder, "requeue") if await request.body() else RequeueBody()
+        if body.failed:
+            return answer_response(await self._bring_back(request, read_job(request)), 202)
         return answer_response(await self._follower.ask_of_job(RequeueJob(read_job(request), cause_of(request))), 202)
+
+    async def _bring_back(self, request: Request, number: int) -> Answer:
+        follower, key = self._follower, request.headers.get("idempotency-key", "")
+        world = await read_world(request, follower)
+        entries = await follower.read_story(number)
+        if not entries:
+            raise unknown_job(number)
+        found = await find_failures(follower.read_story, number, entries)
+        for taker, made_by in found.takers.items():
+            if key and key == made_by:
+                return Answer(0, world.seq, Done(taker))
+        spec = make_again(found, number, follower.now_ms())
+        await _check_own(request, spec)
+        return await follower.submit(spec, key, cause_of(request))
 
     async def logs(self, request: Request) -> Response:
         """A piece of what a task wrote; `wait_ms` waits for more of it."""
         number, query = read_job(request), request.query_params
-        task = read_number(query.get("task"), "task", default=0)
+        task = read_task(request)
         epoch = read_number(query.get("epoch"), "epoch", default=0)
         offset = read_number(query.get("offset"), "offset", default=0)
         wait_ms = read_number(query.get("wait_ms"), "wait_ms", default=0, most=WAIT_MAX_MS)
@@ -216,7 +245,7 @@ class Jobs:
         while True:
             # Before the file is read: what is over by now has written all that it ever will.
             found = await self.find_try(number, task, epoch)
-            piece = await self.read_piece(number, task, found.epoch, offset)
+            piece = await self.read_piece(number, found, offset)
             if piece.data or found.is_over or left_s <= 0:
                 break
             await self._follower.until(lambda world: _is_done(world, number), min(look_s, left_s))
@@ -251,23 +280,24 @@ class Jobs:
         user, amounts = await self._follower.find_account(job.id)
         return view_account(amounts, user)
 
-    async def read_piece(self, number: int, task: int, epoch: int, offset: int) -> Piece:
+    async def read_piece(self, number: int, found: Try, offset: int) -> Piece:
         """What a try of a task has written from an offset on, as much as fits an answer."""
-        return await asyncio.to_thread(read_piece, self._logs.find_log(number, task, epoch), offset)
+        return await asyncio.to_thread(read_piece, self._logs.find_log(number, found.place, found.epoch), offset)
 
-    async def find_try(self, number: int, task: int, epoch: int) -> Try:
-        """The try that is meant: the asked-for one, else the task's latest. One before the latest is surely over."""
+    async def find_try(self, number: int, task: int | None, epoch: int) -> Try:
+        """The try that is meant: the asked-for one, else the latest of that task, or of the first. One before the
+        latest is surely over."""
         job = self._follower.world.jobs.get(number)
         if job is not None:
-            _check_task(task, job.spec)
-            latest, is_last_over = find_try(self._follower.world, job, task)
+            place = _get_place(task, job.spec)
+            latest, is_last_over = find_try(self._follower.world, job, place)
         else:
             entries = await self._follower.read_story(number)
             if not entries:
                 raise unknown_job(number)
-            _check_task(task, get_beginning(entries, number)[1])
-            latest, is_last_over = find_tries(entries, number, task), True
-        return Try(epoch or latest, is_last_over or 0 < epoch < latest)
+            place = _get_place(task, get_beginning(entries, number)[1])
+            latest, is_last_over = find_tries(entries, number, place), True
+        return Try(place, epoch or latest, is_last_over or 0 < epoch < latest)
 
 
 async def read_spec(request: Request) -> Spec:
@@ -276,7 +306,13 @@ async def read_spec(request: Request) -> Spec:
 
 
 async def check_submit(request: Request, spec: Spec) -> None:
-    """Raise if a spec is wrong by itself, or not for whoever asks to submit."""
+    """Raise if a spec is wrong by itself, or not for whoever asks to submit, or says what is not for people to say."""
+    if spec.again is not None:
+        raise RejectedError(Reason(Code.BAD_SPEC, "again", detail="it is what `muster requeue --failed` makes"))
+    await _check_own(request, spec)
+
+
+async def _check_own(request: Request, spec: Spec) -> None:
     fault = find_fault(spec)
     if fault is not None:
         raise RejectedError(fault)
@@ -300,6 +336,16 @@ def _is_done(world: World, number: int) -> bool:
     return job is None or is_over(job)
 
 
-def _check_task(task: int, spec: Spec) -> None:
-    if task >= spec.tasks:
-        raise bad_field("task", f"the job has {spec.tasks}, counted from 0", 404)
+def read_task(request: Request) -> int | None:
+    """The task that is asked for, if one is named."""
+    text = request.query_params.get("task")
+    return None if text is None else read_number(text, "task", default=0)
+
+
+def _get_place(task: int | None, spec: Spec) -> int:
+    """The place of the task that is meant; what runs again has the numbers that it had before."""
+    place = 0 if task is None else find_place(spec.again, spec.tasks, task)
+    if place is None:
+        which = "counted from 0" if spec.again is None else f"some of job {spec.again.of}, with the same numbers"
+        raise bad_field("task", f"the job has {spec.tasks}, {which}", 404)
+    return place

@@ -24,7 +24,7 @@ from muster.api.bookings import BookingBody
 from muster.api.bulk import BulkBody
 from muster.api.fleet import FlavorBody
 from muster.api.gate import RIGHTS, Where
-from muster.api.jobs import WAIT_MAX_MS, MigrateBody, ProgressBody, ScaleBody
+from muster.api.jobs import WAIT_MAX_MS, MigrateBody, ProgressBody, RequeueBody, ScaleBody
 from muster.api.overlays import OverlayBody
 from muster.api.pages import ROWS_MAX
 from muster.api.params import DIGITS_MAX
@@ -48,7 +48,7 @@ PLAIN: Final = "text/plain"
 
 class Shape(NamedTuple):
     """What a route takes and gives. `media` is set where the answer is not JSON; `tagged` where it has, or a change may
-    name, a tag."""
+    name, a tag; `keyed` where a key makes a repeat harmless, `bare` where nothing needs to be said."""
 
     gives: Any = None
     takes: Any = None
@@ -56,6 +56,8 @@ class Shape(NamedTuple):
     status: int = 200
     media: str = ""
     tagged: bool = False
+    keyed: bool = False
+    bare: bool = False
 
 
 def _number(least: int = 0, most: int = 10**DIGITS_MAX) -> dict[str, Any]:
@@ -83,7 +85,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/metrics": Shape(media=PLAIN),
     "GET /v1/watch": Shape(media=EVENTS, query={"after": _number(), "job": _number(1), **TENANT}),
     "GET /v1/me": Shape(access_views.Me),
-    "POST /v1/jobs": Shape(views.Submitted, Spec, status=201),
+    "POST /v1/jobs": Shape(views.Submitted, Spec, status=201, keyed=True),
     "POST /v1/jobs/bulk": Shape(views.BulkAnswer, BulkBody),
     "GET /v1/jobs": Shape(views.JobPage, query={**JOBS, **SINCE}),
     "GET /v1/jobs/{job}": Shape(views.JobView, query=WAIT),
@@ -95,7 +97,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "POST /v1/jobs/{job}/cancel": Shape(views.Submitted, status=202),
     "POST /v1/jobs/{job}/hold": Shape(views.Submitted),
     "POST /v1/jobs/{job}/release": Shape(views.Submitted),
-    "POST /v1/jobs/{job}/requeue": Shape(views.Submitted, status=202),
+    "POST /v1/jobs/{job}/requeue": Shape(views.Submitted, RequeueBody, status=202, keyed=True, bare=True),
     "POST /v1/jobs/{job}/scale": Shape(views.Submitted, ScaleBody, status=202),
     "POST /v1/jobs/{job}/migrate": Shape(views.Submitted, MigrateBody, status=202),
     "POST /v1/jobs/{job}/progress": Shape(views.Submitted, ProgressBody),
@@ -233,7 +235,10 @@ def _operation(key: str, route: Route, named: Mapping[str, Any]) -> dict[str, An
         },
     }
     if shape.takes is not None:
-        operation["requestBody"] = {"required": True, **_content("application/json", named[repr(shape.takes)], "")}
+        operation["requestBody"] = {
+            "required": not shape.bare,
+            **_content("application/json", named[repr(shape.takes)], ""),
+        }
     if need.where is Where.NOWHERE:
         operation["security"] = []
     else:
@@ -251,7 +256,7 @@ def _parameters(path: str, method: str, shape: Shape) -> Iterable[Mapping[str, A
         yield SEEN_LATER
     elif shape.tagged:
         yield MATCH
-    if path == "/v1/jobs" and method == "POST":
+    if shape.keyed:
         yield KEY
 
 

@@ -83,6 +83,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.AMBIGUOUS_NODE: 409,
     Code.NOT_FOUND: 404,
     Code.ALREADY_OVER: 409,
+    Code.NOTHING_FAILED: 409,
     Code.KEY_REUSED: 409,
     Code.STALE_EPOCH: 409,
     Code.UNEXPECTED: 409,

@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from muster.api.gate import Sees, gate_of, principal_of, sees_of
-from muster.api.jobs import LOG_LOOK_S, Jobs
+from muster.api.jobs import LOG_LOOK_S, Jobs, read_task
 from muster.api.params import read_job, read_number, read_world
 from muster.control.follower import Follower
 from muster.model.errors import RejectedError
@@ -59,7 +59,7 @@ class Watch:
     async def follow(self, request: Request) -> Response:
         """What a task writes, from `offset` (or `Last-Event-ID`) on, until there will be no more."""
         query, number = request.query_params, read_job(request)
-        task = read_number(query.get("task"), "task", default=0)
+        task = read_task(request)
         epoch = read_number(query.get("epoch"), "epoch", default=0)
         offset = read_number(request.headers.get("last-event-id", query.get("offset")), "offset", default=0)
         await read_world(request, self._follower)
@@ -107,11 +107,11 @@ class Watch:
                     told.append(Occurrence(entry.seq, entry.at, job, tenant, _kind(fact), _phase(fact)))
         return told
 
-    async def _pieces(self, number: int, task: int, epoch: int, offset: int) -> AsyncIterator[bytes]:
+    async def _pieces(self, number: int, task: int | None, epoch: int, offset: int) -> AsyncIterator[bytes]:
         quiet_s = 0.0
         while True:
             found = await self._jobs.find_try(number, task, epoch)
-            piece = await self._jobs.read_piece(number, task, found.epoch, offset)
+            piece = await self._jobs.read_piece(number, found, offset)
             if piece.data:
                 offset, quiet_s = piece.next_offset, 0.0
                 text = piece.data.decode(errors="replace")

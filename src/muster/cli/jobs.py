@@ -25,6 +25,7 @@ from muster.cli.printing import (
     show_progress,
 )
 from muster.model.after import After
+from muster.model.again import Again
 from muster.sdk.client import LONG_PATIENCE_S, Client
 from muster.sdk.errors import AnsweredError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
@@ -32,6 +33,7 @@ from muster.wire.views import JobPage, JobView, Place
 
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
 OVER = PHASES[4:]
+SPANS_SHOWN = 8
 
 
 @click.command()
@@ -150,6 +152,7 @@ def _fields(view: JobView) -> list[tuple[str, str]]:
             ("due", view.late or ("" if spec.due_at is None else f"at {show_instant(spec.due_at)}")),
             ("retries", str(spec.retries) if spec.retries else ""),
             ("after", _show_after(spec.after, view.waits)),
+            ("again", "" if spec.again is None else _show_again(spec.again)),
         ]
     return fields
 
@@ -185,6 +188,13 @@ def _show_after(after: Sequence[After], waits: Sequence[int]) -> str:
     """Its conditions, and of which jobs they are not met yet."""
     named = ", ".join(map(str, after))
     return f"{named}; waits for {', '.join(map(str, waits))}" if waits else named
+
+
+def _show_again(again: Again) -> str:
+    """Which tasks of which array it runs again: `tasks 3, 7-9 of job 12`."""
+    spans = [f"{first}" if count == 1 else f"{first}-{first + count - 1}" for first, count in again.spans]
+    shown = ", ".join(spans[:SPANS_SHOWN]) + (", …" if len(spans) > SPANS_SHOWN else "")
+    return f"task{'s' if sum(again.tasks[1::2]) != 1 else ''} {shown} of job {again.of}"
 
 
 def _show_spares(view: JobView) -> str:
@@ -246,9 +256,22 @@ def release(jobs: tuple[int, ...]) -> None:
 
 @click.command()
 @click.argument("jobs", type=int, nargs=-1, required=True)
-def requeue(jobs: tuple[int, ...]) -> None:
-    """Stop what runs of jobs, and let them wait again in their old place."""
-    _do_to_each(jobs, Client.requeue, "goes back to the queue")
+@click.option("--failed", is_flag=True, help="Of arrays: run the tasks that failed again, as a job of their own.")
+def requeue(jobs: tuple[int, ...], failed: bool) -> None:
+    """Stop what runs of jobs, and let them wait again in their old place. Or run what failed of arrays again: muster
+    requeue 12 --failed
+
+    What is over stays over: they are the tasks of a new job, with the numbers that they had.
+    """
+    if failed:
+        _do_to_each(jobs, _bring_back, "")
+    else:
+        _do_to_each(jobs, Client.requeue, "goes back to the queue")
+
+
+def _bring_back(client: Client, job: int) -> str:
+    new = client.show(client.requeue_failed(job).job)
+    return f"{new.tasks} failed task{'s' if new.tasks != 1 else ''} of job {job} run again as job {new.id}"
 
 
 @click.command()
@@ -288,11 +311,11 @@ def _do_to_each(jobs: tuple[int, ...], act: Callable[[Client, int], object], sai
     with Client() as client:
         for job in jobs:
             try:
-                act(client, job)
+                done = act(client, job)
             except AnsweredError as error:
                 refused.append(error)
             else:
-                click.echo(f"job {job} {said}")
+                click.echo(f"job {job} {said}" if said else done)
         client.settle()
     for other in refused[1:]:
         click.echo(f"error[{other.problem.code}]: {other.problem.detail}", err=True)

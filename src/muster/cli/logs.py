@@ -17,12 +17,16 @@ TASKS_MAX = 64
 @click.argument("job", type=int)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job is over.")
 @click.option(
-    "--task", "--rank", "tasks", metavar="N[-M][,...]", help="These tasks or ranks (default: 0; with -f, all ranks)."
+    "--task",
+    "--rank",
+    "tasks",
+    metavar="N[-M][,...]",
+    help="These tasks or ranks (default: the first; with -f, all ranks).",
 )
 @click.option("--epoch", type=click.IntRange(min=1), help="The try (default: the latest).")
 def logs(job: int, follow: bool, tasks: str | None, epoch: int | None) -> None:
     """Print a job's output: muster logs 7 -f --task 0-3,7"""
-    wanted = [0] if tasks is None else parse_tasks(tasks)
+    wanted = [] if tasks is None else parse_tasks(tasks)
     with Client() as client:
         if len(wanted) > 1:
             follow_tasks(client, job, wanted, epoch or 0, follow=follow)
@@ -32,7 +36,7 @@ def logs(job: int, follow: bool, tasks: str | None, epoch: int | None) -> None:
             if view.counts is None:
                 follow_output(client, job, max(1, view.epoch))
                 return
-        for part in client.logs(job, wanted[0], epoch=epoch or 0, follow=follow):
+        for part in client.logs(job, wanted[0] if wanted else None, epoch=epoch or 0, follow=follow):
             sys.stdout.buffer.write(part)
             sys.stdout.buffer.flush()
 

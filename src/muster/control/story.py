@@ -11,11 +11,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from muster.model import fact
+from muster.model.again import index_spans
 from muster.model.budget import show_device_time
 from muster.model.errors import StoreError
 from muster.model.event import find_note
 from muster.model.partition import devices_in, slots_in, start_in
 from muster.model.phase import Lease, TaskPhase, Why
+from muster.model.ranges import Span
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.units import show_bytes, show_cpus, show_duration, show_resources
@@ -31,7 +33,7 @@ SPANS_SHOWN: Final = 4
 def tell(entries: Sequence[Entry], job: int, names: Sequence[str]) -> Story:
     """A job's life in words; `names` are the nodes by slot."""
     teller = _Teller(job, get_beginning(entries, job)[1], names)
-    facts = _own_facts(entries, job)
+    facts = own_facts(entries, job)
     return Story(job, [StoryLine(entry.seq, entry.at, teller.say(item), item.cause) for entry, item in facts])
 
 
@@ -47,8 +49,8 @@ def cut_story(story: Story, after: int, limit: int) -> Story:
 
 def get_beginning(entries: Sequence[Entry], job: int) -> tuple[Entry, Spec]:
     """The entry that accepted a job, and what it was accepted with."""
-    for entry, item in _own_facts(entries, job):
-        if isinstance(item, fact.Accepted):
+    for entry, item in own_facts(entries, job):
+        if isinstance(item, fact.Accepted) and item.job == job:
             return entry, item.spec
     raise StoreError(Reason(Code.JOURNAL_DAMAGED, "journal", detail=f"job {job} has no beginning"))
 
@@ -56,7 +58,7 @@ def get_beginning(entries: Sequence[Entry], job: int) -> tuple[Entry, Spec]:
 def find_tries(entries: Sequence[Entry], job: int, task: int) -> int:
     """The epoch of a task's latest try, as its story tells it."""
     epoch = 0
-    for _, item in _own_facts(entries, job):
+    for _, item in own_facts(entries, job):
         if isinstance(item, fact.Placed):
             epoch = item.epochs[item.jobs.index(job)]
         elif isinstance(item, fact.TasksPlaced) and item.first <= task < item.first + sum(item.counts):
@@ -68,7 +70,7 @@ def find_failure_note(entries: Sequence[Entry], job: int) -> str:
     """What the engine said when the last try of a job failed: of a gang, of the first rank that did; of an array, of
     the first task. Empty if it said nothing."""
     causes: list[str] = []
-    for _, item in _own_facts(entries, job):
+    for _, item in own_facts(entries, job):
         if isinstance(item, fact.Placed):
             causes.clear()
         elif _is_failure(item):
@@ -83,7 +85,8 @@ def _is_failure(item: fact.Fact) -> bool:
     return isinstance(item, fact.StopAsked | fact.Ended) and item.why == Why.EXIT and item.code != 0
 
 
-def _own_facts(entries: Sequence[Entry], job: int) -> Iterator[tuple[Entry, fact.Fact]]:
+def own_facts(entries: Sequence[Entry], job: int) -> Iterator[tuple[Entry, fact.Fact]]:
+    """The facts that a job's story is made of."""
     for entry in entries:
         for item in entry.facts:
             if job in fact.jobs_of(item):
@@ -105,10 +108,14 @@ class _Teller:
         return _SAY[type(item)](self, item)
 
     def accepted(self, item: fact.Accepted) -> str:
+        again = item.spec.again
+        if again is not None and item.job != self._job:
+            return f"{_spans(list(again.spans))} {'runs' if item.spec.array == 1 else 'run'} again as job {item.job}"
         groups = [f"{each.tasks} {each.name} of {show_resources(each.ask)}" for each in item.spec.needs.groups]
         ask = show_resources(item.spec.ask)
         what = "; ".join(groups) or (ask if self._tasks == 1 else f"{self._tasks} tasks of {ask}")
         after = "".join(f", {each}" for each in item.spec.after)
+        what += "" if again is None else f", {_spans(list(again.spans))} of job {again.of} again"
         return f"accepted: {what}, tenant {item.spec.tenant}{after}"
 
     def after_met(self, item: fact.AfterMet) -> str:
@@ -205,23 +212,26 @@ class _Teller:
 
     def tasks_placed(self, item: fact.TasksPlaced) -> str:
         leases = tuple(map(Lease, item.slots, item.counts, item.devices))
-        return f"{_span('task', item.first, sum(item.counts))} placed on {self._places(leases)}"
+        return f"{self._tasks_in([(item.first, sum(item.counts))])} placed on {self._places(leases)}"
 
     def tasks_moved(self, item: fact.TasksMoved) -> str:
         why = "" if item.why is None else f": {_WHY[item.why]}"
-        return f"{_spans(item)} {item.phase.name.lower()}{why}"
+        return f"{self._tasks_in(item.spans)} {item.phase.name.lower()}{why}"
 
     def tasks_ended(self, item: fact.TasksEnded) -> str:
         what = "requeued" if item.phase == TaskPhase.QUEUED else item.phase.name.lower()
         if item.phase == TaskPhase.QUEUED or item.why == Why.LIMIT:
             what = f"{what}: {_WHY[item.why]}"
-        return f"{_spans(item)} {what}{_exit(item.code)}"
+        return f"{self._tasks_in(item.spans)} {what}{_exit(item.code)}"
 
     def array_cancelled(self, item: fact.ArrayCancelled) -> str:  # noqa: ARG002 - one signature for the table
         return f"told to stop: {_WHY[Why.CANCEL]}"
 
     def retired(self, item: fact.Retired) -> str:  # noqa: ARG002 - one signature for the table
         return "retired to history"
+
+    def _tasks_in(self, places: Sequence[Span]) -> str:
+        return _spans(list(index_spans(self._spec.again, places)))
 
     def _places(self, leases: Sequence[Lease]) -> str:
         shown = [self._place(lease, len(leases) > 1) for lease in leases[:NODES_SHOWN]]
@@ -307,12 +317,12 @@ def show_devices(devices: int) -> str:
     return ", ".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else str(part[0]) for part in parts)
 
 
-def _spans(item: fact.TasksMoved | fact.TasksEnded) -> str:
-    spans = item.spans
+def _spans(spans: Sequence[Span]) -> str:
+    """`tasks 0-3, 7, 9-12, 20 and 4 more`."""
     words = [_span("task", *span).partition(" ")[2] for span in spans[:SPANS_SHOWN]]
-    more = item.total - sum(count for _, count in spans[:SPANS_SHOWN])
+    total, more = (sum(count for _, count in part) for part in (spans, spans[SPANS_SHOWN:]))
     shown = ", ".join(words) + (f" and {more} more" if more else "")
-    return f"{'task' if item.total == 1 else 'tasks'} {shown}"
+    return f"{'task' if total == 1 else 'tasks'} {shown}"
 
 
 def _span(word: str, first: int, count: int) -> str:

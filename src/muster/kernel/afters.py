@@ -21,6 +21,7 @@ from muster.model.job import Job
 from muster.model.phase import TERMINAL, TaskPhase, Why
 from muster.model.ranges import Span
 from muster.model.reason import Code, Refused
+from muster.model.spec import Spec
 from muster.world.tasks import spans_of
 from muster.world.world import World
 
@@ -41,7 +42,7 @@ def find_open(world: World, item: event.Submit) -> tuple[int, ...] | Refused:
         verdict = judge(each.when, stage)
         if each.when is When.TASK_BY_TASK:
             other = world.jobs.get(each.job)
-            if not item.spec.array or (other is not None and other.spec.array != item.spec.array):
+            if not item.spec.array or (other is not None and not _are_alike(other.spec, item.spec)):
                 tasks = 0 if other is None else other.spec.array
                 return refuse(Code.UNLIKE, str(each), item.spec.array, tasks, f"job {each.job}")
             verdict = Verdict.OPEN if other is not None else verdict  # each of its tasks is looked at by itself
@@ -50,6 +51,11 @@ def find_open(world: World, item: event.Submit) -> tuple[int, ...] | Refused:
         if verdict is Verdict.OPEN:
             found.append(each.job)
     return tuple(sorted(found))
+
+
+def _are_alike(other: Spec, spec: Spec) -> bool:
+    """Whether the tasks of one array have their likes in another. Those that run again are only some."""
+    return other.array == spec.array and other.again is None
 
 
 def settle(turn: Turn, first: int) -> None:

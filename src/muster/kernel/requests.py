@@ -6,6 +6,7 @@ from __future__ import annotations
 from itertools import chain
 
 from muster.kernel.afters import find_open
+from muster.kernel.again import find_again_refusal
 from muster.kernel.bars import stop_ranges
 from muster.kernel.turn import Turn, find_live, refuse
 from muster.kernel.widths import is_same_but_width
@@ -39,8 +40,7 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     spec = spec if piece is None else resolve(spec, piece.milli)
     reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
     reason = reason or (_find_promises_full(turn, spec) if turn.world.tiers[spec.tier].promise is not None else None)
-    if reason is None and spec.needs.booking:
-        reason = find_spec_fault(turn.world, spec)
+    reason = reason or _find_unnamed(turn, spec)
     if reason is not None:
         return Refused(reason)
     if spec.due_at is not None and spec.due_at <= turn.now:
@@ -61,6 +61,12 @@ def _find_piece(turn: Turn, spec: Spec) -> Piece | Refused:
     piece = find_piece({name: cuts[name] for name in cuts if name in flavors or not flavors}, spec.needs.partition)
     among = f" of {', '.join(flavors)}" if flavors else ""
     return refuse(Code.UNKNOWN_PARTITION, among, detail=spec.needs.partition) if piece is None else piece
+
+
+def _find_unnamed(turn: Turn, spec: Spec) -> Reason | None:
+    """Why what a spec names is not there for it: a booking, or tasks of another array."""
+    reason = find_spec_fault(turn.world, spec) if spec.needs.booking else None
+    return reason or (None if spec.again is None else find_again_refusal(turn.world, spec, spec.again))
 
 
 def _find_promises_full(turn: Turn, spec: Spec) -> Reason | None:

@@ -535,4 +535,6 @@ def jobs_of(fact: Fact) -> list[int]:
     if isinstance(fact, MovesPlanned):
         return [fact.job, *fact.moved]
     job = getattr(fact, "job", None)
+    if isinstance(fact, Accepted) and fact.spec.again is not None:
+        return [fact.job, fact.spec.again.of]
     return [] if job is None else [job]

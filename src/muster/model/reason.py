@@ -80,6 +80,7 @@ class Code(enum.StrEnum):
     BAD_SBATCH = "M172"
     UNMAPPED = "M173"
     NO_PAST = "M174"
+    NOTHING_FAILED = "M175"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"

@@ -8,7 +8,7 @@ The check knows the spec alone; whether the fleet or the quota could ever hold i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from muster.model.after import After, When, find_after_fault
+from muster.model.again import Again, find_again_fault
 from muster.model.group import GROUPS_MAX, Group, Part, parts_of, total_of
 from muster.model.node import LEVELS, TORUS_SPOTS_MAX
 from muster.model.origin import Origin, find_origin_fault
@@ -108,7 +109,8 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     The tasks of a group that is named in `commands` run that instead. A gang will run for `expect_ms` from when it gets
     its place, as far as its owner knows: nobody is stopped by that, unless it `yields` then to whoever is due. Of an
     array `at_most` so many tasks are at it at once; 0 is as many as there is room for; and `limit_ms` is that of each
-    task. One with a `stop_signal` is told to stop by that, instead of SIGTERM.
+    task. One with a `stop_signal` is told to stop by that, instead of SIGTERM. An array may be there to run tasks of
+    another `again`.
     """
 
     command: tuple[str, ...]
@@ -140,6 +142,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
     expect_ms: Limit = None
     stop_signal: str = ""
     yields: bool = False
+    again: Again | None = None
 
     @property
     def is_elastic(self) -> bool:
@@ -157,6 +160,11 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         return self.array or self.gang
 
     @property
+    def total(self) -> int:
+        """How many tasks there were when these got their indexes: more than it has, if it runs some of them again."""
+        return self.tasks if self.again is None else self.again.total
+
+    @property
     def places(self) -> int:
         """How many places a gang, or a task of an array, needs to start: its spares among them."""
         return self.gang + self.spares
@@ -169,14 +177,14 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
 
     @property
     def sure_ms(self) -> Limit:
-        """For how long its places are held at most, as far as others may count on it: an array is over task by task."""
+        """For how long all its places are held at most, if that is known: an array is over task by task."""
         return None if self.array else self.limit_ms
 
     @property
     def leaves_ms(self) -> Limit:
-        """For how long its places are held at most, if somebody who is due needs them: as it expects if it yields then,
-        and else as far as others may count on it."""
-        return self.expect_ms if self.yields else self.sure_ms
+        """For how long each of its places is held at most, if somebody who is due needs it: as it expects if it yields
+        then, and else by its limit."""
+        return self.expect_ms if self.yields else self.limit_ms
 
     def parts(self, leases: Sequence[Lease]) -> Sequence[Part]:
         """Leases of a gang by what a task on them asks for."""
@@ -223,6 +231,7 @@ def find_fault(spec: Spec) -> Reason | None:
         or _find_size_fault(spec)
         or (find_after_fault(spec.after) if spec.after else None)
         or (None if spec.origin is None else find_origin_fault(spec.origin))
+        or (None if spec.again is None else find_again_fault(spec.again, spec.array))
     )
 
 
@@ -292,6 +301,13 @@ def resolve(spec: Spec, milli: int) -> Spec:
 def as_asked(spec: Spec) -> Spec:
     """The inverse of `resolve`: a spec as its owner wrote it."""
     return resolve(spec, DEVICE) if spec.needs.partition else spec
+
+
+def bring_back(spec: Spec, job: int, tasks: Iterable[int]) -> Spec:
+    """An array that runs tasks of that job again, by ranges of their indexes: at once, for whatever it waited for came
+    about."""
+    again = Again(job, tuple(tasks), spec.total)
+    return msgspec.structs.replace(as_asked(spec), array=sum(again.tasks[1::2]), again=again, after=(), held=False)
 
 
 def _find_group_fault(gang: int, ask: Resources, needs: Needs) -> Reason | None:

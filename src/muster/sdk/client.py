@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
+from muster.model.again import indexes_of
 from muster.model.errors import RejectedError
 from muster.model.partition import show_partition
 from muster.model.reason import Code, Reason
@@ -130,10 +131,7 @@ class Client:
     def submit(self, job: Spec | JobFile, key: str = "") -> Submitted:
         """Hand in a job. The same key never makes two jobs; without one, this call makes its own."""
         spec = _read_spec(job)
-        if not (key.isascii() and key.isprintable()):  # it travels as a header
-            raise RejectedError(Reason(Code.BAD_NAME, "key", needed=len(key), available=128, detail=key[:40]))
-        headers = {"Idempotency-Key": key or os.urandom(16).hex()}
-        return self._ask(Submitted, Request("POST", "/v1/jobs", headers, msgspec.json.encode(spec)))
+        return self._ask(Submitted, Request("POST", "/v1/jobs", _keyed(key), msgspec.json.encode(spec)))
 
     def map(self, command: list[str] | str, items: Iterable[Any], key: str = "", **fields: Any) -> int:
         """Run a command once for each item, as an array; its number. A task calls `muster.item()` for its own, and
@@ -144,7 +142,8 @@ class Client:
 
     def outputs(self, job: int) -> Iterator[bytes]:
         """What each task of a job printed, in their order; waits for its end first."""
-        for task in range(self.wait(job).tasks):
+        view = self.wait(job)
+        for task in indexes_of(view.spec.again if view.spec else None, view.tasks):
             yield b"".join(self.logs(job, task))
 
     def watch(self, job: int, every_s: float = 0.5) -> Iterator[JobView]:
@@ -171,6 +170,12 @@ class Client:
     def requeue(self, job: int) -> None:
         """Stop a job's run and let the job wait again."""
         self._send(Request("POST", f"/v1/jobs/{job}/requeue"))
+
+    def requeue_failed(self, job: int, key: str = "") -> Submitted:
+        """Have the tasks of an array that failed run again, as a new one: each knows itself by the number it had. The
+        same key never makes two of them; without one, this call makes its own."""
+        path = f"/v1/jobs/{job}/requeue"
+        return self._ask(Submitted, Request("POST", path, _keyed(key), msgspec.json.encode({"failed": True})))
 
     def scale(self, job: int, most: int, least: int = 0) -> None:
         """Let a gang have at most so many tasks; with `least`, give it these bounds."""
@@ -458,17 +463,21 @@ class Client:
         """Every profile that is stored, and which one is in use."""
         return self._list(tuple[ProfileView, ...], "/v1/profiles")
 
-    def read_log(self, job: int, task: int = 0, *, epoch: int = 0, offset: int = 0, wait_ms: int = 0) -> LogPart:
-        """A piece of the output of one try of a task; `epoch` 0 is the latest try."""
-        asked = {"task": task, "epoch": epoch, "offset": offset, "wait_ms": wait_ms}
+    def read_log(
+        self, job: int, task: int | None = None, *, epoch: int = 0, offset: int = 0, wait_ms: int = 0
+    ) -> LogPart:
+        """A piece of the output of one try of a task, or of the first; `epoch` 0 is the latest try."""
+        asked = {"epoch": epoch, "offset": offset, "wait_ms": wait_ms}
         query = {name: str(value) for name, value in asked.items() if value}
+        query |= {} if task is None else {"task": str(task)}
         reply = self._send(Request("GET", add_query(f"/v1/jobs/{job}/logs", query)))
         at = reply.number("Muster-Next-Offset")
         is_over = reply.headers.get("muster-log-over") == "1"
         return LogPart(reply.body, offset + len(reply.body) if at is None else at, is_over)
 
-    def logs(self, job: int, task: int = 0, *, epoch: int = 0, follow: bool = False) -> Iterator[bytes]:
-        """The output of one try of a task, piece by piece; `follow` goes on until there will be no more."""
+    def logs(self, job: int, task: int | None = None, *, epoch: int = 0, follow: bool = False) -> Iterator[bytes]:
+        """The output of one try of a task, or of the first, piece by piece; `follow` goes on until there will be no
+        more."""
         offset = 0
         while True:
             part = self.read_log(job, task, epoch=epoch, offset=offset, wait_ms=LOG_WAIT_MS if follow else 0)
@@ -509,6 +518,13 @@ class Client:
         reply = self._transport.send(request)
         self._seq = max(self._seq, reply.number("Muster-Seq") or 0)
         return reply
+
+
+def _keyed(key: str) -> dict[str, str]:
+    """The headers of what is asked for under a key, or under one of its own."""
+    if not (key.isascii() and key.isprintable()):
+        raise RejectedError(Reason(Code.BAD_NAME, "key", needed=len(key), available=128, detail=key[:40]))
+    return {"Idempotency-Key": key or os.urandom(16).hex()}
 
 
 def _read_spec(job: Spec | JobFile) -> Spec:

@@ -19,7 +19,7 @@ from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
 from muster.model.job import Job
-from muster.model.phase import TAKEN, Why
+from muster.model.phase import TAKEN, TaskPhase, Why
 from muster.scheduler import repair
 from muster.scheduler.booked import only, own_slots
 from muster.scheduler.claims import Outlook
@@ -32,6 +32,7 @@ from muster.scheduler.shadows import Shadow
 from muster.scheduler.timeshare import is_on_floor
 from muster.scheduler.within import pools_within
 from muster.simulator.engine import SimulatedEngine
+from muster.units import Limit
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply, apply_entry
 from muster.world.auditor import Auditor
@@ -43,6 +44,7 @@ from muster.world.invariants import check_same, check_world, leases_of
 from muster.world.law import require
 from muster.world.queue import INSIDE, OVER, Shape
 from muster.world.snapshot import restore, snapshot
+from muster.world.tasks import HOLDING
 from muster.world.widths import LEFT, RANKS_MAX, least_part, spares_of
 from muster.world.world import World
 
@@ -141,8 +143,7 @@ def check_shadows(before: World, outcome: Outcome, after: World) -> None:
         parts = cut(shadow.job, after.jobs[shadow.job].spec, seats)
         for slot in dict.fromkeys(lease.slot for lease in shadow.leases):
             stays = Holding()
-            for job, where, tasks, devices in _firm_leases(after):
-                end = after.ends.foreseen(job.id, outcome.at)
+            for job, where, tasks, devices, end in _firm_leases(after, outcome.at):
                 if where == slot and (end is None or max(end, outcome.at) > shadow.at):
                     stays.add(job.spec.ask, tasks, devices)
             planned = [(spec.ask, *seat[1:]) for spec, mine in parts for seat in mine if seat[0] == slot]
@@ -151,13 +152,28 @@ def check_shadows(before: World, outcome: Outcome, after: World) -> None:
             require(fits, "no start delays a shadow", f"job {shadow.job} by {shadow.at} on {after.fleet.names[slot]}")
 
 
-def _firm_leases(world: World) -> Iterator[tuple[Job, int, int, int]]:
-    """All that is held, but for what elastic gangs have beyond their least: who waits gets that back."""
-    yield from (lease for lease in leases_of(world) if lease[0].id not in world.widths.elastic)
+def _firm_leases(world: World, now: int) -> Iterator[tuple[Job, int, int, int, Limit]]:
+    """All that is held, and until when at the latest, but for what elastic gangs have beyond their least: who waits
+    gets that back."""
+    for job, slot, count, devices in leases_of(world):
+        if job.id not in world.widths.elastic and not job.spec.array:
+            yield job, slot, count, devices, world.ends.foreseen(job.id, now)
     for number in world.widths.elastic:
         job = world.jobs[number]
         firm = (*least_part(job), *spares_of(job))
-        yield from ((job, lease.slot, lease.tasks, lease.devices) for lease in firm)
+        end = world.ends.foreseen(number, now)
+        yield from ((job, lease.slot, lease.tasks, lease.devices, end) for lease in firm)
+    for number, tasks in sorted(world.arrays.items()):
+        job = world.jobs[number]
+        for task, phase in enumerate(tasks.phase):
+            if phase in HOLDING:
+                yield job, tasks.slot[task], 1, tasks.devices[task], _end_of_task(job, phase, tasks.since[task])
+
+
+def _end_of_task(job: Job, phase: int, since: int) -> Limit:
+    """A task goes by its own limit, wherever it got: who was told to stop may be gone at any moment."""
+    limit_ms = job.spec.limit_ms
+    return None if limit_ms is None else since if phase == TaskPhase.STOPPING else since + limit_ms
 
 
 def shadows_in(before: World, outcome: Outcome) -> list[Shadow]:

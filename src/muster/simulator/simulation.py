@@ -15,11 +15,14 @@ import msgspec
 
 from muster.kernel.kernel import Outcome
 from muster.model import fact
+from muster.model.again import indexes_of
 from muster.model.errors import InvariantError
 from muster.model.event import Cancel, Event, HoldJob, MigrateJob, Progressed, ReleaseJob, RequeueJob, ScaleJob, Submit
 from muster.model.goodput import Bucket, Mark
 from muster.model.phase import TAKEN, TERMINAL, Running, TaskPhase
+from muster.model.ranges import ranges_of
 from muster.model.reason import Done
+from muster.model.spec import bring_back
 from muster.simulator.agenda import Agenda
 from muster.simulator.appointments import Appointments
 from muster.simulator.body import Body
@@ -46,6 +49,8 @@ SCALED_SHARE: Final = 0.02
 """How many of those that are not elastic somebody tries to scale all the same."""
 MOVED_SHARE: Final = 0.2
 """How often, when somebody submits, somebody also wants a gang moved."""
+AGAIN_SHARE: Final = 0.1
+"""How often, when somebody submits, somebody also wants tasks that failed back."""
 TRIALS: Final = 4
 """Other weights are tried four times as often as one node is barred: seldom, but in a storm."""
 FEEDS: Final = 3
@@ -99,6 +104,7 @@ class Simulation:
         self._widths = self._dice("widths")
         self._marks = self._dice("progress")
         self._moves = self._dice("moves")
+        self._returns = self._dice("returns")
         self._names = names
         self._figures = _Figures(self.body)
 
@@ -166,7 +172,23 @@ class Simulation:
         self._progress(self.body.world.next_job - 1 - self._marks.randrange(PROGRESS_REACH))
         if self.options.maintenance and self._moves.random() < MOVED_SHARE:
             self._migrate(self.body.world.next_job - 1 - self._moves.randrange(PROGRESS_REACH))
+        if self._returns.random() < AGAIN_SHARE:
+            self._bring_back()
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
+
+    def _bring_back(self) -> None:
+        """Somebody wants some of the tasks that failed in an array back, and now and then the same ones twice; whether
+        another has them already is for the kernel to say."""
+        world = self.body.world
+        arrays = [number for number, tasks in sorted(world.arrays.items()) if tasks.counts[TaskPhase.FAILED]]
+        if arrays:
+            number = self._returns.choice(arrays)
+            job, tasks = world.jobs[number], world.arrays[number]
+            indexes = indexes_of(job.spec.again, len(tasks))
+            failed = [index for index, phase in zip(indexes, tasks.phase, strict=True) if phase == TaskPhase.FAILED]
+            wanted = sorted(self._returns.sample(failed, self._returns.randint(1, len(failed))))
+            spec = bring_back(job.spec, number, ranges_of(wanted))
+            self.body.take(Submit(spec, f"again-{world.seq}", "its owner"))
 
     def _migrate(self, number: int) -> None:
         """Where nodes are maintained, somebody now and then wants a gang off some, or on others."""

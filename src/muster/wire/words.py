@@ -160,6 +160,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "job {needed} was told to stop, or to shrink, and is not done yet", "say it again when it waits or runs"
     ),
     Code.NO_SPARES: Words("no spares: {detail}", "leave `spares` out, or make it a gang of alike tasks"),
+    Code.NOTHING_FAILED: Words(
+        "nothing of job {needed} failed that could run again: {detail}",
+        "see `muster show {needed}`; what failed a second time is brought back by the number that it had then",
+    ),
     Code.TURNS_NOT_MOVED: Words(
         "{subject}: its jobs take turns, so they are not moved for others",
         "leave out --moves, or --shared-by",

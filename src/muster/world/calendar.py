@@ -25,9 +25,9 @@ from muster.units import AMOUNT_MAX, Limit
 class Ends:
     """The ends of all runs that have one; `_order` is (end, job) in order. Those that are foretold are `told`, and in
     order `_told_order`; of these, `yielding` are those who yield then. `advised` is for how long an adviser says that
-    jobs run."""
+    jobs run. `spread` are the arrays with a limit whose tasks hold places, each of which has an end of its own."""
 
-    __slots__ = ("_by_job", "_order", "_told_order", "advised", "told", "yielding")
+    __slots__ = ("_by_job", "_order", "_told_order", "advised", "spread", "told", "yielding")
 
     def __init__(self) -> None:
         self._by_job: dict[int, int] = {}
@@ -36,6 +36,7 @@ class Ends:
         self.yielding: dict[int, int] = {}
         self._told_order: list[tuple[int, int]] = []
         self.advised: dict[int, int] = {}
+        self.spread: dict[int, None] = {}
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Every (end, job), the earliest first."""
@@ -112,7 +113,7 @@ class Ends:
         twin = Ends()
         twin._by_job, twin._order = self._by_job.copy(), self._order.copy()
         twin.told, twin._told_order, twin.advised = self.told.copy(), self._told_order.copy(), self.advised
-        twin.yielding = self.yielding.copy()
+        twin.yielding, twin.spread = self.yielding.copy(), self.spread.copy()
         return twin
 
 

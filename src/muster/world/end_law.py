@@ -6,6 +6,7 @@ from __future__ import annotations
 from muster.model.phase import ACTIVE
 from muster.units import AMOUNT_MAX
 from muster.world.law import require
+from muster.world.tasks import HOLDING
 from muster.world.world import World
 
 
@@ -15,6 +16,10 @@ def check_ends(world: World) -> None:
     wanted = sorted((run.since + job.spec.limit_ms, job.id) for job, run in runs if job.spec.limit_ms is not None)
     kept = list(world.ends)
     require(kept == wanted, "every run with a limit has its end", f"kept {kept[:5]}, wanted {wanted[:5]}")
+    holding = [number for number, tasks in sorted(world.arrays.items()) if any(map(tasks.phase.count, HOLDING))]
+    limited_arrays = [number for number in holding if world.jobs[number].spec.limit_ms is not None]
+    law = "tasks with a limit are counted on"
+    require(sorted(world.ends.spread) == limited_arrays, law, f"{sorted(world.ends.spread)[:5]}, {limited_arrays[:5]}")
     told: dict[int, int] = {}
     for job, run in runs:
         run_ms = world.ends.advised.get(job.id, job.spec.expect_ms)

@@ -22,6 +22,7 @@ from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
 from muster.units import INSTANT_MAX
 from muster.wire.codec import decode_entry
 from muster.world.accounting import capacity_time, read_account
+from muster.world.again_law import check_again
 from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
 from muster.world.booking_law import check_bookings
@@ -583,6 +584,7 @@ LAWS: Final = (
     check_task_limits,
     _check_keys,
     _check_claims,
+    check_again,
     _check_runs,
     _check_usage,
     _check_goodput,

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from heapq import merge
+from itertools import groupby, islice
+from operator import itemgetter
 from types import TracebackType
 from typing import Final, TypeAlias
 
 from muster.model.group import Part
+from muster.model.job import Job
 from muster.model.node import Lack
 from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, Lease, Running
@@ -29,6 +32,8 @@ ENDS_MAX: Final = 4096
 LATE_MS: Final = 10 * MINUTE_MS
 """How long after its limit and its grace a run is still expected to end at any moment."""
 
+End: TypeAlias = tuple[int, int, tuple[Lease, ...]]
+"""When, whose, and of an array what: a gang gives all its places back."""
 Shade: TypeAlias = dict[int, Lack]
 """By slot, which devices and how much beside them is kept back, as far as it is free."""
 
@@ -116,16 +121,25 @@ class Outlook:
     def _find_ends(self, now: int) -> Iterator[tuple[int, list[tuple[Resources, Lease]]]]:
         """Ends as they are foreseen, in order, each with what it gives back where it is of use. One that is past may
         come at any moment, until it is so late that nobody knows; whoever yields then has but to be told."""
-        jobs = self._world.jobs
-        for end, number in islice(self._world.ends.upcoming(now), ENDS_MAX):
+        jobs, ends = self._world.jobs, self._world.ends
+        of_tasks = [self._endings_of(jobs[number]) for number in sorted(ends.spread)]
+        found = merge(((*each, ()) for each in ends.upcoming(now)), *of_tasks, key=itemgetter(0, 1))
+        for end, number, tasks in islice(found, ENDS_MAX):
             job = jobs[number]
             if end + job.spec.grace_ms + LATE_MS < now and not (job.spec.yields and isinstance(job.phase, Running)):
                 continue
-            run = job.phase.run.places if isinstance(job.phase, ACTIVE) else ()
-            parts = job.spec.parts(run)
-            leases = [(ask, lease) for ask, part in parts for lease in part if self._is_useful(lease.slot)]
-            if leases:
-                yield max(end, now), leases
+            held = job.phase.run.places if isinstance(job.phase, ACTIVE) else tasks
+            leases = [(ask, lease) for ask, part in job.spec.parts(held) for lease in part]
+            useful = [each for each in leases if self._is_useful(each[1].slot)]
+            if useful:
+                yield max(end, now), useful
+
+    def _endings_of(self, job: Job) -> Iterator[End]:
+        """The ends of an array's tasks, in order: those of one instant together."""
+        spec, tasks = job.spec, self._world.arrays[job.id]
+        endings = tasks.endings(spec.limit_ms or 0, spec.ask.gpu_milli > 0)
+        for end, leases in groupby(endings, key=itemgetter(0)):
+            yield end, job.id, tuple(lease for _, lease in leases)
 
     def _is_useful(self, slot: int) -> bool:
         """A node that is closed, or lacks something, gives nothing that could be counted on."""

@@ -400,6 +400,7 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
         world.charge(job.spec, leases, world.now)
         if job.spec.limit_ms is not None:
             world.timers.tasks.enter(job.id, job.spec.limit_ms, tasks, as_ranges(first, count))
+            world.ends.spread[job.id] = None
     if tasks.counts[TaskPhase.QUEUED]:
         world.enqueue(job)
     else:

@@ -27,9 +27,12 @@ LIVE: Final = (TaskPhase.QUEUED, TaskPhase.BLOCKED, *HOLDING)
 
 AGE: Final = 5
 """Words of an age."""
+ENDING: Final = 1 + LEASE
+"""Words of an ending: when, and a lease."""
 AGES_APART: Final = 64
 """How many ages further back one is looked for that is the same: more would cost more than they save."""
 
+STARTING, STOPPING = int(TaskPhase.STARTING), int(TaskPhase.STOPPING)
 _NOT_QUEUED: Final = re.compile(rb"[^\x00]")
 
 
@@ -224,6 +227,16 @@ class Tasks:
             yield first, lease.tasks, lease
             first += lease.tasks
 
+    def endings(self, limit_ms: int, shared: bool) -> Iterator[tuple[int, Lease]]:
+        """When tasks will have given their places back, at the latest, and which: by their limit from when they are up,
+        or from when they got them if they are not; those that were told to stop may at any moment. In order."""
+        rows = array("q", bytes(8 * ENDING * self.holding))
+        columns = (column_of(self.phase), words_of(self.since), column_of(self.slot), words_of(self.devices))
+        found = _tell_endings(*columns, limit_ms, shared, words_of(rows)) if rows else 0
+        flat = sort_rows(rows[: ENDING * found], ENDING, (0, 1)).tolist() if found else []
+        leases = map(Lease, flat[1::ENDING], flat[2::ENDING], flat[3::ENDING])
+        return zip(flat[::ENDING], leases, strict=True)
+
     def fork(self) -> Tasks:
         """An independent copy: a memcpy for each column."""
         twin = Tasks.__new__(Tasks)
@@ -264,6 +277,28 @@ def _gather(slots: Words, devices: Words, ranges: Words, shared: bool, rows: Wor
                 rows[at], rows[at + 1], rows[at + 2] = slots[task], 1, devices[task]
                 found += 1
             known = devices[task]
+    return found
+
+
+@compiled
+def _tell_endings(
+    phases: Words, since: Words, slots: Words, devices: Words, limit: int, shared: bool, rows: Words
+) -> int:
+    """Write what tasks that hold places will give back, and when; how many rows there are."""
+    found, known = 0, 0
+    for task in range(len(phases)):
+        if not STARTING <= phases[task] <= STOPPING:
+            continue
+        end = since[task] if phases[task] == STOPPING else since[task] + limit
+        at = ENDING * found
+        is_same = found and rows[at - ENDING] == end and rows[at - ENDING + 1] == slots[task]
+        if is_same and not (shared and devices[task] != known):
+            rows[at - 2] += 1
+            rows[at - 1] |= devices[task]
+        else:
+            rows[at], rows[at + 1], rows[at + 2], rows[at + 3] = end, slots[task], 1, devices[task]
+            found += 1
+        known = devices[task]
     return found
 
 

@@ -189,6 +189,8 @@ class World:
         if self.fleet.company.by_name:
             self.fleet.company.seat(job.spec, leases, 1)
         tasks.set_phase(first, count, TaskPhase.STARTING)
+        if job.spec.limit_ms is not None:
+            self.ends.spread[job.id] = None
         if self.runs is not None:
             self.runs.add_array(job)
         if tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
@@ -213,8 +215,10 @@ class World:
         if job.spec.limit_ms is not None:
             self.timers.tasks.leave(job.id, job.spec.limit_ms, tasks, ranges)
         tasks.leave(ranges, after)
-        if self.runs is not None and not tasks.holding:
-            self.runs.remove(job)
+        if not tasks.holding:
+            self.ends.spread.pop(job.id, None)
+            if self.runs is not None:
+                self.runs.remove(job)
 
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the

@@ -199,6 +199,36 @@ def test_a_job_is_held_released_and_requeued(scene: Scene) -> None:
     assert scene.call("POST", "/v1/jobs/9/hold").status == 404
 
 
+def test_what_failed_of_an_array_runs_again(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",), array=4)))
+    scene.follower.happen(Started(1, 1, 0, 4), Exited(1, 1, 1, 1, 1), Exited(1, 1, 0, 0, 1))
+    asked = ("POST", "/v1/jobs/1/requeue", {"failed": True})
+    made = scene.call(*asked, idempotency_key="a")
+    assert (made.status, made.json["job"]) == (202, 2)
+    assert scene.call("GET", "/v1/jobs/2").json["spec"]["again"] == {"of": 1, "tasks": [1, 1], "total": 4}
+    assert scene.call(*asked, idempotency_key="a").json["job"] == 2, "a repeat makes no second one"
+    refused = scene.call(*asked)
+    assert (refused.status, refused.json["code"]) == (409, "M175")
+    assert refused.json["detail"].endswith("what did runs again as job 2")
+    assert scene.call("POST", "/v1/jobs/9/requeue", {"failed": True}).status == 404
+    assert scene.call("POST", "/v1/jobs/1/requeue", {"failed": 1}).status == 422
+    forged = {"command": ["x"], "array": 1, "again": {"of": 1, "tasks": [1, 1], "total": 4}}
+    assert scene.call("POST", "/v1/jobs", forged).json["code"] == "M101"
+
+
+def test_the_log_of_what_runs_again_is_found_by_its_number(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("train",), array=4)))
+    scene.follower.happen(Started(1, 1, 0, 4), Exited(1, 1, 1, 2, 2))
+    assert scene.call("POST", "/v1/jobs/1/requeue", {"failed": True}).status == 202
+    for place in (0, 1):
+        scene.logs.path(2, place, 1).write_text(f"place {place}")
+    assert [scene.call("GET", f"/v1/jobs/2/logs{query}").body for query in ("", "?task=2", "?task=3")] == [
+        *(b"place 0", b"place 0", b"place 1"),
+    ]
+    refused = scene.call("GET", "/v1/jobs/2/logs?task=0")
+    assert (refused.status, "some of job 1" in refused.json["detail"]) == (404, True)
+
+
 def test_a_job_waits_for_another(scene: Scene) -> None:
     spec = {"command": ["x"], "after": [{"job": 1, "when": "afterok"}]}
     refused = scene.call("POST", "/v1/jobs", spec)

@@ -45,6 +45,7 @@ OUR_MODULES = {
         "muster.cli.printing",
         "muster.model",
         "muster.model.after",
+        "muster.model.again",
         "muster.model.errors",
         "muster.model.group",
         "muster.model.node",

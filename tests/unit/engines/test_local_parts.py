@@ -12,10 +12,11 @@ import pytest
 from muster.engines.local.book import LINES_SPARE, Book
 from muster.engines.local.capacity import discover_capacity, discover_machine
 from muster.engines.local.frames import FRAME_BYTES_MAX, Ack, Asked, Hello, Order, asked_inbox, encode_frame, told_inbox
-from muster.engines.local.launch import plan_launches, show_devices
+from muster.engines.local.launch import marks_of, plan_launches, show_devices
 from muster.engines.local.layout import Key, find_key, log_path
 from muster.engines.local.processes import find_family, find_process, find_stat, signal_process
 from muster.engines.local.ranges import CAUSE, RANGES_MAX, End, keys_of, merge_exited, merge_held, merge_started
+from muster.model.again import Again
 from muster.model.errors import EngineError
 from muster.model.event import Exited, Held, Started
 from muster.model.group import Group
@@ -41,6 +42,7 @@ def test_a_task_gets_only_its_own_environment() -> None:
         "LR": "3",
         "MUSTER_ENGINE": "/r",
         "MUSTER_JOB": "7",
+        "MUSTER_PLACE": "0",
         "MUSTER_TASK": "0",
         "MUSTER_EPOCH": "2",
         "MUSTER_TASKS": "1",
@@ -65,6 +67,17 @@ def test_only_the_tasks_of_this_node_are_launched() -> None:
     spec = Spec(command=("train",), array=20)
     order = start(spec, ["a", "b"], [2, 3], [0, 0], first=10)
     assert [launch.key.task for launch in plan_launches(order, "b", {}, ROOT, range(20))] == [12, 13, 14]
+
+
+def test_a_task_that_runs_again_knows_itself_by_the_number_it_had() -> None:
+    spec = Spec(("train",), array=3, again=Again(5, (4, 1, 9, 2), 20))
+    names = ("MUSTER_PLACE", "MUSTER_TASK", "MUSTER_TASKS")
+    launches = list(plan_launches(start(spec, ["a"], [2], [0], first=1), "a", {}, ROOT, range(20)))
+    assert [[launch.env[name] for name in names] for launch in launches] == [["1", "9", "20"], ["2", "10", "20"]]
+    for launch in launches:
+        own = {f"{name}={value}".encode() for name, value in launch.env.items()}
+        known = [key.task for key in (Key(7, 2, place) for place in range(20)) if marks_of(key, ROOT) <= own]
+        assert known == [launch.key.task], "no other task is taken for it"
 
 
 def test_ranks_of_a_gang_over_two_nodes() -> None:

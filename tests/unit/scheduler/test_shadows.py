@@ -19,6 +19,7 @@ from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.wire.words import put_in_words
+from muster.world.end_law import check_ends
 from muster.world.outlook import LATE_MS
 
 
@@ -55,6 +56,77 @@ def test_a_limit_that_is_not_looked_at_is_found() -> None:
         outcome = rig.feed(event.Submit(Spec(("late",), ask=Resources(gpus=8), limit_ms=DAY_MS)))
     with pytest.raises(InvariantError, match="no start delays a shadow"):
         check_shadows(before, outcome, rig.world)
+
+
+def test_tasks_of_an_array_overtake_if_they_are_gone_in_time() -> None:
+    """Four nodes, two of them for an hour: the due gang of four starts then, and two nodes are free until then."""
+    rig = rig_with()
+    blocker = rig.submit(8, gang=2, limit_ms=HOUR_MS)
+    due = rig.submit(8, gang=4, limit_ms=HOUR_MS)
+    unlimited, long = rig.submit(8, array=3), rig.submit(8, array=3, limit_ms=HOUR_MS)
+    short = rig.submit(8, array=3, limit_ms=HOUR_MS // 2)
+    held = [rig.world.arrays[job].holding for job in (unlimited, long, short)]
+    assert (rig.phase(due), held) == ("Queued", [0, 0, 2])
+    assert [reason_of(rig, job) for job in (due, long)] == [Code.DUE, Code.SHADOWED]
+    ends_at = rig.run(blocker).since + HOUR_MS
+    assert [(shadow.job, shadow.at) for shadow in find_shadows(rig.world)] == [(due, ends_at)], "as before"
+    check_nobody_overslept(rig.world)
+    rig.start(short)
+    rig.feed(after_ms=HOUR_MS // 2 - 2)
+    rig.exit(short, 0, 0, 1)
+    assert rig.world.arrays[short].holding == 1, "the third would be there for too long by now"
+    assert reason_of(rig, short) == Code.SHADOWED
+
+
+def test_a_shadow_counts_on_the_limits_of_tasks_wherever_they_got() -> None:
+    """Tasks of an array have all nodes; each is counted on from when it is up, or told to stop."""
+    rig = rig_with()
+    array = rig.submit(8, array=4, limit_ms=HOUR_MS)
+    placed_at = rig.now
+    due = rig.submit(8, gang=3)
+    assert [(shadow.job, shadow.at) for shadow in find_shadows(rig.world)] == [(due, placed_at + HOUR_MS)]
+    rig.feed(event.Started(array, 1, 0, 1), after_ms=MINUTE_MS)
+    rig.feed(event.Started(array, 1, 1, 1), after_ms=MINUTE_MS)
+    [shadow] = find_shadows(rig.world)
+    assert (shadow.job, shadow.at) == (due, placed_at + 1 + MINUTE_MS + HOUR_MS), (
+        "after tasks 2 and 3 the first is gone"
+    )
+    rig.feed(event.RequeueJob(array))
+    assert find_shadows(rig.world)[0].at == rig.now, "they may be gone at any moment"
+    rig.feed(event.Submit(Spec(("late",))), after_ms=DAY_MS)
+    assert find_shadows(rig.world) == [], "until nobody knows"
+
+
+def test_what_tasks_share_of_a_device_comes_free_device_by_device() -> None:
+    rig = rig_with(nodes=1, gpus=2)
+    half = Spec(("part",), array=4, ask=Resources(gpu_milli=500, cpu_milli=100), limit_ms=HOUR_MS)
+    rig.feed(event.Submit(half))
+    placed_at = rig.now
+    rig.feed(event.Started(1, 1, 0, 2), after_ms=MINUTE_MS)
+    due = rig.submit(1)
+    found = [(shadow.job, shadow.at) for shadow in find_shadows(rig.world)]
+    assert found == [(due, placed_at + HOUR_MS)], "the device of tasks 2 and 3"
+    due = rig.submit(2)
+    assert rig.phase(due) == "Queued"
+
+
+def test_the_limit_of_an_array_that_is_not_looked_at_is_found() -> None:
+    rig = rig_with()
+    rig.submit(8, gang=3, limit_ms=HOUR_MS)
+    rig.submit(8, gang=4, limit_ms=HOUR_MS)
+    before = rig.world.fork()
+    with PLANTED["limit_not_looked_at"]():
+        outcome = rig.feed(event.Submit(Spec(("late",), ask=Resources(gpus=8), array=2, limit_ms=DAY_MS)))
+    with pytest.raises(InvariantError, match="no start delays a shadow"):
+        check_shadows(before, outcome, rig.world)
+
+
+def test_tasks_that_nobody_counts_on_are_found() -> None:
+    rig = rig_with()
+    with PLANTED["tasks_have_no_end"]():
+        rig.submit(8, array=4, limit_ms=HOUR_MS)
+    with pytest.raises(InvariantError, match="tasks with a limit are counted on"):
+        check_ends(rig.world)
 
 
 def test_who_is_not_due_yet_holds_up_nobody() -> None:

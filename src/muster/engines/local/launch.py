@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from muster.engines.local.layout import Key, progress_path, width_path
+from muster.model.again import indexes_of
 from muster.model.group import group_at
 from muster.model.instruction import Start
 from muster.model.partition import devices_in, start_in
@@ -62,7 +63,7 @@ def plan_launches(
     start: Start, node: str, own: Mapping[str, str], root: Path, within: Container[int]
 ) -> Iterator[Launch]:
     """The same as they will be executed, for tasks `within` a range. `own` is the environment of who starts them."""
-    base = _plan_environment(start, own)
+    base, indexes = _plan_environment(start, own), indexes_of(start.spec.again, start.spec.tasks)
     workdir = str(Path(base["HOME"] or "/") / start.spec.workdir)
     task = start.first
     for node_rank, name in enumerate(start.nodes):
@@ -74,6 +75,8 @@ def plan_launches(
                 continue
             seat = _Seat(node_rank, local_rank, count, start.devices[node_rank], ids)
             command, env = _command_of(start.spec, key.task), base | _plan_own(start, key, seat, root)
+            if start.spec.again is not None:
+                env["MUSTER_TASK"] = str(indexes[key.task])
             yield Launch(key, command, env, workdir, _ask_of(start.spec, key.task), start.spec.stop_signal)
         task += count
 
@@ -81,7 +84,7 @@ def plan_launches(
 def marks_of(key: Key, root: Path) -> frozenset[bytes]:
     """The environment entries by which a process of a run is known: another server on this machine has jobs of the same
     numbers."""
-    words = {"MUSTER_ENGINE": root, "MUSTER_JOB": key.job, "MUSTER_TASK": key.task, "MUSTER_EPOCH": key.epoch}
+    words = {"MUSTER_ENGINE": root, "MUSTER_JOB": key.job, "MUSTER_PLACE": key.task, "MUSTER_EPOCH": key.epoch}
     return frozenset(f"{name}={value}".encode() for name, value in words.items())
 
 
@@ -98,8 +101,9 @@ def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]
     share = (0, 1) if ask.gpu_milli else (seat.local_rank, ask.gpus)
     own = {
         "MUSTER_ENGINE": str(root),
+        "MUSTER_PLACE": str(key.task),
         "MUSTER_TASK": str(key.task),
-        "MUSTER_TASKS": str(start.width or spec.tasks),
+        "MUSTER_TASKS": str(start.width or spec.total),
         "CUDA_VISIBLE_DEVICES": show_devices(devices_in(seat.devices), *share, seat.device_ids),
     }
     if spec.needs.partition:

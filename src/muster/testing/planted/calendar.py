@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 from unittest import mock
 
 from muster.kernel import kernel, windows
@@ -23,6 +23,19 @@ from muster.world.world import World
 def limit_not_looked_at() -> Iterator[None]:
     """Whoever has a limit overtakes a shadow, whenever it will end."""
     with mock.patch.object(shadows, "may_overtake", return_value=True):
+        yield
+
+
+@contextlib.contextmanager
+def tasks_have_no_end() -> Iterator[None]:
+    """Tasks of an array with a limit are in no calendar: who waits for their places thinks them taken for ever."""
+    honest = World.hold_tasks
+
+    def hold_tasks(world: World, job: Job, *about: Any) -> None:
+        honest(world, job, *about)
+        world.ends.spread.pop(job.id, None)
+
+    with mock.patch.object(World, "hold_tasks", hold_tasks):
         yield
 
 
@@ -85,6 +98,7 @@ def _never(job: Job, keeping: Keeping) -> int:  # noqa: ARG001 - not looking at 
 
 PLANTS: Final[tuple[Plant, ...]] = (
     limit_not_looked_at,
+    tasks_have_no_end,
     shadow_stays,
     guest_stays,
     window_open_to_all,

@@ -9,7 +9,7 @@ from unittest import mock
 
 import msgspec
 
-from muster.kernel import attempts, nodes
+from muster.kernel import again, attempts, nodes
 from muster.kernel.reactors import REACTORS
 from muster.kernel.turn import Turn
 from muster.model import fact
@@ -241,6 +241,13 @@ def stopped_for_a_drain() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def brought_back_twice() -> Iterator[None]:
+    """Whoever asks for tasks that failed gets them, though others have them."""
+    with mock.patch.object(again, "find_taken", return_value=()):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     job_lost,
     hold_forgotten,
@@ -259,4 +266,5 @@ PLANTS: Final[tuple[Plant, ...]] = (
     past_its_limit_and_back,
     key_forgotten,
     retired_too_early,
+    brought_back_twice,
 )
