@@ -143,9 +143,11 @@ def has_extras(world: World) -> bool:
 def _seat_of(world: World, number: int) -> Seat | None:
     """What a run has beyond its least part, and is not giving back already."""
     job: Job = world.jobs[number]
+    if not isinstance(job.phase, (Starting, Running)):
+        return None
     spec, resize = job.spec, world.widths.resizes.get(number)
     stays = width_of(job) if resize is None or not resize.to else resize.to
-    if not isinstance(job.phase, (Starting, Running)) or stays <= spec.gang:
+    if stays <= spec.gang:
         return None
     held = split_leases(leases_of(job), stays, spec.ask)[0]
     return Seat(number, spec.gang, spec, tuple(split_leases(held, spec.gang, spec.ask)[1]))

@@ -34,7 +34,7 @@ from muster.scheduler.reach import (
 )
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
-from muster.units import AMOUNT_MAX, MINUTE_MS, Resources
+from muster.units import MINUTE_MS, Resources
 from muster.world.compiled import Words, blank_words, column_of, words_of
 from muster.world.loans import Loans, clear_loans, factors_of
 from muster.world.queue import Shape
@@ -50,8 +50,7 @@ _CASES: Final = ((Standing.INSIDE, False, IF_INSIDE), (Standing.BORROWING, False
                  (Standing.BORROWING, True, IF_OWED))  # fmt: skip
 ANYBODY: Final = ""
 _STRONGEST: Final = Party(Standing.INSIDE, -1, emergency=True)
-_WEAKEST: Final = Party(Standing.OVER, AMOUNT_MAX)
-"""Who may take from everybody, and from nobody: no rank is below 0, or as high."""
+"""Who may take from everybody: no rank is below 0."""
 CODES_MAX: Final = 1024
 """How many answers of the table are kept at most."""
 Key: TypeAlias = tuple[Party, str, int, bool]
@@ -76,34 +75,47 @@ class Right:
 
 class Rights:
     """All rights of one look, each made when it is first asked for. `funds` says what those borrow of who were named as
-    candidates."""
+    candidates. Whether it `has_any`: if all are alike and nobody is guaranteed anything, nobody has a right to anybody.
+    Then no rows are read; and there is room only where somebody leaves, ever less of it with each plan, so whatever did
+    not fit once is `full` until the end of the look."""
 
     def __init__(self, world: World, stage: Stage, now: int) -> None:
         self._world = world
         self._stage = stage
         self._now = now
         self._runs = world.know_runs()
-        self.rows = self._runs.rows()
-        self.used = self._runs.used
-        self.funds: dict[tuple[int, int], int] = {}
         self._has_owners = world.quotas.has_owners()
+        self.has_any = world.varied > 0 or self._has_owners
+        self.rows = self._runs.rows() if self.has_any else blank_words(0)
+        self.used = self._runs.used if self.has_any else 0
+        self.funds: dict[tuple[int, int], int] = {}
         self._sites = words_of(world.sites.numbers())
         self._loans: Loans | None = None
         self._herds: list[Herd] = []
         self._made: dict[Key, Right] = {}
         self._untaken: dict[tuple[Shape, int], bool] = {}
+        self._full: dict[Shape, None] = {}
         self._stock: tuple[Words, Words] | None = None
         self._nothing = self._new_sums()
         self._ranks: tuple[tuple[int, bool], ...] = ()
         self._kin: dict[tuple[str, bool], array[int]] = {}
         self._totals: dict[str, tuple[list[str], Words]] = {}
-        if not self._has_owners:
+        if self.has_any and not self._has_owners:
             clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
 
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
         self._loans = self._stock = None
         self._made, self._kin, self._totals, self.funds, self._untaken = {}, {}, {}, {}, {}
+
+    def note_full(self, shape: Shape) -> None:
+        """A shape did not fit anywhere, and nobody was taken for it: nor will it, if nobody may be."""
+        if not self.has_any and not self._world.fleet.overlays.by_name:
+            self._full[shape] = None
+
+    def is_full(self, shape: Shape) -> bool:
+        """Whether it is known that a shape does not fit in this look any more."""
+        return shape in self._full
 
     def find(self, claimant: Party, tenant: str, owed: Sequence[Fund]) -> Right:
         """The right of a claimant of a tenant that is owed something of some funds."""
@@ -116,13 +128,14 @@ class Rights:
 
     def may_take_any(self, claimant: Party) -> bool:
         """Whether there may be anybody whom a claimant has a right to take, of whatever tenant it is."""
-        return self._is_about_any(self._codes_of(claimant))
+        return self.has_any and self._is_about_any(self._codes_of(claimant))
 
-    def find_all(self) -> Right:
-        """All that anybody may have a right to: more than that comes free for nobody. If all who are here are alike,
-        that is nothing."""
-        may_take = self._world.varied or self._has_owners
-        return self._find(_STRONGEST if may_take else _WEAKEST, ANYBODY, [], is_any=True)
+    def may_reach(self, shape: Shape) -> bool:
+        """Whether a shape might fit if all went whom anybody has a right to: more than that comes free for nobody. If
+        that is nobody, it is seen when its turn comes."""
+        if not self.has_any:
+            return self._stage.has_leavers()
+        return self.reaches(self._find(_STRONGEST, ANYBODY, [], is_any=True), shape, shape.gang)
 
     def reaches(self, right: Right, shape: Shape, most: int) -> bool:
         """Whether so many tasks of a shape would have room if all went whom the right is about. If that is nobody, the
