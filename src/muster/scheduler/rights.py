@@ -44,6 +44,9 @@ from muster.world.sites import Site
 from muster.world.usage import amount_of
 from muster.world.world import World
 
+_SAME, _OTHER = Kin.SAME, Kin.OTHER  # looked up once: as many are written as there are tenants
+FEW: Final = 8
+"""So many lines of a shape are as quick to judge one by one."""
 RESTART_MS: Final = MINUTE_MS
 """What a run loses by being stopped, besides what it did since it was last saved."""
 _CASES: Final = ((Standing.INSIDE, False, IF_INSIDE), (Standing.BORROWING, False, IF_BORROWING),
@@ -98,7 +101,7 @@ class Rights:
         self._stock: tuple[Words, Words] | None = None
         self._nothing = self._new_sums()
         self._ranks: tuple[tuple[int, bool], ...] = ()
-        self._kin: dict[tuple[str, bool], array[int]] = {}
+        self._chains: list[tuple[str, ...]] = []
         self._totals: dict[str, tuple[list[str], Words]] = {}
         if self.has_any and not self._has_owners:
             clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
@@ -106,7 +109,7 @@ class Rights:
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
         self._loans = self._stock = None
-        self._made, self._kin, self._totals, self.funds, self._untaken = {}, {}, {}, {}, {}
+        self._made, self._totals, self.funds, self._untaken = {}, {}, {}, {}
 
     def note_full(self, shape: Shape) -> None:
         """A shape did not fit anywhere, and nobody was taken for it: nor will it, if nobody may be."""
@@ -131,11 +134,13 @@ class Rights:
         return self.has_any and self._is_about_any(self._codes_of(claimant))
 
     def may_reach(self, shape: Shape) -> bool:
-        """Whether a shape might fit if all went whom anybody has a right to: more than that comes free for nobody. If
-        that is nobody, it is seen when its turn comes."""
+        """Whether some line of a shape might fit if all went whom anybody has a right to: more than that comes free for
+        nobody. If that is nobody, it is seen when its turn comes."""
         if not self.has_any:
             return self._stage.has_leavers()
-        return self.reaches(self._find(_STRONGEST, ANYBODY, [], is_any=True), shape, shape.gang)
+        return len(shape.lines) <= FEW or self.reaches(
+            self._find(_STRONGEST, ANYBODY, [], is_any=True), shape, shape.gang
+        )
 
     def reaches(self, right: Right, shape: Shape, most: int) -> bool:
         """Whether so many tasks of a shape would have room if all went whom the right is about. If that is nobody, the
@@ -204,7 +209,7 @@ class Rights:
         """A candidate as it stands, and by which right it is taken."""
         world, spec, funds = self._world, each.seat.spec, self.funds[each.job, each.first]
         party = party_of(world, (spec.tier, spec.priority), Standing.BORROWING if funds else Standing.INSIDE)
-        kin = kin_of(world, right.tenant, spec.tenant)
+        kin = kin_of(right.tenant, world.ledger.chain(spec.tenant))
         why = find_right(right.claimant, party, kin, owed=bool(funds & right.owed))
         return party, Why.PREEMPT if why is None else why
 
@@ -340,19 +345,15 @@ class Rights:
                 word |= bit
         return word
 
-    def _kin_of(self, tenant: str, is_any: bool) -> array[int]:
+    def _kin_of(self, tenant: str, is_any: bool) -> list[int]:
         """The kin of every tenant that runs something; of any below a child of the root, all below it are its own."""
-        known = self._kin.get((tenant, is_any))
-        if known is None:
-            world, others = self._world, [str(name) for name in self._runs.tenants.names]
-            if not is_any:
-                kin = [int(kin_of(world, tenant, other)) for other in others]
-            elif tenant == ANYBODY:
-                kin = [int(Kin.SAME)] * len(others)
-            else:
-                kin = [int(Kin.SAME if tenant in world.ledger.chain(other) else Kin.OTHER) for other in others]
-            known = self._kin[tenant, is_any] = array("q", kin)
-        return known
+        if tenant == ANYBODY and is_any:
+            return [_SAME] * len(self._runs.tenants)
+        if len(self._chains) != len(self._runs.tenants):
+            self._chains = [self._world.ledger.chain(str(name)) for name in self._runs.tenants.names]
+        if is_any:
+            return [_SAME if tenant in chain else _OTHER for chain in self._chains]
+        return [kin_of(tenant, chain) for chain in self._chains]
 
 
 NO_SITE: Final = -1
@@ -365,8 +366,8 @@ def party_of(world: World, kind: Kind, standing: Standing) -> Party:
     return Party(standing, tier.rank, name, priority, tier.emergency)
 
 
-def kin_of(world: World, tenant: str, other: str) -> Kin:
-    """What another tenant is to one."""
-    if tenant == other:
-        return Kin.SAME
-    return Kin.BELOW if tenant in world.ledger.chain(other) else Kin.OTHER
+def kin_of(tenant: str, chain: Sequence[str]) -> Kin:
+    """What a tenant, of which these are itself and all above it, is to another one."""
+    if chain[0] == tenant:
+        return _SAME
+    return Kin.BELOW if tenant in chain else _OTHER
