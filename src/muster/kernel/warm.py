@@ -6,6 +6,7 @@ loads that in a fraction of a second. It knows no world but those that it makes 
 
 from __future__ import annotations
 
+from array import array
 from typing import Final
 
 from muster.kernel.kernel import Kernel
@@ -21,8 +22,10 @@ from muster.model.tenant import GPU, GPU_ONE, Line, Tenant
 from muster.scheduler.consolidation import count_free
 from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks, query_of, widest_capacity
 from muster.units import Resources
+from muster.world.compiled import words_of
 from muster.world.cuts import free_starts
 from muster.world.fleet import Fleet
+from muster.world.runs import close_ranks
 from muster.world.seating import FEW, rows_of
 from muster.world.tasks import HOLDING, Tasks
 from muster.world.world import World
@@ -80,6 +83,7 @@ def _move_tasks() -> None:
     tasks.leases(ranges)
     tasks.find_older(1)
     tasks.leave(ranges, TaskPhase.SUCCEEDED)
+    close_ranks(words_of(array("q", bytes(8))), 0)
 
 
 def _take_back() -> None:

@@ -56,8 +56,7 @@ class Extras:
         self._left = mine.copy()
         if not mine:
             return [], leases
-        for seat in mine.values():
-            self._stage.give_back(seat)
+        self._stage.give_back_all(list(mine.values()))
         if (found := find()) is not None:
             needed: dict[int, Seat] = {}
         else:
@@ -70,8 +69,7 @@ class Extras:
 
     def resume(self) -> None:
         """For the next plan all that is left is gone again."""
-        for seat in self._back:
-            self._stage.take(seat)
+        self._stage.take_all(self._back)
         self._back = []
 
     def _needed(
@@ -80,8 +78,7 @@ class Extras:
         """Take all, and give back whoever is not needed: those on other nodes first, then the dearest."""
         slots = {lease.slot for lease in leases}
         order = sorted(mine, key=lambda number: self._price(number, slots), reverse=True)
-        for number in order:
-            self._stage.take(mine[number])
+        self._stage.take_all([mine[number] for number in order])
         needed, tried = dict(mine), order[:TRIED_MAX] if len(order) > TRIED_MAX else order
         found = find()
         for number in tried:
@@ -143,9 +140,11 @@ def has_extras(world: World) -> bool:
 def _seat_of(world: World, number: int) -> Seat | None:
     """What a run has beyond its least part, and is not giving back already."""
     job: Job = world.jobs[number]
+    if not isinstance(job.phase, (Starting, Running)):
+        return None
     spec, resize = job.spec, world.widths.resizes.get(number)
     stays = width_of(job) if resize is None or not resize.to else resize.to
-    if not isinstance(job.phase, (Starting, Running)) or stays <= spec.gang:
+    if stays <= spec.gang:
         return None
     held = split_leases(leases_of(job), stays, spec.ask)[0]
     return Seat(number, spec.gang, spec, tuple(split_leases(held, spec.gang, spec.ask)[1]))

@@ -4,10 +4,13 @@ be: many at once, by what all of them could have at most.
 All lines of a shape, tier and priority that would borrow may take the same: if their shape does not fit even with all
 of that gone, none of them is looked at. For a place inside a guarantee, all tenants below one child of the root share
 what is left of their guarantees, and what could be taken among them: if that is less than one gang, none of them is.
+Which lines might is decided before anybody takes anything; but a look ends after some claims, so lines are sorted when
+their tenant is met, and not before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from muster.model.tenant import ROOT
@@ -19,8 +22,10 @@ from muster.world.quota import Fund, Share, Standing, load
 from muster.world.runs import Kind
 from muster.world.world import World
 
-Group: TypeAlias = tuple[str, Kind]
-"""A child of the root, and a kind."""
+Rung: TypeAlias = tuple[bool, int, str]
+"""What goes before the walk: whether it is owed nothing, rank and name of its tier."""
+Lines: TypeAlias = Mapping[str, Line]
+"""Lines of one shape, by tenant."""
 
 
 class Heads:
@@ -38,22 +43,17 @@ class Heads:
         self._rooms: dict[tuple[str, str, str], int] = {}
         self._minding: dict[Kind, bool] = {}
 
-    def in_order(self) -> list[Line]:
+    def in_order(self) -> Iterator[Line]:
         """The lines that might take something, as the walk would meet them: whoever is owed first, then by tier, by
-        tenant, and in the leaf."""
-        world, tiers = self._world, self._world.tiers
-        lines = [line for shape in world.queue.shapes.values() for line in self._find_lines(shape)]
-        if len(lines) < 2:
-            return lines
-        place = {name: at for at, name in enumerate(world.walk.in_order({x.tenant: None for x in lines}, self._now))}
-
-        def key(line: Line) -> tuple[bool, int, str, int, int]:
-            _, rank, tier = line.band
+        tenant, and in the leaf. Those of a shape that turned out not to fit meanwhile are passed over."""
+        walk, tiers, is_full = self._world.walk, self._world.tiers, self._rights.is_full
+        for (_, _, tier), parts in sorted(self._find_rungs().items()):
             since = self._now - tiers[tier].longest_wait_ms
-            is_unowed = self._has_owners and self.owed_funds(line) is None
-            return is_unowed, rank, tier, place[line.tenant], line.first(since)
-
-        return sorted(lines, key=key)
+            for tenant in walk.in_order({name: None for lines in parts for name in lines}, self._now):
+                here = [lines[tenant] for lines in parts if tenant in lines]
+                for _, line in sorted([(line.first(since), line) for line in here if not is_full(line.shape)]):
+                    if not is_full(line.shape):
+                        yield line
 
     def owed_funds(self, line: Line) -> list[Fund] | None:
         """The funds of which one more gang of a line would be covered, on whatever site; None if on none."""
@@ -79,21 +79,32 @@ class Heads:
         needs = shape.needs
         return not (needs.has_company or needs.groups or needs.booking in self._world.bookings)
 
-    def _find_lines(self, shape: Shape) -> list[Line]:
-        """The lines of a shape that might: none if it would not fit even with all gone who may be taken by anybody."""
-        if not (self._may_take(shape) and self._rights.reaches(self._rights.find_all(), shape, shape.gang)):
-            return []
-        jobs, known, found = self._world.jobs, dict[tuple[str, str, int], bool](), []
-        for line in shape.lines.values():  # there may be many thousands, of a few kinds
-            tier, priority = line.band[2], jobs[line.head()].spec.priority
-            top = self._top_of(line.tenant) if self._minds_tenants((tier, priority)) else ROOT
-            key = (top, tier, priority)
-            might = known.get(key)
+    def _find_rungs(self) -> dict[Rung, list[Lines]]:
+        """The lines that might, shape by shape: none of one that would not fit even with all gone who may be taken by
+        anybody."""
+        rungs: dict[Rung, list[Lines]] = {}
+        for shape in self._world.queue.shapes.values():
+            if self._may_take(shape) and self._rights.may_reach(shape):
+                for (_, rank, tier), band in shape.bands.items():
+                    for is_unowed, lines in self._find_lines(tier, band.lines):
+                        rungs.setdefault((is_unowed, rank, tier), []).append(lines)
+        return rungs
+
+    def _find_lines(self, tier: str, lines: Lines) -> list[tuple[bool, Lines]]:
+        """Those of a band that might, and whether they are owed nothing: all, if nobody may take anybody's place."""
+        if not self._rights.has_any:
+            return [(False, lines)]
+        jobs, known, found = self._world.jobs, dict[tuple[str, int], bool](), (dict[str, Line](), dict[str, Line]())
+        for tenant, line in lines.items():  # there may be many thousands, of a few kinds
+            priority = jobs[line.head()].spec.priority
+            top = self._top_of(tenant) if self._minds_tenants((tier, priority)) else ROOT
+            might = known.get((top, priority))
             if might is None:
-                might = known[key] = self._might(line, (tier, priority))
+                might = known[top, priority] = self._might(line, (tier, priority))
             if might:
-                found.append(line)
-        return found
+                is_unowed = self._has_owners and self.owed_funds(line) is None
+                found[is_unowed][tenant] = line
+        return [(bool(number), those) for number, those in enumerate(found) if those]
 
     def _minds_tenants(self, kind: Kind) -> bool:
         """Whether it matters of which tenant a claimant of some kind is: not if it could take nobody, whoever it is."""

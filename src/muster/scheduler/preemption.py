@@ -30,7 +30,7 @@ from muster.scheduler.near import Neighbourhood
 from muster.scheduler.rights import Right, Rights, party_of
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose
-from muster.scheduler.within import NOWHERE, pools_within
+from muster.scheduler.within import EVERYWHERE, NOWHERE, pools_within
 from muster.world.queue import Line, Shape
 from muster.world.quota import Standing
 from muster.world.world import World
@@ -184,10 +184,13 @@ class _Taker:
 
     def _try(self, line: Line, job: Job, right: Right, width: int) -> Plan | None:
         shape = line.shape if width == line.shape.gang else Shape((*line.shape.key[:1], width, *line.shape.key[2:]))
-        if not self._rights.reaches(right, shape, width):
-            return None
+        rights = self._rights
+        if (rights.has_any or job.spec.array) and not rights.reaches(right, shape, width):
+            return None  # else it is as quick to see whether it fits
         want = self._want(shape, job, right.claimant)
         leases = want.find()
+        if leases is None and pools_within(self._world, job.spec.tenant, shape, right.claimant.standing) is EVERYWHERE:
+            rights.note_full(shape)
         choice = None if leases is None else Choice(0, [], leases)
         if choice is None and right.found and self._is_within(job, right, shape):
             choice = self._choose(shape, want, right)

@@ -34,7 +34,7 @@ from muster.scheduler.reach import (
 )
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
-from muster.units import AMOUNT_MAX, MINUTE_MS, Resources
+from muster.units import MINUTE_MS, Resources
 from muster.world.compiled import Words, blank_words, column_of, words_of
 from muster.world.loans import Loans, clear_loans, factors_of
 from muster.world.queue import Shape
@@ -44,14 +44,16 @@ from muster.world.sites import Site
 from muster.world.usage import amount_of
 from muster.world.world import World
 
+_SAME, _OTHER = Kin.SAME, Kin.OTHER  # looked up once: as many are written as there are tenants
+FEW: Final = 8
+"""So many lines of a shape are as quick to judge one by one."""
 RESTART_MS: Final = MINUTE_MS
 """What a run loses by being stopped, besides what it did since it was last saved."""
 _CASES: Final = ((Standing.INSIDE, False, IF_INSIDE), (Standing.BORROWING, False, IF_BORROWING),
                  (Standing.BORROWING, True, IF_OWED))  # fmt: skip
 ANYBODY: Final = ""
 _STRONGEST: Final = Party(Standing.INSIDE, -1, emergency=True)
-_WEAKEST: Final = Party(Standing.OVER, AMOUNT_MAX)
-"""Who may take from everybody, and from nobody: no rank is below 0, or as high."""
+"""Who may take from everybody: no rank is below 0."""
 CODES_MAX: Final = 1024
 """How many answers of the table are kept at most."""
 Key: TypeAlias = tuple[Party, str, int, bool]
@@ -76,34 +78,47 @@ class Right:
 
 class Rights:
     """All rights of one look, each made when it is first asked for. `funds` says what those borrow of who were named as
-    candidates."""
+    candidates. Whether it `has_any`: if all are alike and nobody is guaranteed anything, nobody has a right to anybody.
+    Then no rows are read; and there is room only where somebody leaves, ever less of it with each plan, so whatever did
+    not fit once is `full` until the end of the look."""
 
     def __init__(self, world: World, stage: Stage, now: int) -> None:
         self._world = world
         self._stage = stage
         self._now = now
         self._runs = world.know_runs()
-        self.rows = self._runs.rows()
-        self.used = self._runs.used
-        self.funds: dict[tuple[int, int], int] = {}
         self._has_owners = world.quotas.has_owners()
+        self.has_any = world.varied > 0 or self._has_owners
+        self.rows = self._runs.rows() if self.has_any else blank_words(0)
+        self.used = self._runs.used if self.has_any else 0
+        self.funds: dict[tuple[int, int], int] = {}
         self._sites = words_of(world.sites.numbers())
         self._loans: Loans | None = None
         self._herds: list[Herd] = []
         self._made: dict[Key, Right] = {}
         self._untaken: dict[tuple[Shape, int], bool] = {}
+        self._full: dict[Shape, None] = {}
         self._stock: tuple[Words, Words] | None = None
         self._nothing = self._new_sums()
         self._ranks: tuple[tuple[int, bool], ...] = ()
-        self._kin: dict[tuple[str, bool], array[int]] = {}
+        self._chains: list[tuple[str, ...]] = []
         self._totals: dict[str, tuple[list[str], Words]] = {}
-        if not self._has_owners:
+        if self.has_any and not self._has_owners:
             clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
 
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
         self._loans = self._stock = None
-        self._made, self._kin, self._totals, self.funds, self._untaken = {}, {}, {}, {}, {}
+        self._made, self._totals, self.funds, self._untaken = {}, {}, {}, {}
+
+    def note_full(self, shape: Shape) -> None:
+        """A shape did not fit anywhere, and nobody was taken for it: nor will it, if nobody may be."""
+        if not self.has_any and not self._world.fleet.overlays.by_name:
+            self._full[shape] = None
+
+    def is_full(self, shape: Shape) -> bool:
+        """Whether it is known that a shape does not fit in this look any more."""
+        return shape in self._full
 
     def find(self, claimant: Party, tenant: str, owed: Sequence[Fund]) -> Right:
         """The right of a claimant of a tenant that is owed something of some funds."""
@@ -116,13 +131,16 @@ class Rights:
 
     def may_take_any(self, claimant: Party) -> bool:
         """Whether there may be anybody whom a claimant has a right to take, of whatever tenant it is."""
-        return self._is_about_any(self._codes_of(claimant))
+        return self.has_any and self._is_about_any(self._codes_of(claimant))
 
-    def find_all(self) -> Right:
-        """All that anybody may have a right to: more than that comes free for nobody. If all who are here are alike,
-        that is nothing."""
-        may_take = self._world.varied or self._has_owners
-        return self._find(_STRONGEST if may_take else _WEAKEST, ANYBODY, [], is_any=True)
+    def may_reach(self, shape: Shape) -> bool:
+        """Whether some line of a shape might fit if all went whom anybody has a right to: more than that comes free for
+        nobody. If that is nobody, it is seen when its turn comes."""
+        if not self.has_any:
+            return self._stage.has_leavers()
+        return len(shape.lines) <= FEW or self.reaches(
+            self._find(_STRONGEST, ANYBODY, [], is_any=True), shape, shape.gang
+        )
 
     def reaches(self, right: Right, shape: Shape, most: int) -> bool:
         """Whether so many tasks of a shape would have room if all went whom the right is about. If that is nobody, the
@@ -191,7 +209,7 @@ class Rights:
         """A candidate as it stands, and by which right it is taken."""
         world, spec, funds = self._world, each.seat.spec, self.funds[each.job, each.first]
         party = party_of(world, (spec.tier, spec.priority), Standing.BORROWING if funds else Standing.INSIDE)
-        kin = kin_of(world, right.tenant, spec.tenant)
+        kin = kin_of(right.tenant, world.ledger.chain(spec.tenant))
         why = find_right(right.claimant, party, kin, owed=bool(funds & right.owed))
         return party, Why.PREEMPT if why is None else why
 
@@ -327,19 +345,15 @@ class Rights:
                 word |= bit
         return word
 
-    def _kin_of(self, tenant: str, is_any: bool) -> array[int]:
+    def _kin_of(self, tenant: str, is_any: bool) -> list[int]:
         """The kin of every tenant that runs something; of any below a child of the root, all below it are its own."""
-        known = self._kin.get((tenant, is_any))
-        if known is None:
-            world, others = self._world, [str(name) for name in self._runs.tenants.names]
-            if not is_any:
-                kin = [int(kin_of(world, tenant, other)) for other in others]
-            elif tenant == ANYBODY:
-                kin = [int(Kin.SAME)] * len(others)
-            else:
-                kin = [int(Kin.SAME if tenant in world.ledger.chain(other) else Kin.OTHER) for other in others]
-            known = self._kin[tenant, is_any] = array("q", kin)
-        return known
+        if tenant == ANYBODY and is_any:
+            return [_SAME] * len(self._runs.tenants)
+        if len(self._chains) != len(self._runs.tenants):
+            self._chains = [self._world.ledger.chain(str(name)) for name in self._runs.tenants.names]
+        if is_any:
+            return [_SAME if tenant in chain else _OTHER for chain in self._chains]
+        return [kin_of(tenant, chain) for chain in self._chains]
 
 
 NO_SITE: Final = -1
@@ -352,8 +366,8 @@ def party_of(world: World, kind: Kind, standing: Standing) -> Party:
     return Party(standing, tier.rank, name, priority, tier.emergency)
 
 
-def kin_of(world: World, tenant: str, other: str) -> Kin:
-    """What another tenant is to one."""
-    if tenant == other:
-        return Kin.SAME
-    return Kin.BELOW if tenant in world.ledger.chain(other) else Kin.OTHER
+def kin_of(tenant: str, chain: Sequence[str]) -> Kin:
+    """What a tenant, of which these are itself and all above it, is to another one."""
+    if chain[0] == tenant:
+        return _SAME
+    return Kin.BELOW if tenant in chain else _OTHER

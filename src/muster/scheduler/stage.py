@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import NamedTuple
 
+from muster.model.group import Part
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack
 from muster.model.partition import devices_in
@@ -22,6 +23,7 @@ from muster.world.claiming import charge_claim
 from muster.world.compiled import Words
 from muster.world.loans import CLAIM
 from muster.world.runs import FIXED, LEAVING, STATE, STAYS
+from muster.world.seating import show_all, show_if_room
 from muster.world.widths import split_leases
 from muster.world.world import World
 
@@ -50,31 +52,34 @@ class Stage:
         self._tickets: dict[int, int] = {}
         self._staying: dict[int, Words] = {}
         self._overdue: list[int] = []
+        self._charged: dict[int, None] = {}
+        self._uncharged: list[int] = []
 
     def __enter__(self) -> Stage:
         world = self._world
         self._kept = world.fleet.claimed.copy()
         for slot in self._kept:
             world.fleet.set_claimed(slot, NO_LACK)
-        for seat in list(leaving(world, self._now)):
-            self.take(seat)
+        self.take_all(list(leaving(world, self._now)))
         self._overdue = [number for number in world.know_runs().leaving if (number, 0) not in self._gone]
         for number in self._overdue:
             world.know_runs().write(number, STATE, FIXED)
-        for number in sorted(world.claims):
-            charge_claim(world, number, -1)
-            self.seat(world.jobs[number], world.claims[number].leases, world.claims[number].ticket)
+        self._seat_claimants()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         world, runs = self._world, self._world.know_runs()
-        for seat in self._seated.values():
-            self._vacate(seat)
+        for ask, leases in _by_ask(self._seated.values()).items():
+            show_all(world.fleet, ask, leases, -1)
+        self._show(self._gone.values(), 1)
         for seat in self._gone.values():
-            self._occupy(seat)
-        for number in world.claims:
+            self._charge(seat, 1)
+        for number, seat in self._seated.items():
+            if number not in self._charged:
+                self._charge(seat, -1)
+        for number in self._uncharged:
             charge_claim(world, number, 1)
         for slot, kept in self._kept.items():
             world.fleet.set_claimed(slot, kept)
@@ -87,27 +92,53 @@ class Stage:
 
     def take(self, seat: Seat) -> None:
         """Let somebody be gone."""
-        self._vacate(seat)
-        key = seat[:2]
-        self._gone[key] = seat
-        for lease in seat.leases:
-            self._gone_on.setdefault(lease.slot, {})[key] = seat
+        self.take_all((seat,))
+
+    def take_all(self, seats: Sequence[Seat]) -> None:
+        """Let several be gone."""
+        self._show(seats, -1)
+        for seat in seats:
+            self._charge(seat, -1)
+            key = seat[:2]
+            self._gone[key] = seat
+            for lease in seat.leases:
+                self._gone_on.setdefault(lease.slot, {})[key] = seat
 
     def give_back(self, seat: Seat) -> None:
-        """Let them be there again."""
-        key = seat[:2]
-        del self._gone[key]
-        for lease in seat.leases:
-            self._gone_on[lease.slot].pop(key, None)  # a gang may have two leases on a node
-        self._occupy(seat)
+        """Let somebody be there again."""
+        self.give_back_all((seat,))
+
+    def give_back_all(self, seats: Sequence[Seat]) -> None:
+        """Let several be there again."""
+        for seat in seats:
+            self._charge(seat, 1)
+            key = seat[:2]
+            del self._gone[key]
+            for lease in seat.leases:
+                self._gone_on[lease.slot].pop(key, None)  # a gang may have two leases on a node
+        self._show(seats, 1)
 
     def seat(self, job: Job, leases: tuple[Lease, ...], ticket: int = 0) -> None:
         """Let a job that waits have places, if they are there: by its claim, or by one that it gets now."""
-        fleet, ask = self._world.fleet, job.spec.ask
-        if all(fleet.has_room(lease.slot, ask, lease.tasks, lease.devices) for lease in leases):
+        seat = Seat(job.id, 0, job.spec, leases)
+        if self._has_shown(seat):
             self._tickets[job.id] = ticket or self._world.tickets + len(self._seated) + 1
-            seat = self._seated[job.id] = Seat(job.id, 0, job.spec, leases)
-            self._occupy(seat)
+            self._seated[job.id] = seat
+            if job.id not in self._charged:
+                self._charge(seat, 1)
+
+    def _seat_claimants(self) -> None:
+        """Let those who have a claim have what they claim, if it is there. It is charged already, and stays so, but of
+        those for whom it is not there, and of gangs of several groups, of which a claim counts otherwise."""
+        claims, jobs = self._world.claims, self._world.jobs
+        self._charged = {number: None for number in sorted(claims) if not jobs[number].spec.needs.groups}
+        for number in sorted(claims):
+            self.seat(jobs[number], claims[number].leases, claims[number].ticket)
+        for number in claims:
+            if number not in self._charged or number not in self._seated:
+                self._charged.pop(number, None)
+                self._uncharged.append(number)
+                charge_claim(self._world, number, -1)
 
     def tell(self, seats: Iterable[Seat]) -> None:
         """It is settled who goes: they count as told to stop."""
@@ -168,41 +199,71 @@ class Stage:
             found = self._staying[job] = find_staying(self._world, self._world.jobs[job], self._now)
         return found
 
-    def _vacate(self, seat: Seat) -> None:
+    def _show(self, seats: Iterable[Seat], sign: int) -> None:
+        """Show the places of those who hold some as held (1) or as free (-1)."""
+        fleet = self._world.fleet
+        if fleet.lacks:
+            seats = [seat for seat in seats if not self._has_shown_lacking(seat, sign)]
+        for ask, leases in _by_ask(seats).items():
+            show_all(fleet, ask, leases, sign)
+            self._count_closed(ask, leases, sign)
+
+    def _has_shown_lacking(self, seat: Seat, sign: int) -> bool:
+        """Do so lease by lease, if it has any on a node that lacks something: what comes free there is withheld."""
+        fleet = self._world.fleet
+        if not any(lease.slot in fleet.lacks for lease in seat.leases):
+            return False
         for ask, leases in seat.spec.parts(seat.leases):
-            self._vacate_part(seat, ask, leases)
+            for lease in leases:
+                lack = fleet.lacks.get(lease.slot, NO_LACK)
+                if lack == NO_LACK:
+                    fleet.show(lease.slot, ask, sign * lease.tasks, lease.devices)
+                elif sign < 0:
+                    fleet.vacate(lease.slot, seat.job, ask, lease.tasks, lease.devices)
+                else:
+                    fleet.set_lack(lease.slot, NO_LACK)
+                    fleet.occupy(lease.slot, seat.job, ask, lease.tasks, lease.devices)
+                    fleet.set_lack(lease.slot, lack)
+            self._count_closed(ask, leases, sign)
+        return True
 
-    def _vacate_part(self, seat: Seat, ask: Resources, leases: Sequence[Lease]) -> None:
-        world, fleet = self._world, self._world.fleet
+    def _has_shown(self, seat: Seat) -> bool:
+        """Show the places of somebody as held, if they are there."""
+        fleet, shown = self._world.fleet, list[Part]()
+        for part in seat.spec.parts(seat.leases):
+            if not show_if_room(fleet, *part):
+                for ask, leases in shown:
+                    show_all(fleet, ask, leases, -1)
+                return False
+            shown.append(part)
+        return True
+
+    def _count_closed(self, ask: Resources, leases: Iterable[Lease], sign: int) -> None:
+        """What is held on nodes that are closed counts for their site."""
+        fleet, sites = self._world.fleet, self._world.sites
         for lease in leases:
-            if lease.slot in fleet.lacks:
-                fleet.vacate(lease.slot, seat.job, ask, lease.tasks, lease.devices)
-            else:
-                fleet.show(lease.slot, ask, -lease.tasks, lease.devices)
             if not fleet.is_open(lease.slot):
-                world.sites.give_back(lease.slot, ask, lease.tasks)
-        for site, tasks in world.sites.spread(leases):
-            world.ledger.charge(seat.spec.tenant, site, ask, -tasks)
+                sites.give_back(lease.slot, ask, -sign * lease.tasks)
 
-    def _occupy(self, seat: Seat) -> None:
-        """The inverse of `_vacate`: on a node that lacks something, what came free there was withheld."""
+    def _charge(self, seat: Seat, sign: int) -> None:
+        """What somebody holds counts (1), or not (-1)."""
+        world, spec = self._world, seat.spec
+        for ask, leases in spec.parts(seat.leases):
+            for site, tasks in world.sites.spread(leases):
+                world.ledger.charge(spec.tenant, site, ask, sign * tasks)
+
+
+def _by_ask(seats: Iterable[Seat]) -> dict[Resources, list[Lease]]:
+    """The leases of all seats, those of equal asks together."""
+    found: dict[Resources, list[Lease]] = {}
+    for seat in seats:
         for ask, leases in seat.spec.parts(seat.leases):
-            self._occupy_part(seat, ask, leases)
-
-    def _occupy_part(self, seat: Seat, ask: Resources, leases: Sequence[Lease]) -> None:
-        world, fleet = self._world, self._world.fleet
-        for lease in leases:
-            lack = fleet.lacks.get(lease.slot, NO_LACK)
-            if lack == NO_LACK:
-                fleet.show(lease.slot, ask, lease.tasks, lease.devices)
+            here = found.get(ask)
+            if here is None:
+                found[ask] = list(leases)
             else:
-                fleet.set_lack(lease.slot, NO_LACK)
-                fleet.occupy(lease.slot, seat.job, ask, lease.tasks, lease.devices)
-                fleet.set_lack(lease.slot, lack)
-            if not fleet.is_open(lease.slot):
-                world.sites.give_back(lease.slot, ask, -lease.tasks)
-        for site, tasks in world.sites.spread(leases):
-            world.ledger.charge(seat.spec.tenant, site, ask, tasks)
+                here += leases
+    return found
 
 
 def leaving(world: World, now: int) -> Iterator[Seat]:

@@ -7,15 +7,16 @@ words of the arena and amounts, not who holds what.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from muster.model.node import Lack
 from muster.units import Resources
 from muster.world import arena as at
-from muster.world.compiled import Words
+from muster.world.compiled import Entry, Words
 from muster.world.index import take
 
+_TAKE: Final = Entry(take)
 _FIELDS: Final = (at.FREE_CPU, at.FREE_MEMORY, at.FREE_DISK, at.FREE_NETWORK)
 
 
@@ -38,25 +39,36 @@ def withhold(words: Words, slot: int, lack: Lack, before: Withheld) -> Withheld:
     """Withhold what is lacking and free, besides what was withheld before."""
     devices = dict(before.devices)
     begin = words[at.AT_DEVICES] + slot * words[at.DEVICES]
-    for device in bits_of(lack.devices):
-        rest = int(words[begin + device])
+    rests = [(device, int(words[begin + device])) for device in bits_of(lack.devices)]
+    for milli, together in _by_amount(rests):
+        _TAKE.call(words, slot, together, milli, 0, 0, 0, 0)
+    for device, rest in rests:
         if rest:
-            take(words, slot, 1 << device, rest, 0, 0, 0, 0)
             devices[device] = devices.get(device, 0) + rest
     row = words[at.AT_NODES] + at.NODE_ROW * slot
     wanted = zip(beside_devices(lack.amount), before.amounts, _FIELDS, strict=True)
     more = [min(most - held, int(words[row + field])) for most, held, field in wanted]
     if any(more):
-        take(words, slot, 0, at.DEVICE, *more)
+        _TAKE.call(words, slot, 0, at.DEVICE, *more)
     amounts = tuple(held + each for held, each in zip(before.amounts, more, strict=True))
     return Withheld(tuple(sorted(devices.items())), amounts)
 
 
 def give_back(words: Words, slot: int, withheld: Withheld) -> None:
     """Let everybody have again what was withheld."""
-    for device, milli in withheld.devices:
-        take(words, slot, 1 << device, -milli, 0, 0, 0, 0)
-    take(words, slot, 0, at.DEVICE, *(-amount for amount in withheld.amounts))
+    for milli, together in _by_amount(withheld.devices):
+        _TAKE.call(words, slot, together, -milli, 0, 0, 0, 0)
+    if any(withheld.amounts):
+        _TAKE.call(words, slot, 0, at.DEVICE, *(-amount for amount in withheld.amounts))
+
+
+def _by_amount(devices: Iterable[tuple[int, int]]) -> Collection[tuple[int, int]]:
+    """Thousandths, and the devices of which there are so many, as bits: most are whole, and are moved together."""
+    together: dict[int, int] = {}
+    for device, milli in devices:
+        if milli:
+            together[milli] = together.get(milli, 0) | 1 << device
+    return together.items()
 
 
 def beside_devices(amount: Resources) -> tuple[int, int, int, int]:

@@ -17,7 +17,7 @@ from muster.model.goodput import Mark
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, Active, Run, Stopping
 from muster.units import Resources
-from muster.world.compiled import Words, words_of
+from muster.world.compiled import Words, compiled, words_of
 from muster.world.sites import Site
 from muster.world.tasks import Tasks
 from muster.world.usage import amount_of
@@ -230,33 +230,45 @@ class Runs:
             cut -= ROW
         tail = [table[at : at + ROW] for at in range(cut, end, ROW) if table[at + STATE] != GONE]
         self._dead -= (end - cut) // ROW - len(tail)
-        if 2 * self._dead > self.used + _SLACK:
+        if 4 * self._dead > self.used + _SLACK:
             cut = self._compact(cut)
-        self._append(cut, sorted([*_joined(tail), *fresh], key=_age))
+        self._append(cut, sorted([*_joined(tail), *fresh], key=_age) if tail else fresh)
         self._fresh = {}
 
     def _append(self, at: int, runs: Sequence[array[int]]) -> None:
         """Write runs from a word on, and nothing behind them; what others look at is never resized."""
-        more = at + sum(map(len, runs)) - len(self._table)
+        flat, place = array("q"), self._place
+        for rows in runs:
+            place[rows[JOB]] = at + len(flat)
+            flat += rows
+        more = at + len(flat) - len(self._table)
         if more > 0:
             self._table = self._table + array("q", bytes(8 * (more + len(self._table))))
-        for rows in runs:
-            self._place[rows[JOB]] = at
-            self._table[at : at + len(rows)] = rows
-            at += len(rows)
-        self.used = at // ROW
+        self._table[at : at + len(flat)] = flat
+        self.used = (at + len(flat)) // ROW
 
     def _compact(self, end: int) -> int:
         """Move the rows that are somebody's together; where they end."""
-        table, to = self._table, 0
-        for at in range(0, end, ROW):
-            if table[at + STATE] != GONE:
-                if not table[at + BACK]:
-                    self._place[table[at + JOB]] = to
-                table[to : to + ROW] = table[at : at + ROW]
-                to += ROW
+        table, place = self._table, self._place
+        to = close_ranks(words_of(table), end)
+        for at in range(0, to, ROW):
+            if not table[at + BACK]:
+                place[table[at + JOB]] = at
         self._dead = 0
         return to
+
+
+@compiled
+def close_ranks(rows: Words, end: int) -> int:
+    """Move the rows before a word that are somebody's together; the word at which they end."""
+    to = 0
+    for at in range(0, end, ROW):
+        if rows[at + STATE] != GONE:
+            if to < at:
+                for field in range(ROW):
+                    rows[to + field] = rows[at + field]
+            to += ROW
+    return to
 
 
 def find_runs(

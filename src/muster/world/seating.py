@@ -1,7 +1,8 @@
 """Many places at once: equal tasks take their leases, or give them back, in one go.
 
-What comes of it is what `Fleet.occupy` and `Fleet.vacate` bring about lease by lease; here the nodes are gone through
-in compiled code, so that a range of an array costs little more than one lease. It knows no tasks, only leases.
+What comes of it is what `Fleet.occupy` and `Fleet.vacate` bring about lease by lease, or `Fleet.show`; here the nodes
+are gone through in compiled code, so that a range of an array costs little more than one lease. It knows no tasks, only
+leases.
 """
 
 from __future__ import annotations
@@ -70,15 +71,45 @@ def vacate_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) 
             del holders[lease.slot]
 
 
+def show_all(fleet: Fleet, ask: Resources, leases: Sequence[Lease], sign: int) -> None:
+    """Show nodes as if tasks were there (1), or as if they had left (-1): see `Fleet.show`."""
+    if leases and not _could_move(fleet, ask, leases, sign):
+        raise InvariantError("what is shown is taken back", f"{ask} on {leases[:3]}")
+
+
+def show_if_room(fleet: Fleet, ask: Resources, leases: Sequence[Lease]) -> bool:
+    """Show nodes as if tasks were there, if all are open, none is booked and they have room."""
+    return all(fleet.is_listed(lease.slot) for lease in leases) and _could_move(fleet, ask, leases, 1)
+
+
+def _could_move(fleet: Fleet, ask: Resources, leases: Sequence[Lease], sign: int) -> bool:
+    """Take or give back what all leases have, or nothing if that cannot be."""
+    rows = rows_of(leases)
+    done = _TAKE_ALL.call(fleet.words, words_of(rows), sign, *_amounts_of(ask))
+    if done < len(leases):
+        _TAKE_ALL.call(fleet.words, words_of(rows[: LEASE * done]), -sign, *_amounts_of(ask))
+        return False
+    if fleet.overlays.by_slot:
+        _seat_in_overlays(fleet, ask, leases, sign)
+    return True
+
+
 def _move(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease], rows: array[int], sign: int) -> None:
     if fleet.overlays.by_slot:
-        for lease in leases:
-            fleet.overlays.seat(lease.slot, fleet.flavor(lease.slot), ask, sign * lease.tasks)
-    amounts = (ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps)
-    done = _TAKE_ALL.call(fleet.words, words_of(rows), sign, *amounts)
+        _seat_in_overlays(fleet, ask, leases, sign)
+    done = _TAKE_ALL.call(fleet.words, words_of(rows), sign, *_amounts_of(ask))
     if done < len(leases):
         law = "allocations fit their node" if sign > 0 else "only what is held is given back"
         raise InvariantError(law, f"job {job} on {fleet.names[leases[done].slot]}: {ask} x {leases[done].tasks}")
+
+
+def _seat_in_overlays(fleet: Fleet, ask: Resources, leases: Sequence[Lease], sign: int) -> None:
+    for lease in leases:
+        fleet.overlays.seat(lease.slot, fleet.flavor(lease.slot), ask, sign * lease.tasks)
+
+
+def _amounts_of(ask: Resources) -> tuple[int, int, int, int, int, int]:
+    return ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps
 
 
 @compiled

@@ -7,10 +7,11 @@ import random
 import pytest
 
 from muster.model.errors import InvariantError
+from muster.model.job import NodePhase
 from muster.model.phase import Lease
 from muster.units import Resources
 from muster.world.fleet import Fleet
-from muster.world.seating import occupy_all, vacate_all
+from muster.world.seating import occupy_all, show_all, show_if_room, vacate_all
 
 NODE = Resources(4, 8_000, 1 << 30)
 ASK = Resources(1, 1_000, 1 << 20)
@@ -26,7 +27,11 @@ def make_fleet(nodes: int = 8) -> Fleet:
 
 def state_of(fleet: Fleet) -> tuple[object, ...]:
     assert fleet.find_index_fault() is None
-    return [fleet.free(slot) for slot in range(8)], [fleet.devices(slot) for slot in range(8)], fleet.holders
+    return *free_of(fleet), fleet.holders
+
+
+def free_of(fleet: Fleet) -> tuple[object, object]:
+    return [fleet.free(slot) for slot in range(8)], [fleet.devices(slot) for slot in range(8)]
 
 
 def random_leases(dice: random.Random, ask: Resources) -> list[Lease]:
@@ -80,3 +85,31 @@ def test_many_leave_a_fleet_that_is_to_be_laid_out_anew() -> None:
     fleet.join(8, "n8", NODE)
     vacate_all(fleet, 7, ASK, leases)
     assert state_of(fleet) == state_of(make_fleet())
+
+
+@pytest.mark.parametrize("ask", [ASK, SHARE])
+@pytest.mark.parametrize("seed", range(3))
+def test_many_are_shown_as_one_after_the_other_is(ask: Resources, seed: int) -> None:
+    together, singly = make_fleet(), make_fleet()
+    leases = random_leases(random.Random(seed), ask)
+    show_all(together, ask, leases, 1)
+    for lease in leases:
+        singly.show(lease.slot, ask, lease.tasks, lease.devices)
+    assert free_of(together) == free_of(singly)
+    show_all(together, ask, leases, -1)
+    assert state_of(together) == state_of(make_fleet())
+
+
+def test_nothing_is_shown_if_one_of_many_has_no_room() -> None:
+    fleet = make_fleet()
+    assert not show_if_room(fleet, ASK, [Lease(0, 1, 0b1), Lease(1, 2, 0b11), Lease(1, 1, 0b10)])
+    assert state_of(fleet) == state_of(make_fleet())
+    with pytest.raises(InvariantError, match="what is shown is taken back"):
+        show_all(fleet, ASK, [Lease(0, 1, 0b1), Lease(0, 1, 0b1)], 1)
+
+
+def test_nobody_is_shown_on_a_node_that_is_closed() -> None:
+    fleet = make_fleet()
+    fleet.set_phase(1, NodePhase.GONE)
+    assert not show_if_room(fleet, ASK, [Lease(0, 1, 0b1), Lease(1, 1, 0b1)])
+    assert show_if_room(fleet, ASK, [Lease(0, 1, 0b1)])
