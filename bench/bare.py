@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import Final
 
@@ -18,7 +17,7 @@ from muster.api.guard import Guard
 from muster.api.jobs import read_spec
 from muster.api.problems import JsonResponse, ProblemResponse
 from muster.api.router import Router
-from muster.app.process import settle_memory
+from muster.app.process import run_http, settle_memory
 from muster.app.serve import bind, configure
 from muster.model.reason import Code, Reason
 from muster.model.spec import find_fault
@@ -43,7 +42,7 @@ def main() -> None:
     settle_memory()
     sys.stdout.write(f"{listening.getsockname()[1]}\n")
     sys.stdout.flush()
-    asyncio.run(uvicorn.Server(configure(guard)).serve([listening]))
+    run_http(uvicorn.Server(configure(guard)).serve([listening]))
 
 
 if __name__ == "__main__":
