@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import Final
 
 import uvicorn
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,7 +16,8 @@ from starlette.routing import Route
 from muster.api.guard import Guard
 from muster.api.jobs import read_spec
 from muster.api.problems import JsonResponse, ProblemResponse
-from muster.app.process import settle_memory
+from muster.api.router import Router
+from muster.app.process import run_http, settle_memory
 from muster.app.serve import bind, configure
 from muster.model.reason import Code, Reason
 from muster.model.spec import find_fault
@@ -38,12 +37,12 @@ async def _submit(request: Request) -> Response:
 def main() -> None:
     """Serve."""
     listening = bind("127.0.0.1", 0, None)
-    app = Starlette(routes=[Route("/v1/jobs", _submit, methods=["POST"])])
+    app = Router([Route("/v1/jobs", _submit, methods=["POST"])])
     guard = Guard(app, TOKEN, lambda _: Reason(Code.UNAUTHORISED))
     settle_memory()
     sys.stdout.write(f"{listening.getsockname()[1]}\n")
     sys.stdout.flush()
-    asyncio.run(uvicorn.Server(configure(guard)).serve([listening]))
+    run_http(uvicorn.Server(configure(guard)).serve([listening]))
 
 
 if __name__ == "__main__":

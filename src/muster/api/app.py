@@ -1,13 +1,10 @@
-"""The ASGI application: the guard, the routes, and what becomes of every error. It is all that a server must know."""
+"""The ASGI application: the guard and the routes. It is all that a server must know."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from typing import TypeAlias
 
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -28,9 +25,9 @@ from muster.api.notify import Notify
 from muster.api.openapi import OpenApi
 from muster.api.overlays import Overlays
 from muster.api.past import PastRoutes
-from muster.api.problems import on_bug, on_disconnect, on_http_error, on_muster_error
 from muster.api.profiles import Profiles
 from muster.api.rates import Rates
+from muster.api.router import Router
 from muster.api.tenants import Tenants
 from muster.api.tiers import Tiers
 from muster.api.tokens import Tokens
@@ -41,7 +38,6 @@ from muster.api.watch import Watch
 from muster.control.desk import Desk
 from muster.control.follower import Follower
 from muster.model.access import Principal
-from muster.model.errors import MusterError
 from muster.model.reason import Reason
 from muster.ports import Logs
 
@@ -60,16 +56,7 @@ def make_app(
     """The API of one follower: the guard, then the router, then the gate, then a handler. The desk has the routes for
     notices that a job may name."""
     metrics, desk = Metrics(follower), desk or Desk(follower)
-    app = Starlette(
-        routes=Gate(follower, desk).guard(make_routes(follower, logs, metrics, desk)),
-        exception_handlers={
-            MusterError: on_muster_error,
-            HTTPException: on_http_error,
-            ClientDisconnect: on_disconnect,
-            Exception: on_bug,
-        },
-    )
-    app.router.redirect_slashes = False
+    app = Router(Gate(follower, desk).guard(make_routes(follower, logs, metrics, desk)))
     rates = Rates()
 
     def identify(text: str) -> Principal | Reason:
@@ -89,10 +76,9 @@ def make_routes(follower: Follower, logs: Logs, metrics: Metrics, desk: Desk) ->
     """Every route, in the order in which they are tried, and the one that describes them all."""
     jobs, forecasts = Jobs(follower, logs), Forecasts(follower)
     routes = [
-        *jobs.routes[:1],  # submits come most often, so they are tried first
+        *jobs.routes,
         *Bulk(follower).routes,
         *Watch(follower, jobs).routes,
-        *jobs.routes[1:],
         *forecasts.routes,
         *metrics.routes,
         *Fleet(follower).routes,

@@ -7,7 +7,7 @@ starting. Somebody else's object is answered exactly like one that does not exis
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from starlette.requests import Request
@@ -17,13 +17,13 @@ from starlette.routing import Route
 from muster.access.rights import EVERYWHERE, find_role, has_role, has_role_somewhere
 from muster.api.params import read_job, read_world
 from muster.api.problems import RefusedError, unknown_job
+from muster.api.router import Endpoint
 from muster.control.desk import Desk
 from muster.control.follower import Follower
 from muster.model.access import Principal, Role
 from muster.model.errors import InvariantError, RejectedError
 from muster.model.reason import Code, Reason
 
-Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 Sees: TypeAlias = Callable[[str], bool]
 
 PRINCIPAL: Final = "muster.principal"

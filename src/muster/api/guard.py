@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -51,21 +51,24 @@ class Guard:
         await self._app(scope, _bounded(receive, _most_bytes(scope)), send)
 
     def _check(self, scope: Scope) -> None:
-        hosts = [value.decode("latin-1") for value in _headers(scope, b"host")]
+        said: dict[bytes, list[bytes]] = {}
+        for name, value in scope["headers"]:
+            said.setdefault(name, []).append(value)
+        hosts = said.get(b"host", ())
         if len(hosts) != 1 or not self._is_ours(_without_port(hosts[0])):
             raise forbidden("Host header", "only this machine's own names are served here")
-        if any(_headers(scope, b"origin")):
+        if any(said.get(b"origin", ())):
             raise forbidden("Origin header", "requests of web pages are not served")
         if scope["path"] not in OPEN_PATHS:
-            scope[PRINCIPAL] = self._find_principal(list(_headers(scope, b"authorization")))
-        if any(value.strip().lower() != b"identity" for value in _headers(scope, b"content-encoding")):
+            scope[PRINCIPAL] = self._find_principal(said.get(b"authorization", ()))
+        if any(value.strip().lower() != b"identity" for value in said.get(b"content-encoding", ())):
             raise bad_field("Content-Encoding", "a body comes as it is; nothing is unpacked here", 415)
         most = _most_bytes(scope)
-        for length in _headers(scope, b"content-length"):
+        for length in said.get(b"content-length", ()):
             if not length.isdigit() or int(length[:DIGITS_MAX]) > most:
                 raise _too_large(int(length[:DIGITS_MAX]) if length.isdigit() else 0, most)
 
-    def _find_principal(self, fields: list[bytes]) -> Principal:
+    def _find_principal(self, fields: Sequence[bytes]) -> Principal:
         if len(fields) != 1 or not fields[0].startswith(SCHEME):
             raise RefusedError(Reason(Code.UNAUTHORISED), 401)
         token = fields[0][len(SCHEME) :]
@@ -89,11 +92,9 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _headers(scope: Scope, wanted: bytes) -> Iterator[bytes]:
-    return (value for name, value in scope["headers"] if name == wanted)
-
-
-def _without_port(host: str) -> str:
+@lru_cache(maxsize=256)
+def _without_port(field: bytes) -> str:
+    host = field.decode("latin-1")
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()

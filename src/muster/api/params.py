@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive
 
 from muster.api.problems import RefusedError, bad_field
 from muster.control.follower import Follower
@@ -59,13 +60,25 @@ async def read_world(request: Request, follower: Follower) -> World:
 
 async def read_body(request: Request, decoder: msgspec.json.Decoder[Body], what: str) -> Body:
     """The body as what it should be: 400 if it is not JSON, 422 with the field's path if it is not that."""
-    body = await request.body()
+    body = await _read_whole(request.receive)
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
         raise bad_field(what, str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise bad_field(what, f"not JSON: {error}", 400) from error
+
+
+async def _read_whole(receive: Receive) -> bytes:
+    """All that is sent, as far as the guard lets it come: mostly in one piece, so without a generator around it."""
+    pieces, has_more = list[bytes](), True
+    while has_more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        pieces.append(message.get("body", b""))
+        has_more = message.get("more_body", False)
+    return b"".join(pieces)
 
 
 def read_match(request: Request) -> str:

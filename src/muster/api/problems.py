@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from typing import Final
 
 import msgspec
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
 from muster.model.errors import MusterError, RejectedError
@@ -164,29 +162,6 @@ def forbidden(subject: str, detail: str) -> RefusedError:
 def unknown_job(job: int) -> RejectedError:
     """There is no such job, nor was there ever."""
     return RejectedError(Reason(Code.UNKNOWN_JOB, "job", needed=job))
-
-
-async def on_muster_error(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette's signature
-    """A refusal of ours."""
-    assert isinstance(error, MusterError)  # noqa: S101 - registered for this kind alone
-    return ProblemResponse(error.reason, error.status if isinstance(error, RefusedError) else None)
-
-
-async def on_http_error(request: Request, error: Exception) -> Response:
-    """What the router refuses: no such address, or not with that method."""
-    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this kind alone
-    reason = Reason(Code.NOT_FOUND, f"{request.method} {request.url.path[:200]}")
-    return ProblemResponse(reason, error.status_code, error.headers)
-
-
-async def on_disconnect(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette's signature
-    """The client has left in the middle of its request: nobody reads this."""
-    return Response(status_code=400)
-
-
-async def on_bug(request: Request, error: Exception) -> Response:  # noqa: ARG001 - Starlette's signature
-    """A bug of ours: the log has the trace, the client has a code."""
-    return ProblemResponse(Reason(Code.INVARIANT, "the server answers", detail="unexpected error, see its log"), 500)
 
 
 def _standing_headers(status: int, reason: Reason) -> dict[str, str]:

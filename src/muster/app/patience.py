@@ -1,5 +1,6 @@
 """Patience with slow clients: for how long the follower's HTTP server waits for a request's head, for its body, and for
-somebody who does not read. Whoever takes longer is answered M324, if that is still possible, and hung up on.
+somebody who does not read. Whoever takes longer is answered M324, if that is still possible, and hung up on; who asks
+nothing more is let go in silence.
 
 A connection only notes since when it waits; one look every second finds who is overdue. A request that is being worked
 on, a long poll and a watch that is read are never overdue. It knows no route and no token.
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -23,7 +24,12 @@ BODY_S: Final = 60.0
 """From there to the end of the body: 32 MiB need half a megabyte a second."""
 READ_S: Final = 60.0
 """For how long a client may leave an answer unread once its buffers are full."""
+IDLE_S: Final = 5.0
+"""For how long a connection is kept for another request after an answer."""
 LOOK_S: Final = 1.0
+
+NOTHING: Final = ""
+"""What is waited for by whoever works on a request, or has answered it."""
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -33,11 +39,12 @@ class PatientProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._heard_by: float | None = None
         self._read_by: float | None = None
-        self._waits_for = ""
+        self._waits_for = NOTHING
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Somebody is there: a request is to follow."""
-        super().connection_made(transport)
+        self._envelope = Envelope(transport)
+        super().connection_made(cast("asyncio.Transport", self._envelope))
         self._expect("headers", HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -48,7 +55,7 @@ class PatientProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Something came; what is not yet a request is one that is to come, whatever it is."""
         super().data_received(data)
-        if self._heard_by is None and self._has_answered():
+        if not self._waits_for and self._has_answered():
             self._expect("headers", HEAD_S)
 
     def on_message_begin(self) -> None:
@@ -63,8 +70,20 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of it is there: from here on it is we who take our time."""
-        self._heard_by = None
+        self._heard_by, self._waits_for = None, NOTHING
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """It is answered. uvicorn would set an alarm for each answer, and take it back with the next request."""
+        self._envelope.send()
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._expect(NOTHING, IDLE_S)
 
     def pause_writing(self) -> None:
         """The client does not read."""
@@ -85,7 +104,7 @@ class PatientProtocol(HttpToolsProtocol):
         if self._read_by is not None:
             self.transport.abort()  # what it does not read, it need not get
             return
-        if self._has_answered() or not self.cycle.response_started:
+        if self._waits_for and (self._has_answered() or not self.cycle.response_started):
             self.transport.write(_refusal(self._waits_for))
         self.transport.close()
 
@@ -97,6 +116,38 @@ class PatientProtocol(HttpToolsProtocol):
     def _expect(self, what: str, patience_s: float) -> None:
         self._waits_for = what
         self._heard_by = self.loop.time() + patience_s
+
+
+class Envelope:
+    """A connection on which an answer's head waits for its body, if it says how long that is: they leave together, in
+    one call of the system and one packet. What comes in pieces of unknown length has its head sent at once."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head = b""
+        self.is_closing = transport.is_closing  # asked for with every answer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send this, after a head that waits, or wait if it is one."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(b"HTTP/1.1 ") and b"\r\ncontent-length: " in data:
+            self._head = data
+            return
+        self._transport.write(data)
+
+    def send(self) -> None:
+        """Send a head that has no body after all."""
+        if self._head:
+            self.write(b"")
+
+    def close(self) -> None:
+        """End the connection once it has been sent everything."""
+        self.send()
+        self._transport.close()
 
 
 async def keep_looking(connections: Iterable[object]) -> None:

@@ -9,10 +9,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from muster.model.errors import ConflictError
 from muster.model.reason import Code, Reason
 from muster.sdk.home import Home
 from muster.sdk.processes import Note, find_start_time
+
+T = TypeVar("T")
 
 GC_THRESHOLDS: Final = (10_000, 250, 1000)
 """With the defaults, full collections over a large world were most of the slowest percent of requests; and everybody
@@ -66,6 +68,15 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+
+
+def run_http(serving: Coroutine[object, object, T]) -> T:
+    """Run what serves HTTP, to its end, in a loop with which a submit costs a fifth less. The leader keeps the standard
+    one, whose answers have left when the next line runs: its failpoints rest on that."""
+    import uvloop  # the leader need not load it
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serving)
 
 
 def stop_on_signals() -> asyncio.Event:

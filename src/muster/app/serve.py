@@ -23,7 +23,7 @@ from muster.api.guard import is_loopback
 from muster.app.identity import Provider, find_provider
 from muster.app.notifying import FileMarks, find_stamp, read_routes
 from muster.app.patience import PatientProtocol, keep_looking
-from muster.app.process import WallClock, only_follower, settle_memory, start_log, stop_on_signals, write_note
+from muster.app.process import WallClock, only_follower, run_http, settle_memory, start_log, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.counsel import Counsel
 from muster.control.desk import Desk
@@ -117,7 +117,7 @@ def follow(home: Home, host: str, port: int, tls: Tls | None = None) -> int:
     with only_follower(home):
         warm_up()
         with contextlib.closing(bind(host, port, home.find_address())) as listening:
-            return asyncio.run(_follow(home, host, listening, tls, settings))
+            return run_http(_follow(home, host, listening, tls, settings))
 
 
 class Settings(NamedTuple):
@@ -299,6 +299,7 @@ def configure(app: object, tls: Tls | None = None) -> uvicorn.Config:
         access_log=False,
         log_config=None,
         server_header=False,
+        proxy_headers=False,
         timeout_graceful_shutdown=FAREWELL_S,
         ssl_certfile=None if tls is None else tls.cert,
         ssl_keyfile=None if tls is None else tls.key,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -83,12 +84,11 @@ class PackingAdviser:
         """Count the tasks of jobs that were accepted."""
         for fact in facts:
             if isinstance(fact, Accepted):
-                spec = fact.spec
-                self._seen += spec.tasks
-                asks = [(group.ask, group.tasks) for group in spec.needs.groups] or [(spec.ask, spec.tasks)]
-                for ask, tasks in asks:
+                spec, needs, tasks = fact.spec, fact.spec.needs, fact.spec.tasks
+                self._seen += tasks
+                for ask, count in [(group.ask, group.tasks) for group in needs.groups] or ((spec.ask, tasks),):
                     if ask.gpus or ask.gpu_milli:
-                        self._count(_kind(ask, spec.needs.flavors), tasks)
+                        self._count(_kind(ask, needs.flavors), count)
 
     def advise(self, world: World, now: int) -> list[Advise]:
         """What is known by now, if it is time to say so."""
@@ -116,6 +116,7 @@ class PackingAdviser:
             self._counted = self.counts.total()
 
 
+@lru_cache(maxsize=1024)
 def _kind(ask: Resources, flavors: tuple[str, ...]) -> Kind:
     return Kind(ask.cpu_milli, ask.memory_bytes, ask.gpus, ask.gpu_milli, tuple(sorted(flavors)))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 import pytest
+from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from muster.app.patience import BODY_S, HEAD_S, READ_S, PatientProtocol, end_overdue
+from muster.app.patience import BODY_S, HEAD_S, IDLE_S, READ_S, PatientProtocol, end_overdue
 from muster.app.serve import configure
 from muster.wire.views import Problem
 
@@ -21,11 +23,15 @@ class Wire(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sent = b""
+        self.pieces: list[bytes] = []
         self.is_closed = False
 
+    @property
+    def sent(self) -> bytes:
+        return b"".join(self.pieces)
+
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.sent += bytes(data)
+        self.pieces.append(bytes(data))
 
     def close(self) -> None:
         self.is_closed = True
@@ -53,8 +59,20 @@ class HandLoop(asyncio.SelectorEventLoop):
         return self.at
 
 
-async def never_answers(scope: object, receive: object, send: object) -> None:
+async def never_answers(scope: Scope, receive: Receive, send: Send) -> None:
     await asyncio.get_running_loop().create_future()
+
+
+async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+    await Response(b"yes")(scope, receive, send)
+
+
+async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"first"
+        await asyncio.get_running_loop().create_future()
+
+    await StreamingResponse(parts())(scope, receive, send)
 
 
 @pytest.fixture
@@ -67,8 +85,8 @@ def loop() -> Iterator[HandLoop]:
     loop.close()
 
 
-def connect(loop: HandLoop) -> tuple[PatientProtocol, Wire]:
-    config = configure(never_answers)
+def connect(loop: HandLoop, app: ASGIApp = never_answers) -> tuple[PatientProtocol, Wire]:
+    config = configure(app)
     config.load()
     wire = Wire()
     protocol = PatientProtocol(config, ServerState(), {}, loop)
@@ -128,11 +146,59 @@ def test_who_does_not_read_is_cut_off(loop: HandLoop) -> None:
     assert (wire.is_closed, wire.sent) == (True, b"")
 
 
+def ask(loop: HandLoop, protocol: PatientProtocol, method: bytes = b"GET") -> None:
+    protocol.data_received(method + b" / HTTP/1.1\r\nHost: a\r\n\r\n")
+    for _ in range(5):
+        loop.run_until_complete(asyncio.sleep(0))
+
+
 def test_bytes_that_are_no_request_do_not_keep_a_connection(loop: HandLoop) -> None:
-    protocol, wire = connect(loop)
-    protocol._heard_by = None  # as after an answer
+    protocol, wire = connect(loop, answer)
+    ask(loop, protocol)
+    wire.pieces.clear()
+    loop.at += IDLE_S - SOON
     protocol.data_received(b"\r\n")
     check_ended_after(loop, HEAD_S, protocol, wire, "headers")
+
+
+def test_who_asks_nothing_more_is_let_go_in_silence(loop: HandLoop) -> None:
+    protocol, wire = connect(loop, answer)
+    for _ in range(2):
+        loop.at += IDLE_S - SOON
+        ask(loop, protocol)
+    wire.pieces.clear()
+    assert end_overdue([protocol], loop.at + IDLE_S - SOON) == 0
+    assert end_overdue([protocol], loop.at + IDLE_S) == 1
+    assert (wire.is_closed, wire.sent) == (True, b"")
+
+
+def test_requests_sent_ahead_are_answered_in_order(loop: HandLoop) -> None:
+    protocol, wire = connect(loop, answer)
+    protocol.data_received(2 * b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    for _ in range(5):
+        loop.run_until_complete(asyncio.sleep(0))
+    assert wire.sent.count(b"yes") == 2
+
+
+def test_an_answer_leaves_in_one_piece(loop: HandLoop) -> None:
+    protocol, wire = connect(loop, answer)
+    ask(loop, protocol)
+    [whole] = wire.pieces
+    assert whole.endswith(b"\r\n\r\nyes")
+
+
+def test_a_head_without_a_body_is_sent_all_the_same(loop: HandLoop) -> None:
+    protocol, wire = connect(loop, answer)
+    ask(loop, protocol, b"HEAD")
+    assert wire.sent.endswith(b"content-length: 3\r\n\r\n")
+
+
+def test_the_head_of_a_stream_does_not_wait_for_it(loop: HandLoop) -> None:
+    protocol, wire = connect(loop, stream)
+    ask(loop, protocol)
+    head, first = wire.pieces
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert first == b"5\r\nfirst\r\n"
 
 
 def test_others_who_are_in_the_same_set_are_left_alone() -> None:

@@ -1,0 +1,74 @@
+"""The router: which handler answers a request, and what becomes of whatever goes wrong on the way.
+
+A path without parameters is found in a table, however many routes there are; the others are tried in order. Every
+refusal becomes a problem document here and nowhere else. It knows no route by name, and nothing of who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, cast
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Receive, Scope, Send
+
+from muster.api.problems import ProblemResponse, RefusedError
+from muster.model.errors import MusterError
+from muster.model.reason import Code, Reason
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+class Router:
+    """The ASGI application behind the guard. The server logs what it raises, which is a bug of ours."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = routes
+        self._fixed: dict[tuple[str, str], Endpoint] = {}
+        for route in routes:
+            for method in () if route.param_convertors else route.methods or ():
+                self._fixed.setdefault((method, route.path), cast("Endpoint", route.endpoint))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer."""
+        try:
+            endpoint = self._fixed.get((scope["method"], scope["path"])) or self._find(scope)
+            response = await endpoint(Request(scope, receive))
+        except MusterError as error:
+            response = ProblemResponse(error.reason, error.status if isinstance(error, RefusedError) else None)
+        except ClientDisconnect:
+            response = Response(status_code=400)  # the client has left in the middle of its request: nobody reads this
+        except Exception:
+            reason = Reason(Code.INVARIANT, "the server answers", detail="unexpected error, see its log")
+            await ProblemResponse(reason, 500)(scope, receive, send)
+            raise
+        await response(scope, receive, send)
+
+    def _find(self, scope: Scope) -> Endpoint:
+        """The handler of a path with parameters, which the scope has from here on; else of one that nobody serves."""
+        allowed: set[str] = set()
+        for route in self._routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope["path_params"] = found["path_params"]
+                return cast("Endpoint", route.endpoint)
+            if match is Match.PARTIAL:
+                allowed |= route.methods or set()
+        return _refuse_method(allowed) if allowed else _refuse_path
+
+
+def _refuse_method(allowed: set[str]) -> Endpoint:
+    async def refuse(request: Request) -> Response:
+        return ProblemResponse(_not_found(request), 405, {"Allow": ", ".join(sorted(allowed))})
+
+    return refuse
+
+
+async def _refuse_path(request: Request) -> Response:
+    return ProblemResponse(_not_found(request), 404)
+
+
+def _not_found(request: Request) -> Reason:
+    return Reason(Code.NOT_FOUND, f"{request.method} {request.scope['path'][:200]}")
