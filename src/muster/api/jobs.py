@@ -214,7 +214,7 @@ class Jobs:
     async def requeue(self, request: Request) -> Response:
         """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done. Or have the
         tasks of an array that failed run again: as a new one, and as one with the same key."""
-        body = await read_body(request, _requeue_decoder, "requeue") if await request.body() else RequeueBody()
+        body = await read_body(request, _requeue_decoder, "requeue", if_empty=RequeueBody())
         if body.failed:
             return answer_response(await self._bring_back(request, read_job(request)), 202)
         return answer_response(await self._follower.ask_of_job(RequeueJob(read_job(request), cause_of(request))), 202)

@@ -58,9 +58,13 @@ async def read_world(request: Request, follower: Follower) -> World:
     return follower.world
 
 
-async def read_body(request: Request, decoder: msgspec.json.Decoder[Body], what: str) -> Body:
+async def read_body(
+    request: Request, decoder: msgspec.json.Decoder[Body], what: str, if_empty: Body | None = None
+) -> Body:
     """The body as what it should be: 400 if it is not JSON, 422 with the field's path if it is not that."""
     body = await _read_whole(request.receive)
+    if if_empty is not None and not body:
+        return if_empty
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
