@@ -82,6 +82,7 @@ def _move_tasks() -> None:
     tasks.ages(ranges, with_slots=False)
     tasks.leases(ranges)
     tasks.find_older(1)
+    tasks.endings(1, shared=False)
     tasks.leave(ranges, TaskPhase.SUCCEEDED)
     close_ranks(words_of(array("q", bytes(8))), 0)
 

@@ -534,7 +534,7 @@ def jobs_of(fact: Fact) -> list[int]:
         return fact.jobs
     if isinstance(fact, MovesPlanned):
         return [fact.job, *fact.moved]
-    job = getattr(fact, "job", None)
-    if isinstance(fact, Accepted) and fact.spec.again is not None:
+    if type(fact) is Accepted and fact.spec.again is not None:
         return [fact.job, fact.spec.again.of]
+    job = getattr(fact, "job", None)
     return [] if job is None else [job]
