@@ -160,6 +160,7 @@ def check_a_key_has_one_job(place: Place) -> None:
     store.append([Commit(1, b"", b"", keys=(("a", "k", 7), ("b", "k", 8), ("a", "", 9)))])
     assert store.find_jobs([("a", "k"), ("b", "k"), ("a", ""), ("", "k")]) == [7, 8, 9, None]
     assert store.find_jobs([("a", "\ud800"), ("a", "k"), ("a", "k")]) == [None, 7, 7], "one that nobody can have"
+    assert store.find_jobs([("a", "k")] * 600) == [7] * 600
     _check_refused(store, [Commit(2, b"", b"", keys=(("c", "k", 10), ("a", "k", 10)))])
     _check_refused(store, [Commit(2, b"", b"", keys=(("c", "k", 10),)), Commit(3, b"", b"", keys=(("c", "k", 11),))])
     assert store.find_jobs([("a", "k"), ("c", "k")]) == [7, None]

@@ -7,6 +7,7 @@ back. It must never know what a blob means.
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -82,8 +83,17 @@ class SqliteJournal:
         return self._intact("entry", self._read(told, job))
 
     def find_jobs(self, keys: Sequence[tuple[str, str]]) -> list[int | None]:
-        found = self._read_each("SELECT job FROM keys WHERE tenant = ? AND key = ?", keys)
-        return [int(rows[0][0]) if rows else None for rows in found]
+        pages = [keys[first : first + _PAGE] for first in range(0, len(keys), _PAGE)]
+        return [job for page in pages for job in self._find_page(page)]
+
+    def _find_page(self, keys: Sequence[tuple[str, str]]) -> Sequence[int | None]:
+        """One row with a column for each key: half of what it costs to ask for one after the other."""
+        columns = ", ".join(["(SELECT job FROM keys WHERE tenant = ? AND key = ?)"] * len(keys))
+        rows = self._read(f"SELECT {columns}", *itertools.chain.from_iterable(keys))
+        if rows:
+            return rows[0]
+        # Something in a key cannot be expressed; that is none of the others' business.
+        return [None] if len(keys) == 1 else [job for key in keys for job in self._find_page([key])]
 
     def find_owner(self, job: int) -> str:
         rows = self._read("SELECT user FROM owners WHERE job = ?", job)
@@ -130,18 +140,6 @@ class SqliteJournal:
         try:
             with self._turn:
                 return self._find(statement, values)
-        except FAULTS as fault:
-            raise blame(self._path, fault) from fault
-
-    def _read_each(self, statement: str, among: Iterable[tuple[_Value, ...]]) -> list[list[tuple[Any, ...]]]:
-        """What one statement finds for each of several values, in one sight: the file is locked and looked at once."""
-        try:
-            with self._turn:
-                self._reading.execute("BEGIN")
-                try:
-                    return [self._find(statement, values) for values in among]
-                finally:
-                    self._reading.rollback()
         except FAULTS as fault:
             raise blame(self._path, fault) from fault
 
