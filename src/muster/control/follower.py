@@ -69,6 +69,7 @@ class Follower:
         self._gathering = Gathering(self._line, journal)
         self._committed_seq = world.seq
         self._news = asyncio.Event()
+        self._has_caught_up = False
         self._since_ms = clock.now_ms()
         self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
         self._recent: deque[Entry] = deque(maxlen=RECENT_KEPT)
@@ -80,8 +81,8 @@ class Follower:
 
     @property
     def is_led(self) -> bool:
-        """Whether changes get through."""
-        return self._line.is_open
+        """Whether changes get through, and what was there before us is known."""
+        return self._line.is_open and self._has_caught_up
 
     async def run(self) -> None:
         """Follow for ever; raises if the journal cannot be followed any further."""
@@ -91,6 +92,7 @@ class Follower:
                 await self._news.wait()
                 self._news.clear()
                 await self._catch_up()
+                self._has_caught_up = True
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)

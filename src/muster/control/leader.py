@@ -49,6 +49,8 @@ IN_FLIGHT_MAX: Final = 8
 """How many batches may be handled and not yet durable; beyond, what arrives gathers into larger batches."""
 SNAPSHOT_EVERY: Final = 10_000
 FIRST_NODE_PATIENCE_S: Final = 30.0
+KNOWN_NODE_PATIENCE_S: Final = 5.0
+"""How long it is waited for what the engine says of nodes that were there before."""
 SET_ASIDE_MAX: Final = 16
 """How many events one leader sets aside: with more, it is not the events that are broken."""
 
@@ -92,6 +94,7 @@ class Leader:
         self._writer = Writer(store, self._on_durable, self._on_kept, self._on_refused, history_ms)
         self._peers = Peers(socket_path, self._take_ask, self._greet)
         self._timer: asyncio.TimerHandle | None = None
+        self._has_heard = False
         self._is_turn_due = False
         self._is_time_up = False
         self._news = asyncio.Event()
@@ -103,7 +106,8 @@ class Leader:
         self._writer.start()
         self._engine.open(self._report)
         self._ring()
-        await self._wait_until(lambda: len(self._world.fleet) > 0, self._patience_s)
+        patience_s = min(self._patience_s, KNOWN_NODE_PATIENCE_S) if len(self._world.fleet) else self._patience_s
+        await self._wait_until(self._knows_nodes, patience_s)
         if not self._failure:
             await self._peers.listen()
             _log.info("leading from entry %d", self._durable_seq)
@@ -140,8 +144,16 @@ class Leader:
         self._loop.call_soon_threadsafe(self._take_report, [Item(event) for event in events])
 
     def _take_report(self, items: list[Item]) -> None:
+        self._has_heard = True
         self._inbox.put(items)
         self._ring()
+
+    def _knows_nodes(self) -> bool:
+        """Whether all that the engine said of its nodes, as they are by now, is durable."""
+        return self._has_heard and len(self._world.fleet) > 0 and self._is_idle()
+
+    def _is_idle(self) -> bool:
+        return not self._inbox and not self._in_flight and not self._is_turn_due
 
     def _wake(self) -> None:
         """Time alone may have brought something about."""
@@ -308,7 +320,7 @@ class Leader:
         self._peers.hush()
         await asyncio.to_thread(self._engine.close)
         if not self._failure:
-            await self._wait_until(lambda: not self._inbox and not self._in_flight and not self._is_turn_due)
+            await self._wait_until(self._is_idle)
         if not self._failure and self._world.seq > self._pictured_seq:
             self._take_picture()
         if self._timer is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from control_kit import DEADLINE_S, GateStore, Stage, eventually, followed, led, spec
+from control_kit import DEADLINE_S, NODE, GateStore, RecordingEngine, Stage, eventually, followed, led, spec
 
 from muster.control.batches import Item, make_batch
 from muster.control.frames import short_path
@@ -20,6 +20,7 @@ from muster.lifecycle.gang import RETAIN_MS
 from muster.model.after import After, When
 from muster.model.errors import InvariantError, MusterError
 from muster.model.event import Cancel, Event, Exited, NodeSeen, SetTenant, Started, Submit
+from muster.model.node import Traits
 from muster.model.reason import Code, Done, Refused
 from muster.model.tenant import Tenant, limits
 from muster.units import MINUTE_MS, Resources
@@ -101,6 +102,21 @@ def test_catching_up_with_what_came_before_it_is_no_lag(tmp_path: Path) -> None:
             async with followed(stage, world) as follower:
                 assert await follower.at_least(early.seq, DEADLINE_S)
                 assert follower.lag_p99_ms() == 0
+
+    run(scenes(Stage(tmp_path)))
+
+
+def test_who_is_led_knows_nodes_as_they_are_by_now(tmp_path: Path) -> None:
+    """A node that was there before is described otherwise: nobody is served who has not heard of it."""
+
+    async def scenes(stage: Stage) -> None:
+        async with led(stage):
+            pass
+        world = load_world(stage.store)
+        stage.engine = RecordingEngine([msgspec.structs.replace(NODE, traits=Traits("h100"))])
+        async with led(stage), followed(stage, world) as follower:
+            await eventually(lambda: follower.is_led)
+            assert follower.world.fleet.flavor(0) == "h100"
 
     run(scenes(Stage(tmp_path)))
 
