@@ -113,10 +113,16 @@ def test_who_is_led_knows_nodes_as_they_are_by_now(tmp_path: Path) -> None:
         async with led(stage):
             pass
         world = load_world(stage.store)
-        stage.engine = RecordingEngine([msgspec.structs.replace(NODE, traits=Traits("h100"))])
-        async with led(stage), followed(stage, world) as follower:
+        stage.engine = RecordingEngine([])
+        leading = asyncio.ensure_future(stage.lead())
+        await asyncio.wait([leading], timeout=0.2)
+        assert not leading.done(), "its engine has said nothing yet"
+        stage.engine.report(msgspec.structs.replace(NODE, traits=Traits("h100")))
+        await leading
+        async with followed(stage, world) as follower:
             await eventually(lambda: follower.is_led)
             assert follower.world.fleet.flavor(0) == "h100"
+        await stage.rest()
 
     run(scenes(Stage(tmp_path)))
 
