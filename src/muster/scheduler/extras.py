@@ -44,33 +44,37 @@ class Extras:
         self._stage = stage
         self._now = now
         self._left = {number: seat for number in sorted(world.widths.wide) if (seat := _seat_of(world, number))}
-        self._back = list(self._left.values())
-        self.resume()
+        self._places = stage.gather(list(self._left.values()))
+        stage.take_all(self._places)
 
     def spend(
         self, find: Callable[[], list[Lease] | None], taken: Container[int], leases: list[Lease]
     ) -> tuple[list[Shrink], list[Lease]]:
         """Who has to shrink so that a claimant still fits, which has these leases with all gone and in whose plan some
         are taken whole; and the leases that it has then. Who shrinks stays gone, the others are back until `resume`."""
-        mine = {number: seat for number, seat in self._left.items() if number not in taken}
-        self._left = mine.copy()
+        self._drop(taken)
+        mine = self._left.copy()
         if not mine:
             return [], leases
-        self._stage.give_back_all(list(mine.values()))
+        self._stage.give_back_all(self._places)
         if (found := find()) is not None:
-            needed: dict[int, Seat] = {}
-        else:
-            needed, found = self._needed(find, mine, leases)
+            return [], found
+        needed, found = self._needed(find, mine, leases)
         for number in needed:
             del self._left[number]
         shrinks = [self._settle(mine[number], seat) for number, seat in needed.items()]
-        self._back = list(self._left.values())
+        self._places = self._stage.gather(list(self._left.values()))
         return shrinks, found or leases
 
     def resume(self) -> None:
         """For the next plan all that is left is gone again."""
-        self._stage.take_all(self._back)
-        self._back = []
+        self._stage.take_all(self._places)
+
+    def _drop(self, taken: Container[int]) -> None:
+        """Nothing is left of those who are taken whole."""
+        left = {number: seat for number, seat in self._left.items() if number not in taken}
+        if len(left) < len(self._left):
+            self._left, self._places = left, self._stage.gather(list(left.values()))
 
     def _needed(
         self, find: Callable[[], list[Lease] | None], mine: dict[int, Seat], leases: list[Lease]
@@ -78,7 +82,7 @@ class Extras:
         """Take all, and give back whoever is not needed: those on other nodes first, then the dearest."""
         slots = {lease.slot for lease in leases}
         order = sorted(mine, key=lambda number: self._price(number, slots), reverse=True)
-        self._stage.take_all([mine[number] for number in order])
+        self.resume()
         needed, tried = dict(mine), order[:TRIED_MAX] if len(order) > TRIED_MAX else order
         found = find()
         for number in tried:

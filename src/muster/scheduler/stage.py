@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from muster.model.group import Part
 from muster.model.job import Job
@@ -24,8 +24,12 @@ from muster.world.compiled import Words
 from muster.world.loans import CLAIM
 from muster.world.runs import FIXED, LEAVING, STATE, STAYS
 from muster.world.seating import show_all, show_if_room
+from muster.world.sites import Site
 from muster.world.widths import split_leases
 from muster.world.world import World
+
+Charge: TypeAlias = tuple[str, Site, Resources, int]
+"""A tenant, a site, and so many asks there."""
 
 
 class Seat(NamedTuple):
@@ -35,6 +39,15 @@ class Seat(NamedTuple):
     first: int
     spec: Spec
     leases: tuple[Lease, ...]
+
+
+class Places(NamedTuple):
+    """What several hold together: leases by what is asked for on them, and what their tenants are charged for; put
+    together once for those who go and come more than once."""
+
+    seats: Sequence[Seat]
+    leases: dict[Resources, list[Lease]]
+    charges: list[Charge]
 
 
 class Stage:
@@ -52,6 +65,7 @@ class Stage:
         self._tickets: dict[int, int] = {}
         self._staying: dict[int, Words] = {}
         self._overdue: list[int] = []
+        self._leavers = Places((), {}, [])
         self._charged: dict[int, None] = {}
         self._uncharged: list[int] = []
 
@@ -60,7 +74,8 @@ class Stage:
         self._kept = world.fleet.claimed.copy()
         for slot in self._kept:
             world.fleet.set_claimed(slot, NO_LACK)
-        self.take_all(list(leaving(world, self._now)))
+        self._leavers = self.gather(list(leaving(world, self._now)))
+        self.take_all(self._leavers)
         self._overdue = [number for number in world.know_runs().leaving if (number, 0) not in self._gone]
         for number in self._overdue:
             world.know_runs().write(number, STATE, FIXED)
@@ -71,14 +86,9 @@ class Stage:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         world, runs = self._world, self._world.know_runs()
-        for ask, leases in _by_ask(self._seated.values()).items():
-            show_all(world.fleet, ask, leases, -1)
-        self._show(self._gone.values(), 1)
-        for seat in self._gone.values():
-            self._charge(seat, 1)
-        for number, seat in self._seated.items():
-            if number not in self._charged:
-                self._charge(seat, -1)
+        self._unseat()
+        self.give_back_all(self._leavers)
+        self.give_back_all(self.gather(list(self._gone.values())))
         for number in self._uncharged:
             charge_claim(world, number, 1)
         for slot, kept in self._kept.items():
@@ -92,13 +102,13 @@ class Stage:
 
     def take(self, seat: Seat) -> None:
         """Let somebody be gone."""
-        self.take_all((seat,))
+        self.take_all(self.gather((seat,)))
 
-    def take_all(self, seats: Sequence[Seat]) -> None:
+    def take_all(self, places: Places) -> None:
         """Let several be gone."""
-        self._show(seats, -1)
-        for seat in seats:
-            self._charge(seat, -1)
+        self._show(places, -1)
+        self._charge(places, -1)
+        for seat in places.seats:
             key = seat[:2]
             self._gone[key] = seat
             for lease in seat.leases:
@@ -106,17 +116,27 @@ class Stage:
 
     def give_back(self, seat: Seat) -> None:
         """Let somebody be there again."""
-        self.give_back_all((seat,))
+        self.give_back_all(self.gather((seat,)))
 
-    def give_back_all(self, seats: Sequence[Seat]) -> None:
+    def give_back_all(self, places: Places) -> None:
         """Let several be there again."""
-        for seat in seats:
-            self._charge(seat, 1)
+        for seat in places.seats:
             key = seat[:2]
             del self._gone[key]
             for lease in seat.leases:
                 self._gone_on[lease.slot].pop(key, None)  # a gang may have two leases on a node
-        self._show(seats, 1)
+        self._show(places, 1)
+        self._charge(places, 1)
+
+    def gather(self, seats: Sequence[Seat]) -> Places:
+        """Put together what several hold."""
+        spread, by_ask, charges = self._world.sites.spread, dict[Resources, list[Lease]](), list[Charge]()
+        for seat in seats:
+            for ask, leases in seat.spec.parts(seat.leases):
+                by_ask.setdefault(ask, []).extend(leases)
+                for site, tasks in spread(leases):
+                    charges.append((seat.spec.tenant, site, ask, tasks))
+        return Places(seats, by_ask, charges)
 
     def seat(self, job: Job, leases: tuple[Lease, ...], ticket: int = 0) -> None:
         """Let a job that waits have places, if they are there: by its claim, or by one that it gets now."""
@@ -125,7 +145,7 @@ class Stage:
             self._tickets[job.id] = ticket or self._world.tickets + len(self._seated) + 1
             self._seated[job.id] = seat
             if job.id not in self._charged:
-                self._charge(seat, 1)
+                self._charge(self.gather((seat,)), 1)
 
     def _seat_claimants(self) -> None:
         """Let those who have a claim have what they claim, if it is there. It is charged already, and stays so, but of
@@ -139,6 +159,12 @@ class Stage:
                 self._charged.pop(number, None)
                 self._uncharged.append(number)
                 charge_claim(self._world, number, -1)
+
+    def _unseat(self) -> None:
+        """Take everybody's places back who was seated; what is claimed stays charged."""
+        for ask, leases in self.gather(list(self._seated.values())).leases.items():
+            show_all(self._world.fleet, ask, leases, -1)
+        self._charge(self.gather([seat for seat in self._seated.values() if seat.job not in self._charged]), -1)
 
     def tell(self, seats: Iterable[Seat]) -> None:
         """It is settled who goes: they count as told to stop."""
@@ -199,12 +225,12 @@ class Stage:
             found = self._staying[job] = find_staying(self._world, self._world.jobs[job], self._now)
         return found
 
-    def _show(self, seats: Iterable[Seat], sign: int) -> None:
+    def _show(self, places: Places, sign: int) -> None:
         """Show the places of those who hold some as held (1) or as free (-1)."""
         fleet = self._world.fleet
         if fleet.lacks:
-            seats = [seat for seat in seats if not self._has_shown_lacking(seat, sign)]
-        for ask, leases in _by_ask(seats).items():
+            places = self.gather([seat for seat in places.seats if not self._has_shown_lacking(seat, sign)])
+        for ask, leases in places.leases.items():
             show_all(fleet, ask, leases, sign)
             self._count_closed(ask, leases, sign)
 
@@ -245,25 +271,11 @@ class Stage:
             if not fleet.is_open(lease.slot):
                 sites.give_back(lease.slot, ask, -sign * lease.tasks)
 
-    def _charge(self, seat: Seat, sign: int) -> None:
-        """What somebody holds counts (1), or not (-1)."""
-        world, spec = self._world, seat.spec
-        for ask, leases in spec.parts(seat.leases):
-            for site, tasks in world.sites.spread(leases):
-                world.ledger.charge(spec.tenant, site, ask, sign * tasks)
-
-
-def _by_ask(seats: Iterable[Seat]) -> dict[Resources, list[Lease]]:
-    """The leases of all seats, those of equal asks together."""
-    found: dict[Resources, list[Lease]] = {}
-    for seat in seats:
-        for ask, leases in seat.spec.parts(seat.leases):
-            here = found.get(ask)
-            if here is None:
-                found[ask] = list(leases)
-            else:
-                here += leases
-    return found
+    def _charge(self, places: Places, sign: int) -> None:
+        """What several hold counts (1), or not (-1)."""
+        charge = self._world.ledger.charge
+        for tenant, site, ask, tasks in places.charges:
+            charge(tenant, site, ask, sign * tasks)
 
 
 def leaving(world: World, now: int) -> Iterator[Seat]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import islice
 from math import gcd
 from typing import Final, NamedTuple, TypeAlias
 
@@ -89,8 +90,7 @@ def choose(
     if not found:
         return None
     best = min(found, key=_cost_of)
-    for each in best.taken:
-        stage.take(each.seat)
+    take_away(stage, best.taken)
     return best
 
 
@@ -267,16 +267,17 @@ def _per_size(item: tuple[int, int]) -> int:
 def _take_steps(stage: Stage, fleet: Fleet, want: Want, steps: Iterator[Step]) -> Choice | None:
     """Take step after step until the gang fits, and find who was needed, who stay gone; nobody if it does not."""
     taken: dict[tuple[int, int], Candidate] = {}
-    next_try = want.gang
+    gone, next_try = 0, want.gang
     for tasks, step in enumerate(steps, start=1):
         for each in step.taken:
-            if (each.job, each.first) not in taken:
-                taken[each.job, each.first] = each
-                stage.take(each.seat)
+            taken.setdefault((each.job, each.first), each)
         if tasks >= next_try:
+            take_away(stage, islice(taken.values(), gone, None))
+            gone = len(taken)
             if (leases := want.find()) is not None:
                 return _reprieve(stage, fleet, want, list(taken.values()), leases)
             next_try = tasks + max(1, tasks // 4)
+    take_away(stage, islice(taken.values(), gone, None))
     leases = want.find()
     if leases is not None:
         return _reprieve(stage, fleet, want, list(taken.values()), leases)
@@ -287,8 +288,7 @@ def _take_steps(stage: Stage, fleet: Fleet, want: Want, steps: Iterator[Step]) -
 def _take_in_order(stage: Stage, fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
     """The cheapest, as many as it takes: found by halving, for with more gone whatever fitted still fits. Who is
     needed stays gone; nobody if it does not fit."""
-    for each in candidates:
-        stage.take(each.seat)
+    take_away(stage, candidates)
     leases = want.find()
     if leases is None:
         put_back(stage, candidates)
@@ -299,8 +299,7 @@ def _take_in_order(stage: Stage, fleet: Fleet, want: Want, candidates: Sequence[
         put_back(stage, candidates[middle:enough])
         found = want.find()
         if found is None:
-            for each in candidates[middle:enough]:
-                stage.take(each.seat)
+            take_away(stage, candidates[middle:enough])
             few = middle + 1
         else:
             enough, leases = middle, found
@@ -314,8 +313,7 @@ def _reprieve(stage: Stage, fleet: Fleet, want: Want, taken: list[Candidate], le
     put_back(stage, aside)
     found = want.find() if aside else leases
     if found is None:  # they are needed after all: for the quota
-        for each in aside:
-            stage.take(each.seat)
+        take_away(stage, aside)
         near = taken
     else:
         near, leases = [each for each in taken if any(lease.slot in slots for lease in each.seat.leases)], found
@@ -377,5 +375,9 @@ def _room_in(free: Amounts, ask: Resources) -> int:
 
 def put_back(stage: Stage, candidates: Iterable[Candidate]) -> None:
     """Give back whoever was taken."""
-    for each in candidates:
-        stage.give_back(each.seat)
+    stage.give_back_all(stage.gather([each.seat for each in candidates]))
+
+
+def take_away(stage: Stage, candidates: Iterable[Candidate]) -> None:
+    """Let them be gone."""
+    stage.take_all(stage.gather([each.seat for each in candidates]))

@@ -73,7 +73,10 @@ def vacate_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease]) 
 
 def show_all(fleet: Fleet, ask: Resources, leases: Sequence[Lease], sign: int) -> None:
     """Show nodes as if tasks were there (1), or as if they had left (-1): see `Fleet.show`."""
-    if leases and not _could_move(fleet, ask, leases, sign):
+    if len(leases) <= FEW:
+        for lease in leases:
+            fleet.show(lease.slot, ask, sign * lease.tasks, lease.devices)
+    elif not _could_move(fleet, ask, leases, sign):
         raise InvariantError("what is shown is taken back", f"{ask} on {leases[:3]}")
 
 
