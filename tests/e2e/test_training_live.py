@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from functools import partial
@@ -59,8 +60,10 @@ def test_a_gang_that_crashes_resumes_from_its_checkpoint(live: LiveHome, tmp_pat
     program = ["muster", *words, "--", sys.executable, "-c", TRAINING, str(tmp_path)]
     with (
         subprocess.Popen(program, env=live.env, stdout=PIPE, stderr=PIPE, text=True) as running,
+        contextlib.ExitStack() as ending,
         live.client() as client,
     ):
+        ending.callback(running.kill)  # else it would be waited for, whatever went wrong here
         assert running.stderr is not None
         job = running.stderr.readline().split()[1]
         for told, file in HEARD.items():

@@ -7,20 +7,24 @@ never knows who asks beyond how to tell them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from muster.access.audit import write_line
 from muster.kernel.kernel import Outcome
 from muster.model.access import Principal
-from muster.model.event import Event
+from muster.model.event import Event, Progressed
 from muster.model.fact import Accepted, jobs_of
 from muster.model.history import BLANK, Chapter
+from muster.model.phase import Starting
 from muster.model.reason import Done
 from muster.ports import Commit
 from muster.wire.codec import encode_entry, encode_inputs
+from muster.world.world import World
 
 BATCH_MAX: Final = 256
+EARLY_MAX: Final = 8
+"""How many marks of one gang wait until it is up; of more, the first are dropped."""
 
 
 class Asker(Protocol):
@@ -64,9 +68,13 @@ class Inbox:
         """Join the line."""
         self._items.extend(items)
 
+    def put_first(self, items: Sequence[Item]) -> None:
+        """Stand at the head of the line."""
+        self._items.extendleft(reversed(items))
+
     def put_back(self, items: Iterable[Item]) -> None:
         """Stand at the head of the line again, as suspects."""
-        self._items.extendleft(item._replace(is_suspect=True) for item in reversed(list(items)))
+        self.put_first([item._replace(is_suspect=True) for item in items])
 
     def take(self, most: int = BATCH_MAX) -> list[Item]:
         """The next batch: whatever is there, up to `most`. One with a tag is a batch alone, so that what the tag is of
@@ -77,6 +85,35 @@ class Inbox:
                 return items or [self._items.popleft()]
             items.append(self._items.popleft())
         return items
+
+
+class Early:
+    """Marks of gangs that are not all up: only what runs progresses, so they wait until it does. Whoever tells them
+    tells the last ones again when a new leader comes."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, list[Item]] = {}
+
+    def hold(self, world: World, items: list[Item]) -> list[Item]:
+        """Keep those back, and pass all others on."""
+        passed: list[Item] = []
+        for item in items:
+            event = item.event
+            if isinstance(event, Progressed) and item.asker is None and _is_starting(world, event.job):
+                self._held[event.job] = [*self._held.get(event.job, ()), item][-EARLY_MAX:]
+            else:
+                passed.append(item)
+        return passed
+
+    def release(self, world: World) -> list[Item]:
+        """Those whose gang is up by now, or will not be."""
+        up = [job for job in self._held if not _is_starting(world, job)]
+        return [item for job in up for item in self._held.pop(job)]
+
+
+def _is_starting(world: World, number: int) -> bool:
+    job = world.jobs.get(number)
+    return job is not None and isinstance(job.phase, Starting)
 
 
 def make_batch(items: list[Item], outcome: Outcome, chapter: Chapter = BLANK) -> Batch:

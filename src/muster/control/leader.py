@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from muster.control.batches import Asker, Batch, Inbox, Item, make_batch
+from muster.control.batches import Asker, Batch, Early, Inbox, Item, make_batch
 from muster.control.history import write_chapter
 from muster.control.loading import load_world
 from muster.control.peers import Peer, Peers
@@ -88,6 +88,7 @@ class Leader:
         self._now = world.now
         self._durable_seq = self._pictured_seq = world.seq
         self._inbox = Inbox()
+        self._early = Early()
         self._in_flight: deque[Batch] = deque()
         self._asks = 0
         self._registrar = Registrar(store, lambda name: self._world.tenant_of(name).parent)
@@ -174,7 +175,7 @@ class Leader:
         self._is_turn_due = self._is_time_up = False
         if self._failure or self._is_rebuilding:
             return
-        items = self._check_tags(self._inbox.take())
+        items = self._early.hold(self._world, self._check_tags(self._inbox.take()))
         self._now = max(self._now, self._clock.now_ms())
         try:
             outcome = self._kernel.handle([item.event for item in items], self._now)
@@ -189,6 +190,7 @@ class Leader:
         self._set_timer(batch.outcome.wake_at)
         if batch.outcome.seq - self._pictured_seq >= SNAPSHOT_EVERY:
             self._take_picture()
+        self._inbox.put_first(self._early.release(self._world))
         if self._inbox:
             self._ring()
 

@@ -17,7 +17,8 @@ from muster.control.batches import Batch
 from muster.control.loading import load_world
 from muster.control.writer import Picture, Writer
 from muster.kernel.kernel import Kernel
-from muster.model.event import Cancel, Exited, HoldJob, NodeSeen, SetTenant, Started, Submit
+from muster.model.event import Cancel, Exited, HoldJob, NodeSeen, Progressed, SetTenant, Started, Submit
+from muster.model.goodput import Mark
 from muster.model.instruction import Forget, Start, Stop
 from muster.model.reason import Code, Done, Refused
 from muster.model.tenant import Tenant, limits
@@ -53,6 +54,23 @@ def test_an_answer_comes_with_its_entry(tmp_path: Path) -> None:
             assert caller.heard[0] == Committed(1)  # told on arrival
             assert caller.heard.index(answer) < caller.heard.index(Committed(2))
             await eventually(lambda: any(isinstance(told, Start) for told in stage.engine.told))
+
+    play(tmp_path, scenes)
+
+
+def test_a_mark_of_a_gang_that_is_not_all_up_waits_until_it_is(tmp_path: Path) -> None:
+    async def scenes(stage: Stage) -> None:
+        async with led(stage) as caller:
+            caller.ask(Submit(spec(gang=2)))
+            await caller.answered(1)
+            stage.engine.report(Started(1, 1, 0, 1), Progressed(1, 1, 3, checkpointed=True))
+            stage.engine.report(Progressed(1, 1, 4))
+            caller.ask(Submit(spec()))
+            await caller.answered(2)
+            assert not stage.world.goodput.marks
+            stage.engine.report(Started(1, 1, 1, 1))
+            await eventually(lambda: stage.world.goodput.marks.get(1, Mark(0)).step == 4)
+            assert stage.world.goodput.marks[1].saved_step == 3
 
     play(tmp_path, scenes)
 
