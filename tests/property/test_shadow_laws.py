@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from muster.kernel.kernel import Kernel, Outcome
@@ -133,9 +133,11 @@ def test_whatever_the_tier_everybody_starts_and_every_law_holds(stream: list[Ask
 
 
 @LAWFUL
+@example([Asked(0, *each, False) for each in ((3, 1), (5, 1), (3, 1), (8, 1), (3, 2))], 2)
 @given(STREAMS, st.integers(1, 8))
 def test_nobody_who_overtakes_delays_a_shadow(stream: list[Asked], shadows: int) -> None:
-    """With perfect limits and all in one line, whoever once cast a shadow starts by then."""
+    """With perfect limits and all in one line, whoever once cast the first shadow starts by then. Of those behind it
+    that is not so: somebody before them who could only follow another shadow may come to cast one."""
     promised: dict[int, int] = {}
     rig = Rig(nodes=NODES, gpus=1)
     rig.feed(event.SetTier("standard", Tier(200, 0, shadows)), after_ms=0)
@@ -153,7 +155,7 @@ def test_nobody_who_overtakes_delays_a_shadow(stream: list[Asked], shadows: int)
             for job in placed.jobs if isinstance(placed, fact.Placed) else ():
                 assert now <= promised.get(job, now)
                 ends.setdefault(now + (rig.job(job).spec.limit_ms or 0), []).append(job)
-        for shadow in shadows_of(rig):
+        for shadow in shadows_of(rig)[:1]:
             promised[shadow.job] = min(shadow.at - zero, promised.get(shadow.job, shadow.at))
         instants = sorted({*instants, *ends})
 
