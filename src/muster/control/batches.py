@@ -1,7 +1,7 @@
 """Batches: what waits for the kernel, and what a batch becomes for the store.
 
-The inbox takes whatever arrives, in order, and gives it out in batches of a stated size. It decides nothing, and it
-never knows who asks beyond how to tell them.
+The inbox takes whatever arrives, in order, and gives it out in batches of a stated size; marks of a gang that is not
+all up wait beside it until it is. Nothing is decided here, and who asks is not known beyond how to tell them.
 """
 
 from __future__ import annotations
