@@ -88,7 +88,7 @@ def could_start(world: World, job: Job, standing: Standing, gone: list[Job], now
     fork = world.fork()
     kernel = Kernel(fork)
     waiting = [each.id for each in fork.jobs.values() if isinstance(each.phase, Queued) and each.id != job.id]
-    with mock.patch.object(door, "run_cycle", return_value=[]), mock.patch.object(door, "plan_takings", return_value=[]):
+    with mock.patch.multiple(door, run_cycle=lambda *_, **__: [], plan_takings=lambda *_: []):
         kernel.handle([HoldJob(number) for number in waiting], now)
         stops = kernel.handle([Cancel(each.id) for each in gone], now).instructions
         exits: list[Event] = [
@@ -120,7 +120,7 @@ def check_rights(seed: int) -> int:
 
 @pytest.fixture(autouse=True)
 def _nobody_backs_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preemption, "may_take", lambda took, now: True)
+    monkeypatch.setattr(preemption, "may_take", lambda *_: True)
     monkeypatch.setattr(ClaimBooks, "check_backing_off", lambda *_: None)
 
 
