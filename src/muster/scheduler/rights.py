@@ -44,7 +44,7 @@ from muster.world.sites import Site
 from muster.world.usage import amount_of
 from muster.world.world import World
 
-_SAME, _OTHER = Kin.SAME, Kin.OTHER  # looked up once: as many are written as there are tenants
+_SAME, _BELOW, _OTHER = Kin.SAME, Kin.BELOW, Kin.OTHER  # looked up once: as many are written as there are tenants
 FEW: Final = 8
 """So many lines of a shape are as quick to judge one by one."""
 RESTART_MS: Final = MINUTE_MS
@@ -101,7 +101,9 @@ class Rights:
         self._stock: tuple[Words, Words] | None = None
         self._nothing = self._new_sums()
         self._ranks: tuple[tuple[int, bool], ...] = ()
-        self._chains: list[tuple[str, ...]] = []
+        self._kins: dict[tuple[str, bool], array[int]] = {}
+        self._below: dict[str, list[int]] = {}
+        self._kins_of = 0
         self._totals: dict[str, tuple[list[str], Words]] = {}
         if self.has_any and not self._has_owners:
             clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
@@ -345,15 +347,26 @@ class Rights:
                 word |= bit
         return word
 
-    def _kin_of(self, tenant: str, is_any: bool) -> list[int]:
+    def _kin_of(self, tenant: str, is_any: bool) -> array[int]:
         """The kin of every tenant that runs something; of any below a child of the root, all below it are its own."""
-        if tenant == ANYBODY and is_any:
-            return [_SAME] * len(self._runs.tenants)
-        if len(self._chains) != len(self._runs.tenants):
-            self._chains = [self._world.ledger.chain(str(name)) for name in self._runs.tenants.names]
-        if is_any:
-            return [_SAME if tenant in chain else _OTHER for chain in self._chains]
-        return [kin_of(tenant, chain) for chain in self._chains]
+        names = self._runs.tenants.names
+        if self._kins_of != len(names):
+            self._count_below()
+        known = self._kins.get((tenant, is_any))
+        if known is None:
+            is_all = tenant == ANYBODY and is_any
+            known = self._kins[tenant, is_any] = array("q", (_SAME if is_all else _OTHER,)) * len(names)
+            for number in self._below.get(tenant, ()):
+                known[number] = _SAME if is_any or names[number] == tenant else _BELOW
+        return known
+
+    def _count_below(self) -> None:
+        """For everybody in the tree, who runs something and is it, or is below it."""
+        names = self._runs.tenants.names
+        self._kins, self._below, self._kins_of = {}, {}, len(names)
+        for number, name in enumerate(names):
+            for above in self._world.ledger.chain(str(name)):
+                self._below.setdefault(above, []).append(number)
 
 
 NO_SITE: Final = -1
