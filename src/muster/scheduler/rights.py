@@ -36,7 +36,7 @@ from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
 from muster.units import MINUTE_MS, Resources
 from muster.world.compiled import Words, blank_words, column_of, words_of
-from muster.world.loans import Loans, clear_loans, factors_of
+from muster.world.loans import Homes, Loans, clear_loans, factors_of
 from muster.world.queue import Shape
 from muster.world.quota import Fund, Standing
 from muster.world.runs import MILLI, Kind, amounts_of
@@ -104,6 +104,7 @@ class Rights:
         self._kins: dict[tuple[str, bool], array[int]] = {}
         self._below: dict[str, list[int]] = {}
         self._kins_of = 0
+        self._homes: Homes = {}
         self._totals: dict[str, tuple[list[str], Words]] = {}
         if self.has_any and not self._has_owners:
             clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
@@ -267,7 +268,8 @@ class Rights:
         """Who borrows what on the stage as it is."""
         if self._loans is None:
             world = self._world
-            self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, *self._stage.spread())
+            spread, groups = self._stage.spread()
+            self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, spread, groups, self._homes)
             herds = self._loans.herds()
             self._herds = [(world.jobs[each[0]], *each[1:], self._stage.staying(each[0])) for each in herds]
         return self._loans

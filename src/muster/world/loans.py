@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from muster.units import Resources
 from muster.world.compiled import Words, compiled, words_of
@@ -47,12 +47,14 @@ TASKS_OF_ARRAY, CLAIM = -1, -2
 BORROWED: Final = BACK
 """In a row of `spread`: how many of its tasks borrow."""
 _ROOT: Final = 0
+Homes: TypeAlias = "dict[Fund, array[int]]"
+"""In each fund, the share of every tenant by its number: the same as long as quotas and the tree are."""
 
 
 class Loans:
     """Who borrows of which funds: written into the rows, a bit for each of `funds`. `spread` are rows of what is held
     besides gangs, by age: what tasks of an array have on one site by one ticket, and what is claimed. `groups` are the
-    herds that there may be, each a job and a site."""
+    herds that there may be, each a job and a site. `homes` are kept by who asks often."""
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Loans:
         sites: Sequence[Site],
         spread: array[int],
         groups: Sequence[tuple[int, int]],
+        homes: Homes | None = None,
     ) -> None:
         lent = [fund for fund in quotas.funds().values() if fund.root.children and load(fund.root) > 0]
         self.funds = lent[:FUNDS_MAX]
@@ -70,7 +73,7 @@ class Loans:
         rows, spread_rows = runs.rows(), words_of(self._spread)
         clear_loans(rows, runs.used)
         for bit, fund in enumerate(self.funds):
-            tree = words_of(_tree_of(fund, ledger, runs))
+            tree = words_of(_tree_of(fund, ledger, runs, {} if homes is None else homes))
             factors = words_of(factors_of(fund, sites))
             tasks = len(self._spread) // ROW
             mark_loans(rows, runs.used, spread_rows, tasks, tree, factors, MILLI + fund.kind, 1 << bit)
@@ -107,17 +110,19 @@ def _factor(fund: Fund, site: Site) -> int:
     return site.units if fund.kind == GPUS_AT else 1
 
 
-def _tree_of(fund: Fund, ledger: Ledger, runs: Runs) -> array[int]:
+def _tree_of(fund: Fund, ledger: Ledger, runs: Runs, homes: Homes) -> array[int]:
     """How many shares a fund has, and of each the one above it and how much is to be left over there; the first one is
-    the root. Then the share of every tenant by its number."""
+    the root. Then the share of every tenant by its number: of those who were met since, it is found."""
     names = list(fund.shares)
     number = {name: at for at, name in enumerate(names)}
     shares = [fund.shares[name] for name in names]
     tree = array("q", (len(shares),))
     tree.extend(number[share.parent.name] if share.parent is not None else _ROOT for share in shares)
     tree.extend(_left_over(share) for share in shares)
-    for tenant in runs.tenants.names:
-        tree.append(next(number[name] for name in ledger.chain(str(tenant)) if name in number))
+    home = homes.setdefault(fund, array("q"))
+    for tenant in runs.tenants.names[len(home) :]:
+        home.append(next(number[name] for name in ledger.chain(str(tenant)) if name in number))
+    tree.extend(home)
     return tree
 
 
