@@ -13,7 +13,18 @@ from typing import Final
 import click
 import msgspec
 
-from muster.cli.failing import INTERRUPTED, NO_SERVER, OK, SERVER_ERROR, USAGE, ServerFailedError, show_failure
+from muster.cli.failing import (
+    INTERRUPTED,
+    MACHINE_ERROR,
+    NO_SERVER,
+    OK,
+    SERVER_ERROR,
+    USAGE,
+    ServerFailedError,
+    show_failure,
+    show_machine_failure,
+    stop_printing,
+)
 from muster.model.errors import MusterError
 from muster.model.reason import Code
 from muster.sdk.errors import NoServerError, UnfitError, code_of, words_of
@@ -124,6 +135,14 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"there is no command {args[0]!r}{meant or '; `muster --help` lists them'}", ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """As click does it, but whoever reads through a pipe may leave when they have read enough."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            stop_printing()
+            return OK
+
     # The signature is click's.
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The table itself: asking every command for its help would import them all."""
@@ -166,6 +185,9 @@ def run(arguments: list[str] | None = None) -> int:
         return USAGE
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
+    except OSError as error:
+        show_machine_failure(error)
+        return MACHINE_ERROR
     return result if isinstance(result, int) else OK
 
 

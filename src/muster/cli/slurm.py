@@ -14,6 +14,7 @@ from typing import Final
 import click
 import msgspec
 
+from muster.cli.here import get_here
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
 from muster.model.errors import RejectedError
@@ -41,7 +42,7 @@ def sbatch(words: tuple[str, ...]) -> int:
     found = _import(said, rest, ours)
     for line in show_notes(found.notes):
         click.echo(line, err=True)
-    spec = make_spec(found.job, here=str(Path.cwd()), now_ms=int(time.time() * 1000))
+    spec = make_spec(found.job, here=str(get_here()), now_ms=int(time.time() * 1000))
     if "test-only" in found.asked:
         fault = find_fault(spec)
         if fault is not None:
@@ -117,7 +118,7 @@ def _import(said: list[Said], rest: list[str], ours: dict[str, str]) -> Import:
     text = "" if is_wrap else _read(rest[0] if rest else "-")
     flags = [*read_script(text, name), *said]
     found = import_script(
-        text, name, flags, args=rest if is_wrap else rest[1:], env=dict(os.environ), here=str(Path.cwd())
+        text, name, flags, args=rest if is_wrap else rest[1:], env=dict(os.environ), here=str(get_here())
     )
     changes = {field: [value] if field in ("flavor", "label") else value for field, value in ours.items()}
     job, plain = (msgspec.structs.replace(each, **changes) for each in (found.job, found.plain))

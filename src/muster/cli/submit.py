@@ -10,6 +10,7 @@ from typing import Final
 import click
 import msgspec
 
+from muster.cli.here import get_here
 from muster.cli.printing import print_json
 from muster.cli.trying import DRY_RUN, print_job_trial
 from muster.model.errors import RejectedError
@@ -63,7 +64,7 @@ def job_schema() -> str:
 
 
 def _folder(name: str) -> str:
-    return str(Path.cwd() if name == STANDARD_INPUT else Path(name).absolute().parent)
+    return str(get_here() if name == STANDARD_INPUT else (get_here() / name).parent)
 
 
 def _read(name: str) -> list[Draft]:
@@ -79,7 +80,7 @@ def _hand_in(client: Client, drafts: list[Draft], folder: str, key: str, output:
     """One after the other, so that a job may name those above it; each is said as soon as it is accepted."""
     numbers: dict[str, int] = {}
     for place, draft in enumerate(drafts, start=1):
-        here = folder if draft.job.workdir else str(Path.cwd())
+        here = folder if draft.job.workdir else str(get_here())
         spec = make_one(draft, here=here, now_ms=_now_ms(), numbers=numbers)
         done = client.submit(spec, f"{key}/{place}" if key else "")
         if draft.job.name:
