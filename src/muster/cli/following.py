@@ -85,11 +85,16 @@ def _await_start(client: Client, job: int) -> JobView:
             return view
         if view.phase == "queued" and time.monotonic() > say_why_at:
             say_why_at = float("inf")
-            words = client.why(job).words
-            if words:
-                click.echo(f"job {job} is {words}", err=True)
-            if words and (forecast := foretell(client, job)):
-                click.echo(f"  {forecast}", err=True)
+            _say_why(client, job)
+
+
+def _say_why(client: Client, job: int) -> None:
+    """What a job waits for, and until when, if it waits in the line; one that is held does not."""
+    why = client.why(job)
+    if why.words:
+        click.echo(f"job {job} is {why.words}", err=True)
+    if why.position and (forecast := foretell(client, job)):
+        click.echo(f"  {forecast}", err=True)
 
 
 def _open_tails(client: Client, view: JobView, epoch: int) -> list[Tail]:
@@ -132,10 +137,14 @@ def follow_progress(client: Client, job: int) -> JobView:
     """Show how far an array is until it is over: one line that changes on a terminal, else a line per tenth."""
     client.be_patient(LONG_PATIENCE_S)
     is_terminal = sys.stderr.isatty()
-    told = -1
+    told, say_why_at = -1, time.monotonic() + SAY_WHY_AFTER_S
     while True:
         view = client.show(job, wait_ms=POLL_MS)
         tenth = _tenths_done(view)
+        if view.phase == "queued" and time.monotonic() > say_why_at:
+            say_why_at = float("inf")
+            click.echo("\r\033[K" if is_terminal else "", nl=False, err=True)
+            _say_why(client, job)
         if is_terminal:
             click.echo(f"\r\033[K{show_progress(view)}", nl=view.is_over, err=True)
         elif tenth != told:

@@ -205,9 +205,9 @@ def print_json(value: object) -> None:
     click.echo(msgspec.json.encode(value))
 
 
-def show_ago(at_ms: int) -> str:
-    """How long ago, to the second."""
-    span_s = (int(time.time() * 1000) - at_ms) // 1000
+def show_ago(at_ms: int, now_ms: int | None = None) -> str:
+    """How long ago, to the second; or how long before another instant, for those who look at the past."""
+    span_s = ((int(time.time() * 1000) if now_ms is None else now_ms) - at_ms) // 1000
     return show_duration(span_s * 1000) if span_s > 0 else "0s"
 
 
@@ -224,15 +224,14 @@ def show_ask(ask: Resources) -> str:
 
 
 def show_progress(view: JobView) -> str:
-    """How far an array is: `12/200 done, 8 running, 1 failed`."""
+    """How far an array is: `12/200 done, 8 running, 1 failed`. Tasks that were cancelled are not done, but gone."""
     counts = view.counts
     if counts is None:
         return ""
-    done = counts.succeeded + counts.failed + counts.cancelled
-    parts = [f"{done}/{view.tasks} done"]
     busy = counts.starting + counts.running + counts.stopping
-    parts += [f"{number} {word}" for number, word in ((busy, "running"), (counts.failed, "failed")) if number]
-    return ", ".join(parts)
+    others = ((busy, "running"), (counts.failed, "failed"), (counts.cancelled, "cancelled"))
+    parts = [f"{counts.succeeded + counts.failed}/{view.tasks} done"]
+    return ", ".join([*parts, *(f"{number} {word}" for number, word in others if number)])
 
 
 def show_end(view: JobView) -> str:

@@ -81,6 +81,7 @@ class Code(enum.StrEnum):
     UNMAPPED = "M173"
     NO_PAST = "M174"
     NOTHING_FAILED = "M175"
+    NOT_THEN = "M176"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"

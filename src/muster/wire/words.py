@@ -114,6 +114,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "that is {needed} entries from what is kept whole, more than {available}, or before what is kept",
         "ask for a time nearer to now",
     ),
+    Code.NOT_THEN: Words(
+        "there was no job {needed} at {subject}: {detail}",
+        "ask for another time; `muster story {needed}` tells its life",
+    ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),
