@@ -18,6 +18,7 @@ from muster.cli.printing import (
     show_end,
     show_likely_end,
     show_listing,
+    show_progress,
 )
 from muster.model.reason import Code
 from muster.sdk.client import Client
@@ -40,6 +41,8 @@ def why(job: int, output: str, at: int | None) -> None:
             _print_other(client.show(job, at_ms=at), at)
         else:
             click.echo(f"job {view.job} {'was' if at else 'is'} {view.words} [{view.code}]")
+            if view.phase != "queued":  # some of its tasks run: those that wait are not all of it
+                click.echo(f"  {show_progress(client.show(job, at_ms=at))}")
             print_waiting(view, foretell(client, job) if view.position and at is None else "")
 
 

@@ -16,7 +16,7 @@ from muster.cli.following import follow_output, follow_progress
 from muster.cli.here import get_here
 from muster.cli.jobs import exit_code_of, show_time, show_used
 from muster.cli.printing import show_end, show_origin
-from muster.cli.trying import DRY_RUN, print_job_trial
+from muster.cli.trying import DRY_RUN, NOTHING_DONE, print_job_trial
 from muster.model.spec import Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
@@ -94,6 +94,7 @@ def run(detach: bool, key: str, dry_run: bool, snapshot: bool, **options: Any) -
     with Client() as client:
         if dry_run:
             print_job_trial(client.try_submit(spec))
+            click.echo(NOTHING_DONE, err=True)
             return 0
         done = _submit(client, spec, key)
         if detach:

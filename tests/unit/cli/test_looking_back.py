@@ -36,6 +36,13 @@ def test_ages_are_those_of_the_time_that_is_looked_at(serve: Serve, told: Told) 
     assert told("why", "7", "--at", PAST) == "job 7 was over: succeeded, 5s before\n"
 
 
+def test_why_of_an_array_says_how_much_of_it_waits(serve: Serve, told: Told) -> None:
+    runs = replace(ARRAY, phase="running", counts=TaskCounts(queued=2, running=2))
+    why = WhyView(9, "running", "M201", "waiting for room: 1 task must start", "wait", position=1)
+    serve({"GET /v1/jobs/9": runs, "GET /v1/jobs/9/why": why})
+    assert told("why", "9").splitlines()[1] == "  0/4 done, 2 running"
+
+
 def test_tasks_that_were_cancelled_are_not_done(serve: Serve, told: Told) -> None:
     over = replace(ARRAY, phase="cancelled", is_over=True, held=False, counts=TaskCounts(succeeded=1, cancelled=3))
     serve({"GET /v1/jobs/9": over})
