@@ -13,6 +13,7 @@ from typing import Final
 import click
 import msgspec
 
+from muster import __version__
 from muster.cli.failing import (
     INTERRUPTED,
     MACHINE_ERROR,
@@ -124,8 +125,13 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, but a noun may be said of one (`tier`, `profile`), and whoever types a word that is no
-        command is told which one was likely meant."""
+        """As click does it, but a noun may be said of one (`tier`, `profile`), `help run` is `run --help`, and whoever
+        types a word that is no command is told which one was likely meant."""
+        if args and args[0] == "help":
+            args = [*args[1:2], "--help"]
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
         if args and args[0] not in COMMANDS and f"{args[0]}s" in COMMANDS:
             args = [f"{args[0]}s", *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
@@ -151,6 +157,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="muster %(version)s", help="Print the version and leave.")
 @click.option("--home", metavar="PATH", help="The server's directory (default: $MUSTER_HOME, ~/.muster).")
 def cli(home: str | None) -> None:
     """One queue over every accelerator you have."""

@@ -11,6 +11,9 @@ from typing import Final
 
 from muster.model.record import Record
 
+RULED_OUT: Final = "ruled out by "
+"""How the detail of a reason begins that names a need without which there would be room."""
+
 
 class Code(enum.StrEnum):
     """Stable codes: never renumbered, never reused."""
