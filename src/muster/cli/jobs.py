@@ -57,6 +57,8 @@ def ls(
     watch: bool,
 ) -> None:
     """List jobs."""
+    if at is not None and since is not None:
+        raise click.UsageError("--since counts back from now; with --at, --all shows what was over by then")
     state = "all" if show_all or phase in OVER or since is not None else "live"
     with Client() as client:
 

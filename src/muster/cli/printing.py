@@ -40,6 +40,8 @@ GAP: Final = "  "
 LISTINGS: Final = ("table", "wide", "json", "yaml", "csv", "name")
 DETAILS: Final = ("text", "json", "yaml")
 LOOK_AGAIN_S: Final = 2.0
+COLUMN_LEAST: Final = 12
+"""Signs of a column that has to make room for the others."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,18 +85,27 @@ def show_listing(make: Callable[[], Listing], output: str, watch: bool) -> None:
     while True:
         listing = make()
         text = render(listing, output)
+        words = [listing.empty if not listing.rows else "", listing.note] if output in ("table", "wide") else []
         if watch and is_terminal() and output in ("table", "wide"):
-            lines = "".join(f"{line}\x1b[K\n" for line in text.splitlines())
+            lines = "".join(f"{line}\x1b[K\n" for line in _clip([*text.splitlines(), *filter(None, words)]))
             click.echo(f"\x1b[H{lines}\x1b[J", nl=False, color=True)
         elif not watch or text != told:
             click.echo(text, nl=False, color=True)
-            for words in (listing.empty if not listing.rows else "", listing.note):
-                if words and output in ("table", "wide"):
-                    click.echo(words, err=True)
+            for line in filter(None, words):
+                click.echo(line, err=True)
         if changes is None:
             return
         told = text
         changes.wait(LOOK_AGAIN_S)
+
+
+def _clip(lines: list[str]) -> list[str]:
+    """As many as fit the terminal, above the line of the cursor: what is drawn in place must not scroll."""
+    size = _size()
+    height = len(lines) + 1 if size is None else size.lines
+    if len(lines) < height:
+        return lines
+    return [*lines[: height - 2], f"… {len(lines) - height + 2} lines more"]
 
 
 def _listen() -> Changes:
@@ -151,12 +162,15 @@ def _spell_csv(listing: Listing) -> str:
 
 
 def spell_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
-    """Columns under their heads, left-aligned, painted where that is wanted; a line is cut at `width`."""
+    """Columns under their heads, left-aligned, painted where that is wanted; to fit `width`, wide columns are narrowed,
+    and what is still longer is cut there."""
     plain = [[show_plain(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(heads, *plain, strict=True)]
+    if width is not None:
+        widths = _narrow(widths, width)
     lines = []
     for row in (heads, *plain):
-        cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
+        cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)]
         line = GAP.join(cells).rstrip()
         if width is not None and len(line) > width:
             lines.append(line[: width - 1] + "…")
@@ -165,11 +179,27 @@ def spell_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int 
     return "".join(f"{line}\n" for line in lines)
 
 
+def _narrow(widths: list[int], width: int) -> list[int]:
+    """The widest give way until all fit, each down to what still tells things apart; the last is cut with its line."""
+    found = list(widths)
+    room = width - len(GAP) * (len(found) - 1) - min(found[-1], COLUMN_LEAST)
+    while sum(found[:-1]) > room and (widest := max(found[:-1], default=0)) > COLUMN_LEAST:
+        found[found.index(widest)] -= 1
+    return found
+
+
+def _cut(cell: str, size: int) -> str:
+    return cell if len(cell) <= size else f"{cell[: size - 1]}…"
+
+
 def _width() -> int | None:
-    if not is_terminal():
-        return None
+    size = _size() if is_terminal() else None
+    return None if size is None else max(20, size.columns)
+
+
+def _size() -> os.terminal_size | None:
     try:
-        return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+        return os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
         return None
 
