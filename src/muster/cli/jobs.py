@@ -26,7 +26,7 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.model.again import Again
-from muster.sdk.client import LONG_PATIENCE_S, Client
+from muster.sdk.client import Client
 from muster.sdk.errors import AnsweredError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
 from muster.wire.views import JobPage, JobView, Place
@@ -224,13 +224,14 @@ def _show_place(place: Place) -> str:
 @click.argument("jobs", type=int, nargs=-1, required=True)
 def wait(jobs: tuple[int, ...]) -> int:
     """Wait until jobs are over; the exit code of the first that failed becomes yours."""
+    from muster.cli.following import await_end  # a listing need not load it
+
     codes = []
     with Client() as client:
         for job in jobs[1:]:  # a wrong number is told at once, not when those before it are over
             client.show(job)
-        client.be_patient(LONG_PATIENCE_S)
         for job in jobs:
-            view = client.wait(job)
+            view = await_end(client, job)
             click.echo(f"job {job} {show_end(view)}", err=True)
             codes.append(exit_code_of(view))
     return next((code for code in codes if code), 0)

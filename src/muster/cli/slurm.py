@@ -14,13 +14,14 @@ from typing import Final
 import click
 import msgspec
 
+from muster.cli.following import await_end
 from muster.cli.here import get_here
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
 from muster.cli.trying import NOTHING_DONE, print_job_trial
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
-from muster.sdk.client import LONG_PATIENCE_S, Client
+from muster.sdk.client import Client
 from muster.sdk.jobfile import make_spec
 from muster.sdk.slurm.flags import FLAGS, Fate, Said, read_flags
 from muster.sdk.slurm.mapping import Import, import_script, show_notes
@@ -134,8 +135,7 @@ def _read(name: str) -> str:
 
 
 def _wait(client: Client, job: int) -> int:
-    client.be_patient(LONG_PATIENCE_S)
-    view = client.wait(job)
+    view = await_end(client, job)
     click.echo(f"job {job} {show_end(view)}", err=True)
     return exit_code_of(view)
 

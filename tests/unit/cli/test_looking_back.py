@@ -9,7 +9,7 @@ from served import Serve, Told
 from muster.cli import following
 from muster.cli.main import run_command
 from muster.units import Resources
-from muster.wire.views import JobPage, JobView, Submitted, TaskCounts, WhyView
+from muster.wire.views import Health, JobPage, JobView, Submitted, TaskCounts, WhyView
 
 THEN = 1_000_000_000_000
 RAN = JobView(7, "", "lab", "running", 1, Resources(1), THEN - 9000, THEN - 5000, 1)
@@ -87,6 +87,25 @@ def test_whoever_follows_what_is_held_is_told_so_without_a_forecast(
     assert run_command(["run", "--hold", *options, "--", "true"]) == 1
     assert "job 8 is held: it starts nothing until it is released\n" in capsys.readouterr().err
     assert not any(request.path.endswith("/forecast") for request in seen)
+
+
+@pytest.mark.parametrize("words", [("wait", "7"), ("logs", "-f", "7"), ("run", "--array", "2", "--", "true")])
+def test_whoever_follows_is_told_that_nobody_decides(
+    serve: Serve, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(following, "LOOK_AT_LEADER_S", -1.0)
+    over = replace(RAN, phase="succeeded", is_over=True)
+    serve(
+        {
+            "POST /v1/jobs": Submitted(7, 1),
+            "GET /v1/jobs/7": [RAN, RAN, RAN, RAN, RAN, over],
+            "GET /v1/jobs/7/logs": b"",
+            "GET /v1/health": [Health("no leader", False, 5), Health("ok", True, 5)],
+        }
+    )
+    assert run_command(list(words)) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "leader" in line]
+    assert told == ["the leader is away: nothing starts or ends before `muster up`", "the leader is back"]
 
 
 def test_a_wrong_number_is_told_before_anybody_is_waited_for(serve: Serve, told: Told) -> None:
