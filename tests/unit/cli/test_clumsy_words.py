@@ -72,6 +72,7 @@ def test_whoever_waited_for_it_is_told_what_it_took_and_cost(serve: Serve, capsy
             ["ls", "--at", "1h", "--since", "2h"],
             "error: --since counts back from now; with --at, --all ",
         ),
+        (["usage", "--since", "2999-01-01"], "error: --since 2999-01-01 is later than now"),
         (["tokens", "make", "--for", "0s"], "error: --for 0s: a token lives for at most 366d"),
     ],
 )
