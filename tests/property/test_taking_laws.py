@@ -105,6 +105,24 @@ def test_an_owner_has_back_what_it_lent_to_arrays_in_time_and_no_task_more_is_st
     scene.advance(seconds=grace_s + 3).expect(held={"owner": owned, "guest": 8 * nodes - owned})
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_its_own_lower_work_keeps_nobody_from_its_guarantee(seed: int) -> None:
+    """The owner has part of its guarantee itself, with lower work; the rest is lent. Whoever wants all of it, by tier
+    or priority, has it within the grace and a cycle: some from its own, some from others."""
+    dice = random.Random(seed)
+    nodes, grace_s = dice.randrange(1, 4), dice.randrange(1, 120)
+    owned, higher = dice.randrange(2, 9), dice.choice(({"priority": 5}, {"tier": "critical"}))
+    fields: dict[str, Any] = {"grace_ms": 1000 * grace_s, "minutes": 6000}
+    scene = Scene(seed).cluster(nodes=nodes, gpus=8).share("owner", owned)
+    for number in range(dice.randrange(1, owned)):
+        scene.job(f"low{number}", tenant="owner", **fields)
+    for number in range(8 * nodes):
+        scene.job(f"g{number}", tenant="guest", **fields)
+    scene.advance(minutes=dice.randrange(1, 50))
+    scene.job("high", gpus=owned, tenant="owner", minutes=600, **higher)
+    scene.advance(seconds=grace_s + 3).expect(held={"owner": owned})
+
+
 def test_a_task_of_an_array_that_was_stopped_waits_again_and_ends_well() -> None:
     scene = Scene().cluster(nodes=1, gpus=8).share("owner", 3).job("sweep", array=8, tenant="guest", minutes=60)
     seen: list[fact.Fact] = []

@@ -10,6 +10,7 @@ from muster.model.fact import ClaimDropped, Claimed, Fact, StopAsked
 from muster.model.phase import Why
 from muster.model.reason import Code
 from muster.model.tier import Tier
+from muster.policy.protection import waited_at
 from muster.testing.planted import PLANTED
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS
@@ -101,6 +102,18 @@ def test_priority_takes_within_one_tenant_and_tier() -> None:
     scene = Scene().cluster(nodes=1, gpus=8).job("low", gpus=8, tenant="a").run()
     scene.job("other", gpus=8, tenant="b", priority=9).run().expect(running="low")
     scene.job("high", gpus=8, tenant="a", priority=1).run().expect(running="high", waiting=("low", "other"))
+
+
+def test_priority_counts_from_the_next_second_on() -> None:
+    """Until then a place may come free by itself; if none does, the second itself wakes the kernel."""
+    scene = Scene().cluster(nodes=1, gpus=8).job("low", gpus=8).run()
+    stops: list[int] = []
+    scene.body.observers.append(lambda outcome, _: stops.extend(outcome.at for _ in stopped(outcome.facts)))
+    scene.job("high", gpus=8, priority=1).expect(running="low", waiting="high", reason={"high": Code.NO_ROOM})
+    scene.run().expect(running="high", waiting="low")
+    high = scene.find_job("high")
+    assert high is not None
+    assert stops == [waited_at(high.accepted_at)]
 
 
 def test_a_limit_is_made_room_for_by_the_own_lower_tier() -> None:

@@ -3,7 +3,8 @@
 Minimum run time and the most evictions in a day protect only what is inside its guarantee: what is borrowed is held on
 the lender's terms. Nobody has a right to have another one moved, so there they protect whoever runs. A job that has
 taken places twice in a day and waits again backs off: a minute before the next time, and twice as long before each one
-after it, so that one that fails all the time stops others rarely.
+after it, so that one that fails all the time stops others rarely. And whoever has just come takes nothing by its
+priority: where runs are short, a place comes free by itself before much could be won.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.tier import EVICTIONS_MAX, Tier
-from muster.units import DAY_MS, HOUR_MS, INSTANT_MAX, MINUTE_MS
+from muster.units import DAY_MS, HOUR_MS, INSTANT_MAX, MINUTE_MS, SECOND_MS
 
 BACKOFF_MS: Final = MINUTE_MS
 """How long after the second time that it took places a job takes none."""
+
+PATIENCE_MS: Final = SECOND_MS
+"""Priority counts from the next second of the clock on: so all who came in one second are looked at together."""
 
 MOVE_REST_MS: Final = HOUR_MS
 """How long a job that was moved is left where it is; twice as long after each further time in a day."""
@@ -42,6 +46,16 @@ def may_move(tier: Tier, since: int, evicted: tuple[int, ...], moves: tuple[int,
     if len(lately) >= tier.moves_max or is_protected(tier, since, evicted, now):
         return False
     return not lately or now >= lately[-1] + (MOVE_REST_MS << (len(lately) - 1))
+
+
+def has_waited(accepted_at: int, now: int) -> bool:
+    """Whether somebody who came then may take places by its priority: it came in an earlier second."""
+    return accepted_at < now - now % PATIENCE_MS
+
+
+def waited_at(now: int) -> int:
+    """From when on all may who have come by now."""
+    return now - now % PATIENCE_MS + PATIENCE_MS
 
 
 def may_take(took: tuple[int, ...], now: int) -> bool:

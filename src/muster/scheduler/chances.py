@@ -1,7 +1,8 @@
 """chances: when time alone may let somebody take a place that it could not take before.
 
-A protection ends, a claimant that backed off may take again, somebody who was told to stop has taken too long. Nothing
-else about taking depends on the hour. The first of these instants wakes the kernel; what comes of it is decided there.
+A protection ends; a claimant that backed off may take again, or one that has just come by its priority; somebody takes
+too long to stop. Nothing else about taking depends on the hour. The first of these instants wakes the kernel; what
+comes of it is decided there.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from muster.model.phase import ACTIVE, Stopping, TaskPhase
-from muster.policy.protection import protected_until, takes_again_at
+from muster.policy.protection import has_waited, protected_until, takes_again_at, waited_at
 from muster.scheduler.herds import MARGIN_MS
 from muster.units import INSTANT_MAX
 from muster.world.tasks import spans_of
@@ -26,6 +27,9 @@ def find_next_chance(world: World, now: int) -> int:
 
 def _instants(world: World, now: int) -> Iterator[int]:
     runs, jobs = world.know_runs(), world.jobs
+    newest = next(reversed(jobs), None)  # ids rise with time
+    if newest is not None and not has_waited(jobs[newest].accepted_at, now):
+        yield waited_at(now)
     for number in runs.leaving:
         job = jobs[number]
         if isinstance(job.phase, Stopping):

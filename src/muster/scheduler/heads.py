@@ -136,23 +136,21 @@ class Heads:
         return self._rights.reaches(right, shape, shape.gang)
 
     def _find_covered(self, shape: Shape, top: str, kind: Kind) -> list[Fund] | None:
-        """The funds of which somebody below a child of the root might be owed a gang as it is; None if with all gone
-        whom it might take among its own, it would be covered on no site."""
-        world, found = self._world, False
+        """The funds of which somebody below a child of the root might be owed a gang, with all gone whom it might take
+        among its own; None if it would be covered on no site."""
+        party, found = self._party(kind, Standing.INSIDE), False
         owed: list[Fund] = []
-        for site in world.sites.inhabited(shape.ask):
+        for site in self._world.sites.inhabited(shape.ask):
             amounts = site.amounts(shape.ask, shape.gang)
             funds = [fund for fund in self._funds if fund.has_site(site) and amounts[fund.kind]]
-            rooms = [self._room_in(fund, top) for fund in funds]
-            pairs = [(fund, amounts[fund.kind] - room) for fund, room in zip(funds, rooms, strict=True)]
-            if all(missing <= 0 for _, missing in pairs):
+            if all(self._covers(fund, top, amounts[fund.kind], party) for fund in funds):
                 owed += [fund for fund in funds if fund not in owed]
                 found = True
-            party = self._party(kind, Standing.INSIDE)
-            found = found or all(
-                missing <= 0 or missing <= self._rights.takable(fund, top, party) for fund, missing in pairs
-            )
         return owed if found else None
+
+    def _covers(self, fund: Fund, top: str, amount: int, party: Party) -> bool:
+        missing = amount - self._room_in(fund, top)
+        return missing <= 0 or missing <= self._rights.takable(fund, top, party)
 
     def _room_in(self, fund: Fund, top: str) -> int:
         key = (fund.family, fund.scope, top)

@@ -13,6 +13,7 @@ what is borrowed. Everything is a function of the world and `now`; nothing is re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -20,7 +21,8 @@ from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.job import Job
 from muster.model.phase import TAKEN, Lease, TaskPhase, Why
-from muster.policy.protection import is_protected, may_take
+from muster.model.tier import PRIORITY_MAX
+from muster.policy.protection import has_waited, is_protected, may_take
 from muster.policy.taking import Party, strength
 from muster.scheduler.extras import Extras, Shrink, has_extras
 from muster.scheduler.fit import count_room, find_gang, find_pools, find_tasks
@@ -158,18 +160,30 @@ class _Taker:
         return (number for number in free if may_take(world.jobs[number].took, self._now))
 
     def _find_plan(self, line: Line, job: Job) -> Plan | None:
-        """As work inside its guarantee, or else as work that borrows."""
-        owed = self._heads.owed_funds(line)
+        """As work inside its guarantee, or else as work that borrows. Whoever has just come takes nothing by its
+        priority."""
+        spec = job.spec
+        kind = (spec.tier, spec.priority if has_waited(job.accepted_at, self._now) else -PRIORITY_MAX)
         for standing in (Standing.INSIDE, Standing.BORROWING):
-            if standing == Standing.BORROWING and not (job.spec.evictable and self._world.quotas.has_owners()):
+            if standing == Standing.BORROWING and not (spec.evictable and self._world.quotas.has_owners()):
                 break
-            claimant = party_of(self._world, (job.spec.tier, job.spec.priority), standing)
-            right = self._rights.find(claimant, job.spec.tenant, owed or [])
+            right = self._find_right(line, party_of(self._world, kind, standing))
             for width in self._widths(job, right):
                 plan = self._try(line, job, right, width)
                 if plan is not None:
                     return plan
         return None
+
+    def _find_right(self, line: Line, claimant: Party) -> Right:
+        """What a claimant may take. It may reclaim also what it is owed only when those are gone whom it may take
+        anyway: its own lower work must not keep it from its guarantee."""
+        owed = self._heads.owed_funds(line)
+        right = self._rights.find(claimant, line.tenant, owed or [])
+        if owed is None and claimant.standing == Standing.INSIDE and right.found:
+            with self._all_gone(right):
+                owed = self._heads.owed_funds(line)
+            right = self._rights.find(claimant, line.tenant, owed or [])
+        return right
 
     def _widths(self, job: Job, right: Right) -> Iterator[int]:
         """For how many tasks at once: all of a gang; of an array as many as wait, and then fewer and fewer."""
@@ -234,16 +248,21 @@ class _Taker:
 
     def _is_within(self, job: Job, right: Right, shape: Shape) -> bool:
         """Whether the quota would let it start anywhere if all went whom the right is about."""
-        world, tenant = self._world, job.spec.tenant
+        world = self._world
         if not world.quotas.funds() and not world.budgets.accounts:
             return True
-        amounts = list(self._rights.amounts(right))
+        with self._all_gone(right):
+            return pools_within(world, job.spec.tenant, shape, right.claimant.standing) != NOWHERE
+
+    @contextmanager
+    def _all_gone(self, right: Right) -> Iterator[None]:
+        """The ledger as it would be if all went whom a right is about."""
+        ledger, amounts = self._world.ledger, list(self._rights.amounts(right))
         for name, site, amount in amounts:
-            world.ledger.charge(name, site, amount, -1)
-        pools = pools_within(world, tenant, shape, right.claimant.standing)
+            ledger.charge(name, site, amount, -1)
+        yield
         for name, site, amount in amounts:
-            world.ledger.charge(name, site, amount, 1)
-        return pools != NOWHERE
+            ledger.charge(name, site, amount, 1)
 
     def _settle(self, job: Job, right: Right, want: Want, choice: Choice) -> Plan | None:
         """Let the claimant have its places on the stage, for those who come after it. Nothing is to be done for one

@@ -1,0 +1,172 @@
+"""Nobody who has a right to places waits for them: told by letting all go whom the table gives it, in a fork.
+
+Crowds of tenants that own something or nothing, of tiers, priorities and an emergency; gangs, elastic or not, and
+arrays that may or may not be evicted. When they have come to rest, for each one who waits everybody is taken out of a
+fork whom it may take, and what elastic gangs have beyond their least: if it could start there, as work inside its
+guarantee or as work that borrows, it should not wait. An array of which only some tasks borrow is left alone there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from unittest import mock
+
+import pytest
+
+from muster.kernel import kernel as door
+from muster.kernel.kernel import Kernel
+from muster.model.event import Cancel, Event, Exited, HoldJob, ScaleJob, SetTier
+from muster.model.instruction import Stop
+from muster.model.job import Job
+from muster.model.phase import ACTIVE, Queued, TaskPhase
+from muster.model.tier import Tier
+from muster.policy.taking import find_right
+from muster.scheduler import preemption
+from muster.scheduler.extras import Extras
+from muster.scheduler.rights import kin_of, party_of
+from muster.scheduler.stage import Stage
+from muster.testing.scene import Scene
+from muster.units import HOUR_MS
+from muster.world.claim_books import ClaimBooks
+from muster.world.loans import Loans
+from muster.world.quota import Standing
+from muster.world.runs import FUNDS, GONE, JOB, ROW, STATE
+from muster.world.world import World
+
+TIERS = ("standard", "standard", "critical", "opportunistic")
+FOR_EVER, SETTLED_H = 100_000, 30
+
+
+def crowd(seed: int) -> Scene:
+    """Owners, one of them with little of its own, and somebody who owns nothing; more work than room."""
+    dice = random.Random(f"{seed}/rights")
+    scene = Scene(seed, inspect_every=1000).cluster(nodes=dice.randrange(1, 4), gpus=8)
+    total = 8 * len(scene.body.world.fleet)
+    first = dice.randrange(total + 1)
+    scene.share("a", first).share("b", dice.randrange(total - first + 1))
+    scene.send(SetTier("alarm", Tier(50, HOUR_MS, emergency=True)))
+    for number in range(dice.randrange(8, 22)):
+        submit(scene, dice, f"j{number}")
+        if dice.random() < 0.5:
+            scene.advance(seconds=dice.randrange(60))
+    return scene.advance(hours=SETTLED_H)
+
+
+def submit(scene: Scene, dice: random.Random, name: str) -> None:
+    kind = dice.choice(("gang", "gang", "array", "elastic"))
+    gang = 1 if kind == "array" else dice.choice((1, 1, 1, 2))
+    scene.job(
+        name,
+        gpus=dice.choice((1, 2, 4, 8) if kind == "gang" else (1, 2)),
+        array=dice.randrange(1, 7) if kind == "array" else 0,
+        gang=gang,
+        gang_most=gang + dice.randrange(1, 6) if kind == "elastic" else 0,
+        in_place=kind == "elastic" and dice.random() < 0.5,
+        tenant=dice.choice(("a", "a", "b", "guest")),
+        tier="alarm" if dice.random() < 0.05 else dice.choice(TIERS),
+        priority=dice.choice((0, 0, 5)),
+        evictable=dice.random() < 0.9,
+        grace_ms=1000 * dice.randrange(1, 90),
+        minutes=FOR_EVER,
+    )
+
+
+def find_standings(world: World, now: int) -> dict[int, Standing]:
+    """How everybody stands who runs; but for arrays of which some tasks borrow and some do not."""
+    found: dict[int, Standing] = {}
+    borrowed = Counter[int]()
+    with Stage(world, now) as stage:
+        Extras(world, stage, now)  # what elastic gangs have beyond their least is gone while it stands
+        runs = world.know_runs()
+        loans = Loans(world.quotas, world.ledger, runs, world.sites.all, *stage.spread())
+        rows = runs.rows()
+        for at in range(0, runs.used * ROW, ROW):
+            if rows[at + STATE] != GONE:
+                found[int(rows[at + JOB])] = Standing.BORROWING if rows[at + FUNDS] else Standing.INSIDE
+        for number, _, tasks, _ in loans.herds():
+            borrowed[number] += tasks
+        for number in runs.arrays:
+            if borrowed[number] in (0, world.arrays[number].holding):
+                found[number] = Standing.BORROWING if borrowed[number] else Standing.INSIDE
+    return found
+
+
+def find_waiting(world: World) -> list[Job]:
+    return [
+        job
+        for job in world.jobs.values()
+        if isinstance(job.phase, Queued) or (job.spec.array and world.arrays[job.id].counts[TaskPhase.QUEUED])
+    ]
+
+
+def find_takable(world: World, job: Job, standing: Standing, standings: dict[int, Standing]) -> list[Job]:
+    """All whom the table gives a job that would stand so."""
+    claimant = party_of(world, (job.spec.tier, job.spec.priority), standing)
+    found = []
+    for number, stands in standings.items():
+        each = world.jobs[number]
+        victim = party_of(world, (each.spec.tier, each.spec.priority), stands)
+        kin = kin_of(job.spec.tenant, world.ledger.chain(each.spec.tenant))
+        right = find_right(claimant, victim, kin, owed=stands == Standing.BORROWING)
+        if right is not None and each.spec.evictable and number != job.id:
+            found.append(each)
+    return found
+
+
+def stop_all(kernel: Kernel, events: Sequence[Event], now: int) -> None:
+    """Whoever is told to stop by that is gone at once."""
+    stops = [item for item in kernel.handle(events, now).instructions if isinstance(item, Stop)]
+    kernel.handle([Exited(item.job, item.epoch, 143, item.first, item.count) for item in stops], now)
+
+
+def could_start(world: World, job: Job, standing: Standing, gone: list[Job], now: int) -> bool:
+    """Whether a job, or a task of it, would start and stand so, if some were gone and nobody else waited or grew."""
+    fork, spec = world.fork(), job.spec
+    kernel = Kernel(fork)
+    wide = [each for each in fork.jobs.values() if each.spec.gang_most and isinstance(each.phase, ACTIVE)]
+    with mock.patch.multiple(door, run_cycle=lambda *_, **__: [], plan_takings=lambda *_: [], grow_all=lambda _: None):
+        kernel.handle([HoldJob(each.id) for each in find_waiting(fork) if each.id != job.id], now)
+        stop_all(kernel, [ScaleJob(each.id, each.spec.gang) for each in wide], now)
+        stop_all(kernel, [Cancel(each.id) for each in gone], now)
+    tasks, before = 1 if spec.array else spec.places, fork.jobs[job.id].phase
+    sites = fork.sites.inhabited(spec.ask)
+    if all(fork.quotas.standing(spec.tenant, site, spec.ask, tasks) > standing for site in sites):
+        return False
+    held = fork.arrays[job.id].holding if spec.array else 0
+    with mock.patch.multiple(door, plan_takings=lambda *_: [], grow_all=lambda _: None):
+        fork.queue.wake_all()
+        kernel.handle([], now + 1)
+    return fork.arrays[job.id].holding > held if spec.array else fork.jobs[job.id].phase != before
+
+
+def check_rights(seed: int) -> int:
+    """Nobody waits who could have started by its right; says how many waited."""
+    scene = crowd(seed)
+    world, now = scene.body.world, scene.body.world.now + SETTLED_H * HOUR_MS
+    standings = find_standings(world, now)
+    waiting = [job for job in find_waiting(world) if job.id not in world.claims]
+    for job in waiting:
+        for standing in (Standing.INSIDE, Standing.BORROWING):
+            if standing == Standing.INSIDE or (job.spec.evictable and world.quotas.has_owners()):
+                gone = find_takable(world, job, standing, standings)
+                assert not could_start(world, job, standing, gone, now), f"seed {seed}: {job}"
+    return len(waiting)
+
+
+@pytest.fixture(autouse=True)
+def _nobody_backs_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preemption, "may_take", lambda *_: True)
+    monkeypatch.setattr(ClaimBooks, "check_backing_off", lambda *_: None)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_nobody_waits_who_has_a_right(first: int) -> None:
+    assert sum(check_rights(seed) for seed in range(first, first + 20)) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 1300, 100))
+def test_nobody_of_many_waits_who_has_a_right(first: int) -> None:
+    assert sum(check_rights(seed) for seed in range(first, first + 100)) > 100
