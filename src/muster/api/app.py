@@ -22,7 +22,7 @@ from muster.api.guard import Guard
 from muster.api.jobs import Jobs
 from muster.api.metrics import Counting, Metrics
 from muster.api.notify import Notify
-from muster.api.openapi import OpenApi
+from muster.api.openapi import SHAPES, OpenApi
 from muster.api.overlays import Overlays
 from muster.api.past import PastRoutes
 from muster.api.profiles import Profiles
@@ -56,7 +56,8 @@ def make_app(
     """The API of one follower: the guard, then the router, then the gate, then a handler. The desk has the routes for
     notices that a job may name."""
     metrics, desk = Metrics(follower), desk or Desk(follower)
-    app = Router(Gate(follower, desk).guard(make_routes(follower, logs, metrics, desk)))
+    queries = {key: tuple(shape.query) for key, shape in SHAPES.items()}
+    app = Router(Gate(follower, desk).guard(make_routes(follower, logs, metrics, desk)), queries)
     rates = Rates()
 
     def identify(text: str) -> Principal | Reason:

@@ -28,7 +28,10 @@ from muster.control.views import (
     why_not_waiting,
 )
 from muster.model.access import Role
-from muster.units import INSTANT_MAX
+from muster.model.errors import RejectedError
+from muster.model.job import Job
+from muster.model.reason import Code, Reason
+from muster.units import INSTANT_MAX, show_instant
 from muster.wire.views import BookingView, JobPage, JobView, NodeView, TenantView, View, WhyView
 from muster.world.world import World
 
@@ -73,9 +76,7 @@ class PastRoutes:
         number, at = read_job(request), _instant(request)
 
         def look(world: World) -> JobView:
-            if number not in world.jobs:
-                raise unknown_job(number)
-            return view_job(world, world.jobs[number], now=at)
+            return view_job(world, self._get_job(world, number, at), now=at)
 
         return JsonResponse(await self._follower.past.ask(at, look))
 
@@ -84,11 +85,10 @@ class PastRoutes:
         number, at, sees = read_job(request), _instant(request), sees_of(request)
 
         def look(world: World) -> WhyView:
-            if number not in world.jobs:
-                raise unknown_job(number)
+            job = self._get_job(world, number, at)
             view = complete_reason(world, find_reason(world, number, at))
             if view is None:
-                return why_not_waiting(number, phase_word(world, world.jobs[number]))
+                return why_not_waiting(number, phase_word(world, job))
             return hide_others(view, sees)
 
         return JsonResponse(await self._follower.past.ask_freely(at, look))
@@ -136,6 +136,16 @@ class PastRoutes:
     async def overlays(self, request: Request) -> Response:
         """The overlays as they were, and what was left of them."""
         return await self._list(request, view_overlays)
+
+    def _get_job(self, world: World, number: int, at: int) -> Job:
+        """A job as it was. One that there is by now was to come then, or over for so long that the world had let go."""
+        job = world.jobs.get(number)
+        if job is not None:
+            return job
+        if not 0 < number < self._follower.world.next_job:
+            raise unknown_job(number)
+        words = "it was accepted later" if number >= world.next_job else "it was over, and left the listings"
+        raise RejectedError(Reason(Code.NOT_THEN, show_instant(at), needed=number, detail=words))
 
     async def _list(self, request: Request, look: Callable[[World], Sequence[View]]) -> Response:
         """As many as fit a page."""

@@ -75,6 +75,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.BAD_SBATCH: 422,
     Code.UNMAPPED: 422,
     Code.NO_PAST: 422,
+    Code.NOT_THEN: 404,
     Code.UNKNOWN_ROUTE: 422,
     Code.UNKNOWN_JOB: 404,
     Code.UNKNOWN_NODE: 404,

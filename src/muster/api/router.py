@@ -1,31 +1,37 @@
 """The router: which handler answers a request, and what becomes of whatever goes wrong on the way.
 
 A path without parameters is found in a table, however many routes there are; the others are tried in order. Every
-refusal becomes a problem document here and nowhere else. It knows no route by name, and nothing of who asks.
+refusal becomes a problem document here and nowhere else. A word in a query that its route does not take is refused: a
+filter that is misspelt would otherwise show everything. It knows no route by name, and nothing of who asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias, cast
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias, cast
 
+from starlette.datastructures import QueryParams
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
-from muster.api.problems import ProblemResponse, RefusedError
+from muster.api.problems import ProblemResponse, RefusedError, bad_field
 from muster.model.errors import MusterError
 from muster.model.reason import Code, Reason
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+NO_QUERIES: Final[Mapping[str, Collection[str]]] = MappingProxyType({})
+"""Of no route it is known what its query may say, so nothing is refused."""
 
 
 class Router:
     """The ASGI application behind the guard. The server logs what it raises, which is a bug of ours."""
 
-    def __init__(self, routes: Sequence[Route]) -> None:
+    def __init__(self, routes: Sequence[Route], queries: Mapping[str, Collection[str]] = NO_QUERIES) -> None:
         self._routes = routes
+        self._queries = queries
         self._fixed: dict[tuple[str, str], Endpoint] = {}
         for route in routes:
             for method in () if route.param_convertors else route.methods or ():
@@ -35,6 +41,8 @@ class Router:
         """Answer."""
         try:
             endpoint = self._fixed.get((scope["method"], scope["path"])) or self._find(scope)
+            if scope["query_string"]:
+                self._check_query(scope)
             response = await endpoint(Request(scope, receive))
         except MusterError as error:
             response = ProblemResponse(error.reason, error.status if isinstance(error, RefusedError) else None)
@@ -53,10 +61,22 @@ class Router:
             match, found = route.matches(scope)
             if match is Match.FULL:
                 scope["path_params"] = found["path_params"]
+                scope["route_path"] = route.path
                 return cast("Endpoint", route.endpoint)
             if match is Match.PARTIAL:
                 allowed |= route.methods or set()
         return _refuse_method(allowed) if allowed else _refuse_path
+
+    def _check_query(self, scope: Scope) -> None:
+        """Raise if the query says something that nobody would look at."""
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        taken = self._queries.get(f"{method} {scope.get('route_path', scope['path'])}")
+        if taken is None:
+            return
+        for name in QueryParams(scope["query_string"]):
+            if name not in taken:
+                words = f"one of {', '.join(taken)}" if taken else "a word that this takes: it takes none"
+                raise bad_field("query", f"{name[:40]!r} is not {words}")
 
 
 def _refuse_method(allowed: set[str]) -> Endpoint:

@@ -1,20 +1,20 @@
 """`python -m muster.app ROLE`: the one entry of everything that is not a client. It parses words and picks a part.
 
-What goes wrong at start-up is told in two lines on stderr, with a code, and ends with exit code 2.
+What goes wrong at start-up is told on stderr, with a code, and ends with exit code 2.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import Final
 
-from muster.app.parsing import WordParser
+from muster.app.parsing import WordParser, show_refusal
 from muster.model.errors import MusterError, RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.home import Home
-from muster.wire.words import put_in_words
 
 LAB_WORDS: Final = ("sim", "replay", "bundle")
 TRACE: Final = "trace"
@@ -32,43 +32,58 @@ PORT_MAX: Final = 65535
 def main(argv: list[str]) -> int:
     """Run one part; the exit code."""
     try:
-        if argv and argv[0] in LAB_WORDS:
-            from muster.app import lab  # a server need not load the laboratory
-
-            return lab.main(argv)
-        if argv and argv[0] == TRACE:
-            from muster.app import tracing  # neither a server nor the laboratory
-
-            return tracing.main(argv[1:])
-        if argv and argv[0] == LEAGUE:
-            from muster.app import lab  # see above
-
-            return lab.play_league(argv[1:])
-        if argv == [WARM]:
-            from muster.kernel.warm import warm_up  # the compiler is only for servers
-            from muster.learning import hazard
-
-            warm_up()
-            hazard.warm_up()
-            return 0
-        if argv and argv[0] in KEEPING_WORDS:
-            from muster.app import keeping  # neither a server nor the laboratory
-
-            return keeping.main(argv)
-        if argv and argv[0] == NOTIFY:
-            from muster.app import routing  # see above
-
-            return routing.main(argv[1:])
-        if argv == [OPENAPI]:
-            from muster.app.describing import print_description
-
-            print_description()
-            return 0
-        return _serve(_parse(argv))
+        code = _print_word(argv)
+        return _serve(_parse(argv)) if code is None else code
     except MusterError as error:
-        words = put_in_words(error.reason)
-        sys.stderr.write(f"error[{error.reason.code.value}]: {words.what}\nhelp: {words.fix}\n")
+        show_refusal(error)
         return START_FAILED
+
+
+def _print_word(argv: list[str]) -> int | None:
+    """The same of a part that prints something and is over; None if it is not named."""
+    try:
+        code = _run_word(argv)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads it has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _run_word(argv: list[str]) -> int | None:
+    if argv and argv[0] in LAB_WORDS:
+        from muster.app import lab  # a server need not load the laboratory
+
+        return lab.main(argv)
+    if argv and argv[0] == TRACE:
+        from muster.app import tracing  # neither a server nor the laboratory
+
+        return tracing.main(argv[1:])
+    if argv and argv[0] == LEAGUE:
+        from muster.app import lab  # see above
+
+        return lab.play_league(argv[1:])
+    if argv == [WARM]:
+        from muster.kernel.warm import warm_up  # the compiler is only for servers
+        from muster.learning import hazard
+
+        warm_up()
+        hazard.warm_up()
+        return 0
+    if argv and argv[0] in KEEPING_WORDS:
+        from muster.app import keeping  # neither a server nor the laboratory
+
+        return keeping.main(argv)
+    if argv and argv[0] == NOTIFY:
+        from muster.app import routing  # see above
+
+        return routing.main(argv[1:])
+    if argv == [OPENAPI]:
+        from muster.app.describing import print_description
+
+        print_description()
+        return 0
+    return None
 
 
 def _serve(args: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from muster.app.parsing import WordParser
+from muster.app.parsing import WordParser, show_refusal
 from muster.app.retelling import retell
 from muster.model.errors import InvariantError, MusterError, RejectedError, StoreError
 from muster.model.reason import Code, Reason
@@ -36,7 +36,6 @@ from muster.stores.sqlite import SqliteJournal
 from muster.units import DAY_MS, AmountError, is_clock_time, parse_past, show_duration, show_instant
 from muster.wire.bundle import Bundle, chain_of, decode_bundle, encode_bundle
 from muster.wire.codec import decode_entry, decode_inputs
-from muster.wire.words import put_in_words
 from muster.world.apply import apply_entry
 from muster.world.snapshot import digest, restore
 from muster.world.world import World
@@ -56,8 +55,7 @@ def main(argv: list[str]) -> int:
     try:
         return int(arguments.run(arguments))
     except MusterError as error:
-        words = put_in_words(error.reason)
-        sys.stderr.write(f"error[{error.reason.code.value}]: {words.what}\nhelp: {words.fix}\n")
+        show_refusal(error)
         return LAW_BROKEN if isinstance(error, InvariantError) else REFUSED
     except KeyboardInterrupt:
         return 130

@@ -89,7 +89,8 @@ def _say(world: World, entry: Entry, item: fact.Fact) -> Iterator[str]:
         job = world.jobs.get(number)
         if job is None:
             continue  # it has retired
-        own: list[fact.Fact] = [] if isinstance(item, fact.Accepted) else [fact.Accepted(number, job.spec)]
+        begins = isinstance(item, fact.Accepted) and item.job == number  # another's beginning may be of its story, too
+        own: list[fact.Fact] = [] if begins else [fact.Accepted(number, job.spec)]
         told = tell([Entry(entry.format, entry.seq, entry.at, [*own, item])], number, world.fleet.shown())
         yield f"job {number} {told.lines[-1].what}"
 

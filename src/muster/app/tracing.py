@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gzip
-import os
 import shutil
 import sys
 from collections import Counter
@@ -58,13 +57,7 @@ FORMS: Final = (CANONICAL, SWF, PARQUET)
 def main(argv: list[str]) -> int:
     """Run one of the words; the exit code."""
     arguments = _parse(argv)
-    try:
-        code = int(arguments.run(arguments))
-        sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads it has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
-    return code
+    return int(arguments.run(arguments))
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:

@@ -15,10 +15,10 @@ from muster.cli.printing import (
     print_detail,
     print_fields,
 )
-from muster.model.access import Role
+from muster.model.access import TOKEN_LIFE_MAX_MS, Role
 from muster.sdk.client import Client
 from muster.sdk.whereabouts import default_root, find_server
-from muster.units import parse_duration, show_instant
+from muster.units import parse_duration, show_duration, show_instant
 from muster.wire.access_views import AuditPage, GrantView, TokenView, UserView
 
 ROLES = [role.value for role in Role]
@@ -125,8 +125,11 @@ def _token_row(view: TokenView) -> tuple[str, ...]:
 @click.option("--note", default="", metavar="TEXT", help="What it is for.")
 def make_token(user: str, span: str, at_most: str, tenant: str, note: str) -> None:
     """Make a token and print it. It is told this once, and kept nowhere."""
+    life_ms = parse_duration(span)
+    if not 0 < life_ms <= TOKEN_LIFE_MAX_MS:
+        raise click.UsageError(f"--for {span}: a token lives for at most {show_duration(TOKEN_LIFE_MAX_MS)}")
     with Client() as client:
-        fresh = client.make_token(user, parse_duration(span), most=at_most, tenant=tenant, note=note)
+        fresh = client.make_token(user, life_ms, most=at_most, tenant=tenant, note=note)
     click.echo(fresh.token)
     click.echo(f"token {fresh.id} is valid until {show_instant(fresh.until_ms)}; it is not shown again", err=True)
 

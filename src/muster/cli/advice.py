@@ -30,7 +30,13 @@ def _list(views: Sequence[AdviceView]) -> Listing:
         [each.name, str(each.version), show_instant(each.expires_at_ms), str(each.columns), str(each.numbers)]
         for each in views
     ]
-    return Listing(("ADVICE", "VERSION", "UNTIL", "COLUMNS", "NUMBERS"), rows, views, [each.name for each in views])
+    return Listing(
+        ("ADVICE", "VERSION", "UNTIL", "COLUMNS", "NUMBERS"),
+        rows,
+        views,
+        [each.name for each in views],
+        empty="nothing was learned or handed in yet; `muster advice set` hands in a table",
+    )
 
 
 @advice.command(name="set")

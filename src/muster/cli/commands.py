@@ -13,7 +13,19 @@ from typing import Final
 import click
 import msgspec
 
-from muster.cli.failing import INTERRUPTED, NO_SERVER, OK, SERVER_ERROR, USAGE, ServerFailedError, show_failure
+from muster import __version__
+from muster.cli.failing import (
+    INTERRUPTED,
+    MACHINE_ERROR,
+    NO_SERVER,
+    OK,
+    SERVER_ERROR,
+    USAGE,
+    ServerFailedError,
+    show_failure,
+    show_machine_failure,
+    stop_printing,
+)
 from muster.model.errors import MusterError
 from muster.model.reason import Code
 from muster.sdk.errors import NoServerError, UnfitError, code_of, words_of
@@ -113,8 +125,13 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, but a noun may be said of one (`tier`, `profile`), and whoever types a word that is no
-        command is told which one was likely meant."""
+        """As click does it, but a noun may be said of one (`tier`, `profile`), `help run` is `run --help`, and whoever
+        types a word that is no command is told which one was likely meant."""
+        if args and args[0] == "help":
+            args = [*args[1:2], "--help"]
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
         if args and args[0] not in COMMANDS and f"{args[0]}s" in COMMANDS:
             args = [f"{args[0]}s", *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
@@ -124,6 +141,14 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"there is no command {args[0]!r}{meant or '; `muster --help` lists them'}", ctx)
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """As click does it, but whoever reads through a pipe may leave when they have read enough."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            stop_printing()
+            return OK
+
     # The signature is click's.
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The table itself: asking every command for its help would import them all."""
@@ -132,6 +157,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="muster %(version)s", help="Print the version and leave.")
 @click.option("--home", metavar="PATH", help="The server's directory (default: $MUSTER_HOME, ~/.muster).")
 def cli(home: str | None) -> None:
     """One queue over every accelerator you have."""
@@ -166,6 +192,9 @@ def run(arguments: list[str] | None = None) -> int:
         return USAGE
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
+    except OSError as error:
+        show_machine_failure(error)
+        return MACHINE_ERROR
     return result if isinstance(result, int) else OK
 
 

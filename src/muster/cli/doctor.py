@@ -21,6 +21,7 @@ from muster.cli.failing import JOB_FAILED, OK
 from muster.cli.printing import Listing, listing_options, show_listing
 from muster.model.errors import MusterError
 from muster.sdk.client import Client
+from muster.sdk.errors import AnsweredError
 from muster.sdk.home import Home
 from muster.sdk.processes import find_server_process
 from muster.sdk.whereabouts import find_server
@@ -170,6 +171,8 @@ def _server(home: Home) -> Iterator[Finding]:
                 yield check(client)
     except MusterError as error:
         fix = "`muster up`; if the port is taken: `muster up --port N`"
+        if isinstance(error, AnsweredError):  # it is there, and says itself what is wrong
+            fix = error.problem.fix
         elsewhere = "ask whoever runs it; `muster login` again if the token is not taken"
         yield Finding("server", "wrong", f"{where}: {error}", fix if home.find_login() is None else elsewhere)
 
@@ -189,7 +192,7 @@ def _answer(where: str) -> Callable[[Client], Finding]:
 
 def _lag(client: Client) -> Finding:
     lag_ms = client.health().lag_ms
-    words = f"the follower is {show_duration(lag_ms)} behind"
+    words = f"99 of 100 entries are folded within {show_duration(lag_ms)}"
     if lag_ms > LAG_MOST_MS:
         return Finding("lag", "warning", words, "the machine is busy: give the server a core of its own")
     return Finding("lag", "ok", words)

@@ -18,6 +18,7 @@ from muster.cli.printing import (
     show_end,
     show_likely_end,
     show_listing,
+    show_progress,
 )
 from muster.model.reason import Code
 from muster.sdk.client import Client
@@ -37,9 +38,11 @@ def why(job: int, output: str, at: int | None) -> None:
         if print_detail(output, view):
             return
         if view.code == Code.NOT_WAITING:
-            _print_other(client.show(job, at_ms=at))
+            _print_other(client.show(job, at_ms=at), at)
         else:
             click.echo(f"job {view.job} {'was' if at else 'is'} {view.words} [{view.code}]")
+            if view.phase != "queued":  # some of its tasks run: those that wait are not all of it
+                click.echo(f"  {show_progress(client.show(job, at_ms=at))}")
             print_waiting(view, foretell(client, job) if view.position and at is None else "")
 
 
@@ -72,14 +75,16 @@ def print_waiting(view: WhyView, forecast: str = "") -> None:
     click.echo(f"help: {view.fix}")
 
 
-def _print_other(view: JobView) -> None:
-    """Nothing of it waits: say what it does instead."""
+def _print_other(view: JobView, at: int | None) -> None:
+    """Nothing of it waits, or did then: say what it does instead."""
+    did, verb = ("does not wait: it is", "is") if at is None else ("did not wait: it was", "was")
+    since = show_ago(view.since_ms, at)
     if view.is_over:
-        click.echo(f"job {view.id} is over: {show_end(view)}, {show_ago(view.since_ms)} ago")
+        click.echo(f"job {view.id} {verb} over: {show_end(view)}, {since} {'ago' if at is None else 'before'}")
         return
     places = ", ".join(place.node for place in view.places)
     where = f" on {places}" if places else ""
-    click.echo(f"job {view.id} does not wait: it is {view.phase}{where}, for {show_ago(view.since_ms)}")
+    click.echo(f"job {view.id} {did} {view.phase}{where}, for {since}")
     if likely := show_likely_end(view):
         click.echo(f"  likely over {likely}")
 

@@ -5,6 +5,8 @@ Documented in docs/guides/exit-codes.md. `run` and `wait` leave with the job's o
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Final
 
 import click
@@ -14,7 +16,10 @@ JOB_FAILED: Final = 1
 USAGE: Final = 2
 NO_SERVER: Final = 3
 SERVER_ERROR: Final = 4
+MACHINE_ERROR: Final = 5
 INTERRUPTED: Final = 130
+UNREAD: Final = 141
+"""As a shell says it of a program that was ended by SIGPIPE."""
 
 
 class ServerFailedError(Exception):
@@ -35,3 +40,17 @@ def show_failure(code: str, what: str, fix: str, where: str = "") -> None:
         click.echo(f"help: {fix}", err=True)
     if code:
         click.echo(f"more: muster explain {code}", err=True)
+
+
+def show_machine_failure(error: OSError) -> None:
+    """What this machine would not let us do: `error: token: Permission denied`. Output that cannot be written has
+    no name, and is no longer tried."""
+    what = f"{error.filename}: " if error.filename else "what this prints cannot be written: "
+    if not error.filename:
+        stop_printing()
+    show_failure("", f"{what}{error.strerror or error}", "")
+
+
+def stop_printing() -> None:
+    """Nobody reads any more, or nothing can be written: what is left to print goes nowhere, and says nothing of it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,8 @@
 """Following a job: its output as it comes, or its progress, until it is over.
 
 A gang's ranks are shown side by side, each line with its rank in front; of a large gang only the first few. When a job
-is tried again the output of the new try follows. The server may restart meanwhile: the client waits for it.
+is tried again the output of the new try follows. The server may restart meanwhile: the client waits for it, and says so
+if there is nobody who decides.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ RANKS_SHOWN_MAX: Final = 8
 POLL_MS: Final = 250
 LOG_WAIT_MS: Final = 2_000
 SAY_WHY_AFTER_S: Final = 1.0
+LOOK_AT_LEADER_S: Final = 10.0
+WAIT_MS: Final = 10_000
 
 
 class Tail:
@@ -61,6 +64,36 @@ class Tail:
         _write(b"".join(self._prefix + line + b"\n" for line in lines))
 
 
+class Vigil:
+    """Says that the leader is away, and that it is back: without one nobody tells how a job ends, and reads go on as if
+    nothing had happened."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._look_at = time.monotonic() + LOOK_AT_LEADER_S
+        self._is_led = True
+
+    def look(self) -> None:
+        """Now and then; to be called whenever nothing is new."""
+        if time.monotonic() < self._look_at:
+            return
+        self._look_at = time.monotonic() + LOOK_AT_LEADER_S
+        is_led = self._client.health().leader
+        if is_led != self._is_led:
+            words = "the leader is back" if is_led else "the leader is away: nothing starts or ends before `muster up`"
+            click.echo(words, err=True)
+        self._is_led = is_led
+
+
+def await_end(client: Client, job: int) -> JobView:
+    """The job once it is over, however long that takes."""
+    client.be_patient(LONG_PATIENCE_S)
+    vigil = Vigil(client)
+    while not (view := client.show(job, wait_ms=WAIT_MS)).is_over:
+        vigil.look()
+    return view
+
+
 def follow_output(client: Client, job: int, first_epoch: int = 1) -> JobView:
     """Print a gang's output, try after try, until the job is over; the job as it ended."""
     client.be_patient(LONG_PATIENCE_S)
@@ -78,18 +111,24 @@ def follow_output(client: Client, job: int, first_epoch: int = 1) -> JobView:
 
 def _await_start(client: Client, job: int) -> JobView:
     """The job once it has begun a try, or is over without one; says why it waits, if it does for long."""
-    say_why_at = time.monotonic() + SAY_WHY_AFTER_S
+    say_why_at, vigil = time.monotonic() + SAY_WHY_AFTER_S, Vigil(client)
     while True:
         view = client.show(job, wait_ms=POLL_MS)
         if view.epoch or view.is_over:
             return view
+        vigil.look()
         if view.phase == "queued" and time.monotonic() > say_why_at:
             say_why_at = float("inf")
-            words = client.why(job).words
-            if words:
-                click.echo(f"job {job} is {words}", err=True)
-            if words and (forecast := foretell(client, job)):
-                click.echo(f"  {forecast}", err=True)
+            _say_why(client, job)
+
+
+def _say_why(client: Client, job: int) -> None:
+    """What a job waits for, and until when, if it waits in the line; one that is held does not."""
+    why = client.why(job)
+    if why.words:
+        click.echo(f"job {job} is {why.words}", err=True)
+    if why.position and (forecast := foretell(client, job)):
+        click.echo(f"  {forecast}", err=True)
 
 
 def _open_tails(client: Client, view: JobView, epoch: int) -> list[Tail]:
@@ -103,7 +142,7 @@ def _open_tails(client: Client, view: JobView, epoch: int) -> list[Tail]:
 
 def _follow_try(client: Client, view: JobView, epoch: int) -> JobView:
     """Print until this try is over; the job then, which may have begun another."""
-    tails = _open_tails(client, view, epoch)
+    tails, vigil = _open_tails(client, view, epoch), Vigil(client)
     while True:
         wait_ms = LOG_WAIT_MS if len(tails) == 1 else 0
         printed = [tail.print_more(wait_ms) for tail in tails]
@@ -114,6 +153,7 @@ def _follow_try(client: Client, view: JobView, epoch: int) -> JobView:
             for tail in tails:
                 tail.finish()
             return view
+        vigil.look()
 
 
 def follow_tasks(client: Client, job: int, tasks: Sequence[int], epoch: int, *, follow: bool) -> None:
@@ -132,10 +172,15 @@ def follow_progress(client: Client, job: int) -> JobView:
     """Show how far an array is until it is over: one line that changes on a terminal, else a line per tenth."""
     client.be_patient(LONG_PATIENCE_S)
     is_terminal = sys.stderr.isatty()
-    told = -1
+    told, say_why_at, vigil = -1, time.monotonic() + SAY_WHY_AFTER_S, Vigil(client)
     while True:
         view = client.show(job, wait_ms=POLL_MS)
         tenth = _tenths_done(view)
+        vigil.look()
+        if view.phase == "queued" and time.monotonic() > say_why_at:
+            say_why_at = float("inf")
+            click.echo("\r\033[K" if is_terminal else "", nl=False, err=True)
+            _say_why(client, job)
         if is_terminal:
             click.echo(f"\r\033[K{show_progress(view)}", nl=view.is_over, err=True)
         elif tenth != told:

@@ -26,7 +26,7 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.model.again import Again
-from muster.sdk.client import LONG_PATIENCE_S, Client
+from muster.sdk.client import Client
 from muster.sdk.errors import AnsweredError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
 from muster.wire.views import JobPage, JobView, Place
@@ -57,21 +57,23 @@ def ls(
     watch: bool,
 ) -> None:
     """List jobs."""
+    if at is not None and since is not None:
+        raise click.UsageError("--since counts back from now; with --at, --all shows what was over by then")
     state = "all" if show_all or phase in OVER or since is not None else "live"
     with Client() as client:
 
         def look() -> Listing:
             asked = {"state": state, "tenant": tenant, "phase": phase or ""}
             page = client.list(**asked, after=after, limit=limit, since_ms=since or 0, at_ms=at)
-            return _list(page, state)
+            return _list(page, state, at)
 
         show_listing(look, output, watch)
 
 
-def _list(page: JobPage, state: str) -> Listing:
+def _list(page: JobPage, state: str, at: int | None) -> Listing:
     return Listing(
         heads=("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "ACCEPTED", "TRY", "FAILURES", "DETAIL"),
-        rows=[_row(job) for job in page.jobs],
+        rows=[_row(job, at) for job in page.jobs],
         value=page,
         names=[str(job.id) for job in page.jobs],
         wide=frozenset({"ACCEPTED", "TRY", "FAILURES"}),
@@ -80,7 +82,7 @@ def _list(page: JobPage, state: str) -> Listing:
     )
 
 
-def _row(job: JobView) -> tuple[str, ...]:
+def _row(job: JobView, at: int | None) -> tuple[str, ...]:
     if job.counts is not None:
         detail = show_progress(job)
     elif job.phase == "failed":
@@ -95,7 +97,13 @@ def _row(job: JobView) -> tuple[str, ...]:
         detail = f"muster why {job.id}"
     return (
         *(str(job.id), job.name or "-", job.tenant, job.phase, str(job.tasks), show_ask(job.ask)),
-        *(show_ago(job.since_ms), show_instant(job.accepted_at_ms), str(job.epoch), str(job.failures), detail or "-"),
+        *(
+            show_ago(job.since_ms, at),
+            show_instant(job.accepted_at_ms),
+            str(job.epoch),
+            str(job.failures),
+            detail or "-",
+        ),
     )
 
 
@@ -115,16 +123,16 @@ def show(name: str, output: str, at: int | None) -> None:
             return
         view = client.show(int(name), at_ms=at)
     if not print_detail(output, view):
-        print_fields(_fields(view))
+        print_fields(_fields(view, at))
 
 
-def _fields(view: JobView) -> list[tuple[str, str]]:
+def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
     spec = view.spec
     fields = [
         ("job", str(view.id)),
         ("name", view.name),
         ("tenant", view.tenant),
-        ("phase", show_end(view) if view.is_over else f"{view.phase}, for {show_ago(view.since_ms)}"),
+        ("phase", show_end(view) if view.is_over else f"{view.phase}, for {show_ago(view.since_ms, at)}"),
         ("held", f"until `muster release {view.id}`" if view.held else ""),
         ("progress", show_progress(view)),
         *_ask_fields(view),
@@ -216,11 +224,14 @@ def _show_place(place: Place) -> str:
 @click.argument("jobs", type=int, nargs=-1, required=True)
 def wait(jobs: tuple[int, ...]) -> int:
     """Wait until jobs are over; the exit code of the first that failed becomes yours."""
+    from muster.cli.following import await_end  # a listing need not load it
+
     codes = []
     with Client() as client:
-        client.be_patient(LONG_PATIENCE_S)
+        for job in jobs[1:]:  # a wrong number is told at once, not when those before it are over
+            client.show(job)
         for job in jobs:
-            view = client.wait(job)
+            view = await_end(client, job)
             click.echo(f"job {job} {show_end(view)}", err=True)
             codes.append(exit_code_of(view))
     return next((code for code in codes if code), 0)

@@ -9,6 +9,7 @@ import click
 from muster.cli.following import follow_output, follow_tasks
 from muster.sdk.client import Client
 from muster.units import parse_count
+from muster.wire.views import JobView
 
 TASKS_MAX = 64
 
@@ -36,9 +37,20 @@ def logs(job: int, follow: bool, tasks: str | None, epoch: int | None) -> None:
             if view.counts is None:
                 follow_output(client, job, max(1, view.epoch))
                 return
+        size = 0
         for part in client.logs(job, wanted[0] if wanted else None, epoch=epoch or 0, follow=follow):
-            sys.stdout.buffer.write(part)
+            size += sys.stdout.buffer.write(part)
             sys.stdout.buffer.flush()
+        if not size:
+            _explain_silence(client.show(job), epoch or 0)
+
+
+def _explain_silence(view: JobView, epoch: int) -> None:
+    """Nothing was printed: say so if that is not because it has nothing to say."""
+    if view.counts is None and epoch > view.epoch > 0:
+        click.echo(f"job {view.id} has no try {epoch} yet: this is try {view.epoch}", err=True)
+    elif view.phase == "queued":
+        click.echo(f"job {view.id} does not run; `muster why {view.id}` says what it waits for", err=True)
 
 
 def parse_tasks(text: str) -> list[int]:
@@ -48,6 +60,8 @@ def parse_tasks(text: str) -> list[int]:
         first, dash, last = part.partition("-")
         start = parse_count(first, "task")
         end = parse_count(last, "task") if dash else start
+        if end < start:
+            raise click.UsageError(f"--task {text}: {part} ends before it begins")
         if end - start >= TASKS_MAX or len(found) >= TASKS_MAX:
             raise click.UsageError(f"--task {text}: at most {TASKS_MAX} at once")
         found += range(start, end + 1)

@@ -9,6 +9,7 @@ what is left at the end it is not shown again.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Final
 
@@ -18,10 +19,18 @@ COLLECT_FROM: Final = 100_000
 
 def main() -> None:
     """The program, as it is installed."""
+    open_streams()
     gc.set_threshold(COLLECT_FROM)
     code = run_command()
     gc.freeze()
     sys.exit(code)
+
+
+def open_streams() -> None:
+    """Whoever closed one of the three gets what is nowhere in its place, so that no file of ours is opened as one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - for as long as the program runs
 
 
 def run_command(arguments: list[str] | None = None) -> int:

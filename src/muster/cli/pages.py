@@ -21,7 +21,7 @@ def explain(codes: tuple[str, ...]) -> None:
     """Explain codes such as M201: what each means, an example, and the fix. Without one, list them."""
     pages = read_pages()
     if not codes:
-        for code, (name, _) in pages.items():
+        for code, (name, _) in sorted(pages.items()):
             click.echo(f"{code}  {name.replace('_', ' ')}")
         return
     for code in codes:

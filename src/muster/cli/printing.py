@@ -40,6 +40,8 @@ GAP: Final = "  "
 LISTINGS: Final = ("table", "wide", "json", "yaml", "csv", "name")
 DETAILS: Final = ("text", "json", "yaml")
 LOOK_AGAIN_S: Final = 2.0
+COLUMN_LEAST: Final = 12
+"""Signs of a column that has to make room for the others."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -83,18 +85,27 @@ def show_listing(make: Callable[[], Listing], output: str, watch: bool) -> None:
     while True:
         listing = make()
         text = render(listing, output)
+        words = [listing.empty if not listing.rows else "", listing.note] if output in ("table", "wide") else []
         if watch and is_terminal() and output in ("table", "wide"):
-            lines = "".join(f"{line}\x1b[K\n" for line in text.splitlines())
+            lines = "".join(f"{line}\x1b[K\n" for line in _clip([*text.splitlines(), *filter(None, words)]))
             click.echo(f"\x1b[H{lines}\x1b[J", nl=False, color=True)
         elif not watch or text != told:
             click.echo(text, nl=False, color=True)
-            for words in (listing.empty if not listing.rows else "", listing.note):
-                if words and output in ("table", "wide"):
-                    click.echo(words, err=True)
+            for line in filter(None, words):
+                click.echo(line, err=True)
         if changes is None:
             return
         told = text
         changes.wait(LOOK_AGAIN_S)
+
+
+def _clip(lines: list[str]) -> list[str]:
+    """As many as fit the terminal, above the line of the cursor: what is drawn in place must not scroll."""
+    size = _size()
+    height = len(lines) + 1 if size is None else size.lines
+    if len(lines) < height:
+        return lines
+    return [*lines[: height - 2], f"… {len(lines) - height + 2} lines more"]
 
 
 def _listen() -> Changes:
@@ -151,12 +162,15 @@ def _spell_csv(listing: Listing) -> str:
 
 
 def spell_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> str:
-    """Columns under their heads, left-aligned, painted where that is wanted; a line is cut at `width`."""
+    """Columns under their heads, left-aligned, painted where that is wanted; to fit `width`, wide columns are narrowed,
+    and what is still longer is cut there."""
     plain = [[show_plain(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(heads, *plain, strict=True)]
+    if width is not None:
+        widths = _narrow(widths, width)
     lines = []
     for row in (heads, *plain):
-        cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=True)]
+        cells = [_cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=True)]
         line = GAP.join(cells).rstrip()
         if width is not None and len(line) > width:
             lines.append(line[: width - 1] + "…")
@@ -165,11 +179,27 @@ def spell_table(heads: Sequence[str], rows: Sequence[Sequence[str]], width: int 
     return "".join(f"{line}\n" for line in lines)
 
 
+def _narrow(widths: list[int], width: int) -> list[int]:
+    """The widest give way until all fit, each down to what still tells things apart; the last is cut with its line."""
+    found = list(widths)
+    room = width - len(GAP) * (len(found) - 1) - min(found[-1], COLUMN_LEAST)
+    while sum(found[:-1]) > room and (widest := max(found[:-1], default=0)) > COLUMN_LEAST:
+        found[found.index(widest)] -= 1
+    return found
+
+
+def _cut(cell: str, size: int) -> str:
+    return cell if len(cell) <= size else f"{cell[: size - 1]}…"
+
+
 def _width() -> int | None:
-    if not is_terminal():
-        return None
+    size = _size() if is_terminal() else None
+    return None if size is None else max(20, size.columns)
+
+
+def _size() -> os.terminal_size | None:
     try:
-        return max(20, os.get_terminal_size(sys.stdout.fileno()).columns)
+        return os.get_terminal_size(sys.stdout.fileno())
     except (OSError, ValueError):
         return None
 
@@ -205,9 +235,9 @@ def print_json(value: object) -> None:
     click.echo(msgspec.json.encode(value))
 
 
-def show_ago(at_ms: int) -> str:
-    """How long ago, to the second."""
-    span_s = (int(time.time() * 1000) - at_ms) // 1000
+def show_ago(at_ms: int, now_ms: int | None = None) -> str:
+    """How long ago, to the second; or how long before another instant, for those who look at the past."""
+    span_s = ((int(time.time() * 1000) if now_ms is None else now_ms) - at_ms) // 1000
     return show_duration(span_s * 1000) if span_s > 0 else "0s"
 
 
@@ -224,15 +254,14 @@ def show_ask(ask: Resources) -> str:
 
 
 def show_progress(view: JobView) -> str:
-    """How far an array is: `12/200 done, 8 running, 1 failed`."""
+    """How far an array is: `12/200 done, 8 running, 1 failed`. Tasks that were cancelled are not done, but gone."""
     counts = view.counts
     if counts is None:
         return ""
-    done = counts.succeeded + counts.failed + counts.cancelled
-    parts = [f"{done}/{view.tasks} done"]
     busy = counts.starting + counts.running + counts.stopping
-    parts += [f"{number} {word}" for number, word in ((busy, "running"), (counts.failed, "failed")) if number]
-    return ", ".join(parts)
+    others = ((busy, "running"), (counts.failed, "failed"), (counts.cancelled, "cancelled"))
+    parts = [f"{counts.succeeded + counts.failed}/{view.tasks} done"]
+    return ", ".join([*parts, *(f"{number} {word}" for number, word in others if number)])
 
 
 def show_end(view: JobView) -> str:

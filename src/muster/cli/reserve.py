@@ -82,7 +82,13 @@ def bookings(output: str, watch: bool, at: int | None) -> None:
 
 def _list(views: Sequence[BookingView]) -> Listing:
     heads = ("BOOKING", "TENANT", "STATE", "OPENS", "CLOSES", "NODES", "WHERE")
-    return Listing(heads, [row for view in views for row in _rows(view)], views, [view.name for view in views])
+    return Listing(
+        heads,
+        [row for view in views for row in _rows(view)],
+        views,
+        [view.name for view in views],
+        empty="nothing is booked; `muster reserve` books nodes",
+    )
 
 
 @click.command()

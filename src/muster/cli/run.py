@@ -11,11 +11,12 @@ from typing import Any, Final
 import click
 from msgspec.structs import replace
 
-from muster.cli.failing import INTERRUPTED
+from muster.cli.failing import INTERRUPTED, UNREAD, stop_printing
 from muster.cli.following import follow_output, follow_progress
+from muster.cli.here import get_here
 from muster.cli.jobs import exit_code_of, show_time, show_used
 from muster.cli.printing import show_end, show_origin
-from muster.cli.trying import DRY_RUN, print_job_trial
+from muster.cli.trying import DRY_RUN, NOTHING_DONE, print_job_trial
 from muster.model.spec import Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
@@ -85,12 +86,15 @@ LEFT_OUT_SHOWN: Final = 5
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(detach: bool, key: str, dry_run: bool, snapshot: bool, **options: Any) -> int:
     """Run a command as a job and follow it: muster run --gpus 8 -- python train.py"""
-    spec = make_spec(describe(**options), here=str(Path.cwd()), now_ms=int(time.time() * 1000))
+    workdir: Path | None = options["workdir"]
+    here = workdir if workdir is not None and workdir.is_absolute() else get_here()
+    spec = make_spec(describe(**options), here=str(here), now_ms=int(time.time() * 1000))
     if snapshot and not dry_run:
         spec = _copy_tree(spec)
     with Client() as client:
         if dry_run:
             print_job_trial(client.try_submit(spec))
+            click.echo(NOTHING_DONE, err=True)
             return 0
         done = _submit(client, spec, key)
         if detach:
@@ -101,14 +105,21 @@ def run(detach: bool, key: str, dry_run: bool, snapshot: bool, **options: Any) -
             click.echo(f"job {done.job}", err=True)
             return _follow(client, done.job, spec)
         except KeyboardInterrupt:
-            again = f"muster logs -f {done.job} · muster cancel {done.job}"
-            click.echo(f"\ndetached; job {done.job} goes on: {again}", err=True)
+            _let_go(done.job)
             return INTERRUPTED
+        except BrokenPipeError:
+            stop_printing()
+            _let_go(done.job)
+            return UNREAD
+
+
+def _let_go(job: int) -> None:
+    click.echo(f"\ndetached; job {job} goes on: muster logs -f {job} · muster cancel {job}", err=True)
 
 
 def describe(command: tuple[str, ...], env: tuple[str, ...], workdir: Path | None, **options: Any) -> JobFile:
     """The options as a job file has them: what may be repeated is a list, and numbers of jobs may have commas."""
-    words = (*_spell_program(command[0], workdir or Path.cwd()), *command[1:])
+    words = (*_spell_program(command[0], workdir or get_here()), *command[1:])
     fields: dict[str, Any] = {
         name: list(value) if isinstance(value, tuple) else value for name, value in options.items()
     }

@@ -14,12 +14,14 @@ from typing import Final
 import click
 import msgspec
 
+from muster.cli.following import await_end
+from muster.cli.here import get_here
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
+from muster.cli.trying import NOTHING_DONE, print_job_trial
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
-from muster.model.spec import find_fault
-from muster.sdk.client import LONG_PATIENCE_S, Client
+from muster.sdk.client import Client
 from muster.sdk.jobfile import make_spec
 from muster.sdk.slurm.flags import FLAGS, Fate, Said, read_flags
 from muster.sdk.slurm.mapping import Import, import_script, show_notes
@@ -41,14 +43,12 @@ def sbatch(words: tuple[str, ...]) -> int:
     found = _import(said, rest, ours)
     for line in show_notes(found.notes):
         click.echo(line, err=True)
-    spec = make_spec(found.job, here=str(Path.cwd()), now_ms=int(time.time() * 1000))
-    if "test-only" in found.asked:
-        fault = find_fault(spec)
-        if fault is not None:
-            raise RejectedError(fault)
-        click.echo("the script is in order; nothing was submitted", err=True)
-        return 0
+    spec = make_spec(found.job, here=str(get_here()), now_ms=int(time.time() * 1000))
     with Client() as client:
+        if "test-only" in found.asked:
+            print_job_trial(client.try_submit(spec))
+            click.echo(NOTHING_DONE, err=True)
+            return 0
         job = client.submit(spec).job
         client.settle()
         if "quiet" not in found.asked:
@@ -115,9 +115,11 @@ def _import(said: list[Said], rest: list[str], ours: dict[str, str]) -> Import:
         raise click.UsageError("name a script, or give it on standard input")
     name = "wrap" if is_wrap else rest[0] if rest else "stdin"
     text = "" if is_wrap else _read(rest[0] if rest else "-")
+    if not is_wrap and not text.strip():
+        raise RejectedError(Reason(Code.BAD_FILE, name, detail="there is no script in it"))
     flags = [*read_script(text, name), *said]
     found = import_script(
-        text, name, flags, args=rest if is_wrap else rest[1:], env=dict(os.environ), here=str(Path.cwd())
+        text, name, flags, args=rest if is_wrap else rest[1:], env=dict(os.environ), here=str(get_here())
     )
     changes = {field: [value] if field in ("flavor", "label") else value for field, value in ours.items()}
     job, plain = (msgspec.structs.replace(each, **changes) for each in (found.job, found.plain))
@@ -133,8 +135,7 @@ def _read(name: str) -> str:
 
 
 def _wait(client: Client, job: int) -> int:
-    client.be_patient(LONG_PATIENCE_S)
-    view = client.wait(job)
+    view = await_end(client, job)
     click.echo(f"job {job} {show_end(view)}", err=True)
     return exit_code_of(view)
 

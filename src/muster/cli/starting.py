@@ -201,7 +201,7 @@ def _explain_end(one: Started) -> ServerFailedError:
     with one.log.open("rb") as log:
         log.seek(one.log_from)
         lines = log.read().decode(errors="replace").splitlines()
-    told = [line for line in lines if line.startswith(("error", "help:"))] or lines[-LOG_LINES_SHOWN:]
+    told = [line for line in lines if line.startswith(("error", "help:", "more:"))] or lines[-LOG_LINES_SHOWN:]
     for line in told:
         click.echo(line, err=True)
     code = one.process.returncode

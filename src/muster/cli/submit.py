@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
 
+from muster.cli.here import get_here
 from muster.cli.printing import print_json
-from muster.cli.trying import DRY_RUN, print_job_trial
+from muster.cli.trying import DRY_RUN, NOTHING_DONE, print_job_trial
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.sdk.client import Client
-from muster.sdk.documents import Draft, make_one, make_specs, read_jobs
+from muster.sdk.documents import Draft, make_one, make_specs, place_of, read_jobs
+from muster.sdk.errors import AnsweredError
 from muster.wire.views import Submitted
 
 STANDARD_INPUT: Final = "-"
@@ -37,21 +41,37 @@ def submit(files: tuple[str, ...], key: str, output: str, schema: bool, dry_run:
         raise click.UsageError("name a file; `muster submit --schema` prints what a job may say")
     batches = [(_folder(name), _read(name)) for name in files]
     # All of them, before anything is handed in.
-    specs = [spec for folder, drafts in batches for spec in make_specs(drafts, here=folder, now_ms=_now_ms())]
+    drafts = [draft for _, found in batches for draft in found]
+    specs = [spec for folder, found in batches for spec in make_specs(found, here=folder, now_ms=_now_ms())]
     with Client() as client:
         if dry_run:
-            _try_each(client, specs)
+            _try_each(client, drafts, specs)
             return
-        for folder, drafts in batches:
-            _hand_in(client, drafts, folder, key, output)
+        for folder, found in batches:
+            _hand_in(client, found, folder, key, output)
         client.settle()
 
 
-def _try_each(client: Client, specs: list[Spec]) -> None:
+def _try_each(client: Client, drafts: list[Draft], specs: list[Spec]) -> None:
     """Each by itself: those that would come after others are looked at as if they need not wait for them."""
-    for spec in specs:
+    for draft, spec in zip(drafts, specs, strict=True):
+        with _placed(draft):
+            view = client.try_submit(msgspec.structs.replace(spec, after=()))
         click.echo(f"{spec.name or spec.command[0][:40]}: ", nl=False)
-        print_job_trial(client.try_submit(msgspec.structs.replace(spec, after=())))
+        print_job_trial(view)
+        if spec.after:
+            click.echo("  as if those it is to run after were done with: they are not waited for here")
+    click.echo(NOTHING_DONE, err=True)
+
+
+@contextmanager
+def _placed(draft: Draft) -> Iterator[None]:
+    """What the server refuses is said with the place of the job in its file."""
+    try:
+        yield
+    except AnsweredError as error:
+        error.where = place_of(draft)
+        raise
 
 
 def job_schema() -> str:
@@ -63,7 +83,7 @@ def job_schema() -> str:
 
 
 def _folder(name: str) -> str:
-    return str(Path.cwd() if name == STANDARD_INPUT else Path(name).absolute().parent)
+    return str(get_here() if name == STANDARD_INPUT else (get_here() / name).parent)
 
 
 def _read(name: str) -> list[Draft]:
@@ -79,9 +99,10 @@ def _hand_in(client: Client, drafts: list[Draft], folder: str, key: str, output:
     """One after the other, so that a job may name those above it; each is said as soon as it is accepted."""
     numbers: dict[str, int] = {}
     for place, draft in enumerate(drafts, start=1):
-        here = folder if draft.job.workdir else str(Path.cwd())
+        here = folder if draft.job.workdir else str(get_here())
         spec = make_one(draft, here=here, now_ms=_now_ms(), numbers=numbers)
-        done = client.submit(spec, f"{key}/{place}" if key else "")
+        with _placed(draft):
+            done = client.submit(spec, f"{key}/{place}" if key else "")
         if draft.job.name:
             numbers[draft.job.name] = done.job
         _tell(done, draft.job.name, output)

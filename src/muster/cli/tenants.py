@@ -53,7 +53,7 @@ def _list(views: Sequence[TenantView]) -> Listing:
         names=[view.name for view in views],
         spare=frozenset({"BUDGETS"}),
         carried=2,
-        empty="no tenant yet: one appears with its first job or with `muster quota set`",
+        empty="no tenant is set, and none holds anything now; `muster quota set` sets one",
     )
 
 
@@ -123,7 +123,12 @@ def set_quota(
     click.echo(f"tenant {tenant} {show_lines(after.lines)}")
     for each in after.budgets:
         click.echo(f"tenant {tenant} may spend {show_budget(each)}")
-    click.echo("muster undo takes it back", err=True)
+    is_new = after != _as_it_is(known) or after == Tenant()  # one that has nothing of its own may be no tenant yet
+    click.echo("muster undo takes it back" if is_new else "it was so before; nothing was changed", err=True)
+
+
+def _as_it_is(view: TenantView) -> Tenant:
+    return Tenant(view.parent, view.weight, _change(view.lines, []), _rebudget(view.budgets, (), soft=False))
 
 
 def tenant_of(view: TenantView) -> Tenant:

@@ -11,24 +11,33 @@ from muster.cli.printing import show_plain
 from muster.units import show_duration, show_money
 from muster.wire.forecast_views import DayView, TrialJob, TrialView
 
+NOTHING_DONE: Final = "nothing was submitted"
 DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
 
 
 def print_job_trial(view: TrialView) -> None:
     """How a job would stand."""
-    if view.job is None:
+    job, why = view.job, view.why
+    if job is None:
         return
-    if view.why is not None:
+    begun = 0 if job.counts is None else job.tasks - job.counts.queued - job.counts.blocked
+    places = ", ".join(place.node for place in job.places)
+    where = f"{f' on {places}' if places else ''}{_show_price(view)}"
+    if why is None:
+        click.echo(f"would be accepted, and start now{where}")
+    elif begun:
+        click.echo(f"would be accepted, and {begun} of {job.tasks} tasks start now{where}")
+        click.echo(f"  the others would be {why.words} [{why.code}]")
+    else:
         from muster.cli.explain import print_waiting  # here: most trials start
 
-        click.echo(f"would be accepted, and wait: {view.why.words} [{view.why.code}]")
-        print_waiting(view.why)
-    else:
-        places = ", ".join(place.node for place in view.job.places)
-        cost = f", for {show_money(view.price_micros)} an hour" if view.price_micros else ""
-        click.echo(f"would be accepted, and start now{f' on {places}' if places else ''}{cost}")
+        click.echo(f"would be accepted, and wait: {why.words} [{why.code}]")
+        print_waiting(why)
     _print_effects(view)
-    click.echo("nothing was submitted", err=True)
+
+
+def _show_price(view: TrialView) -> str:
+    return f", for {show_money(view.price_micros)} an hour" if view.price_micros else ""
 
 
 def print_change_trial(view: TrialView) -> None:

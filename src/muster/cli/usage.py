@@ -39,8 +39,11 @@ def usage(
 
         def look() -> UsageView:
             now = int(time.time() * 1000)
+            since_ms = parse_past(since, now)
             until_ms = now if until is None else parse_past(until, now)
-            return client.usage(by=groups, since_ms=parse_past(since, now), until_ms=until_ms, tenant=tenant)
+            if until_ms < since_ms:
+                raise click.UsageError(f"--since {since} is later than {f'--until {until}' if until else 'now'}")
+            return client.usage(by=groups, since_ms=since_ms, until_ms=until_ms, tenant=tenant)
 
         if form == FOCUS:
             _print_charges(look())

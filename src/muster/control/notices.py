@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from muster.control.story import WHY_WORDS
 from muster.model import fact
 from muster.model.job import BarKind, NodePhase
-from muster.model.phase import TAKEN, TaskPhase
+from muster.model.phase import TAKEN, TaskPhase, Why
 from muster.model.spec import Spec
 from muster.units import show_duration
 from muster.wire.codec import Entry
@@ -34,14 +35,14 @@ def tell_of_job(entry: Entry, place: int, item: fact.Ended | fact.StopAsked | fa
     code = item.code if isinstance(item, fact.Ended) and not spec.array and kind is not Kind.JOB_CANCELLED else None
     what = {
         Kind.JOB_ENDED: "succeeded",
-        Kind.JOB_FAILED: "failed" if code is None else f"failed with exit code {code}",
+        Kind.JOB_FAILED: _say_failure(item.why, code),
         Kind.JOB_CANCELLED: "was cancelled",
     }.get(kind, "had to make room and waits again")
     return Notice(
         id=f"{entry.seq}-{place}",
         kind=kind,
         at_ms=entry.at,
-        words=f"{_call(item.job, spec)} {what}" + (f": {item.cause}" if item.cause and kind is Kind.JOB_FAILED else ""),
+        words=f"{_call(item.job, spec)} {what}",
         seq=entry.seq,
         job=item.job,
         name=spec.name,
@@ -49,6 +50,12 @@ def tell_of_job(entry: Entry, place: int, item: fact.Ended | fact.StopAsked | fa
         why=item.why.value,
         exit_code=code,
     )
+
+
+def _say_failure(why: Why, code: int | None) -> str:
+    if why is not Why.EXIT:
+        return f"failed: {WHY_WORDS[why]}"
+    return "failed" if code is None else f"failed with exit code {code}"
 
 
 def tell_of_fleet(entry: Entry, world: World) -> Iterator[Notice]:

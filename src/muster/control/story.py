@@ -143,17 +143,17 @@ class _Teller:
         return f"{_span('rank', item.first, item.count)} over"
 
     def stop_asked(self, item: fact.StopAsked) -> str:
-        return f"told to stop: {_WHY[item.why]}{_exit(item.code)}"
+        return f"told to stop: {WHY_WORDS[item.why]}{_exit(item.code)}"
 
     def ended(self, item: fact.Ended) -> str:
         word = item.phase.name.lower()
         if self._is_array:
             return f"ended: {word}" + (f", {item.code} of {self._tasks} tasks" if item.code else "")
-        why = f", {_WHY[item.why]}" if item.why in (Why.LIMIT, Why.DEPENDENCY) else ""
+        why = f", {WHY_WORDS[item.why]}" if item.why in (Why.LIMIT, Why.DEPENDENCY) else ""
         return f"ended: {word}{why}{_exit(item.code)}"
 
     def requeued(self, item: fact.Requeued) -> str:
-        why = item.cause if item.why == Why.LOST and item.cause else _WHY[item.why]
+        why = item.cause if item.why == Why.LOST and item.cause else WHY_WORDS[item.why]
         return f"requeued: {why}{_exit(item.code)}"
 
     def scaled(self, item: fact.Scaled) -> str:
@@ -215,17 +215,17 @@ class _Teller:
         return f"{self._tasks_in([(item.first, sum(item.counts))])} placed on {self._places(leases)}"
 
     def tasks_moved(self, item: fact.TasksMoved) -> str:
-        why = "" if item.why is None else f": {_WHY[item.why]}"
+        why = "" if item.why is None else f": {WHY_WORDS[item.why]}"
         return f"{self._tasks_in(item.spans)} {item.phase.name.lower()}{why}"
 
     def tasks_ended(self, item: fact.TasksEnded) -> str:
         what = "requeued" if item.phase == TaskPhase.QUEUED else item.phase.name.lower()
         if item.phase == TaskPhase.QUEUED or item.why == Why.LIMIT:
-            what = f"{what}: {_WHY[item.why]}"
+            what = f"{what}: {WHY_WORDS[item.why]}"
         return f"{self._tasks_in(item.spans)} {what}{_exit(item.code)}"
 
     def array_cancelled(self, item: fact.ArrayCancelled) -> str:  # noqa: ARG002 - one signature for the table
-        return f"told to stop: {_WHY[Why.CANCEL]}"
+        return f"told to stop: {WHY_WORDS[Why.CANCEL]}"
 
     def retired(self, item: fact.Retired) -> str:  # noqa: ARG002 - one signature for the table
         return "retired to history"
@@ -281,7 +281,7 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.Retired: _Teller.retired,
 }
 
-_WHY: Final = {
+WHY_WORDS: Final = {
     Why.EXIT: "exited",
     Why.CANCEL: "cancelled",
     Why.LIMIT: "time limit",
@@ -298,6 +298,7 @@ _WHY: Final = {
     Why.BUDGET: "the budget is spent",
     Why.YIELD: "it gave way at its expected end",
 }
+"""Why something ended or was stopped, for people."""
 
 
 def device_list(devices: int) -> list[int]:

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 
 from muster.forecast.lengths import Lengths
 from muster.forecast.rollout import Arrival, Rollout, in_order
-from muster.kernel.kernel import Kernel
 from muster.model.event import Event
 from muster.model.goodput import HELD
 from muster.units import DAY_MS
@@ -49,9 +48,7 @@ def compare(world: World, change: Event, now: int, lengths: Lengths, comers: Seq
     now = max(now, world.now)
     if len(world.jobs) + len(comers) > JOBS_MAX:
         return None
-    changed = world.fork()
-    Kernel(changed).handle([change], now)
-    days = [_run(each, now, lengths, comers) for each in (world.fork(), changed)]
+    days = [_run(world.fork(), now, lengths, comers, first) for first in ([], [change])]
     if None in days:
         return None
     before, after = (day for day in days if day is not None)
@@ -76,11 +73,12 @@ class _Lived(NamedTuple):
     held_milli: int
 
 
-def _run(world: World, now: int, lengths: Lengths, comers: Sequence[Arrival]) -> _Lived | None:
+def _run(world: World, now: int, lengths: Lengths, comers: Sequence[Arrival], first: Sequence[Event]) -> _Lived | None:
+    """A day that begins with these events: what they do at once is part of it."""
     end = now + HORIZON_MS
     asked = {number: (job.spec.tenant, now) for number, job in world.jobs.items() if world.is_waiting(job)}
     times = _times(world, now)
-    ahead = Rollout(world, now, lambda job, spec, elapsed: lengths.draw(job, spec, elapsed, 0), in_order(comers))
+    ahead = Rollout(world, now, lambda job, spec, elapsed: lengths.draw(job, spec, elapsed, 0), in_order(comers), first)
     if not ahead.run(end, BATCHES_MAX):
         return None
     day = _Lived(defaultdict(list), defaultdict(list), ahead.taken, _held_milli(times, _times(world, end)))

@@ -59,9 +59,11 @@ class _Due(NamedTuple):
 
 
 class Rollout:
-    """One run ahead, over a world that is used up by it."""
+    """One run ahead, over a world that is used up by it; `first` is what happens at its beginning."""
 
-    def __init__(self, world: World, now: int, lasts: Lasts, arrivals: Iterable[Arrival] = ()) -> None:
+    def __init__(
+        self, world: World, now: int, lasts: Lasts, arrivals: Iterable[Arrival] = (), first: Sequence[Event] = ()
+    ) -> None:
         self.world = world
         self.now = max(now, world.now)
         self.batches = 0
@@ -82,7 +84,7 @@ class Rollout:
         self._arrivals = iter(arrivals)
         self._comer = next(self._arrivals, None)
         self._due: list[_Due] = []
-        self._soon: list[Event] = []
+        self._soon: list[Event] = list(first)
         self._order = 0
         self._wake_at: int | None = self.now
         for job in world.jobs.values():

@@ -40,16 +40,16 @@ class Outlook(NamedTuple):
 
 
 def foresee(world: World, job: int, now: int, lengths: Lengths, comers: Comers = NOBODY) -> Outlook | None:
-    """When a job that waits will start; None if there is too much to run ahead."""
+    """When a job that waits will start; None if there is too much to run ahead. Behind somebody who may run for ever,
+    others come and go without end, and that is not why it does not start."""
     if len(world.jobs) > JOBS_MAX:
         return None
     ran: list[Rollout] = []
     left = max(BATCHES_LEAST, min(BATCHES_MAX, STEPS_MAX // max(1, len(world.jobs))))
     for turn in range(ROLLOUTS):
         ahead = Rollout(world.fork(), now, _Luck(world, lengths, now, turn).lasts, comers.draw(now, turn))
-        if not ahead.run(now + HORIZON_MS, left // (ROLLOUTS - turn), job) and not any(
-            job in one.starts for one in ran
-        ):
+        is_done = ahead.run(now + HORIZON_MS, left // (ROLLOUTS - turn), job)
+        if not (is_done or ahead.is_endless or any(job in one.starts for one in ran)):
             return None
         left -= ahead.batches
         ran.append(ahead)

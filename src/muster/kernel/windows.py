@@ -16,7 +16,7 @@ from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.booking import BOOKINGS_MAX, Booking, Window, find_booking_fault
 from muster.model.phase import Why
-from muster.model.reason import DONE, Code, Done, Reason, Refused
+from muster.model.reason import DONE, RULED_OUT, Code, Done, Reason, Refused
 from muster.model.spec import Spec, is_name
 from muster.scheduler.booked import leaves_at, only
 from muster.scheduler.fit import blank_of, widest_room
@@ -77,7 +77,7 @@ def find_spec_fault(world: World, spec: Spec) -> Reason | None:
     with only(blank, whole[0]):
         room = widest_room(blank, spec.ask, spec.gang, spec.needs)
     if room < spec.gang:
-        return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, f"ruled out by booking = {booking.name}")
+        return Reason(Code.NEVER_FITS, "tasks", spec.gang, room, f"{RULED_OUT}booking = {booking.name}")
     return None
 
 

@@ -11,6 +11,9 @@ from typing import Final
 
 from muster.model.record import Record
 
+RULED_OUT: Final = "ruled out by "
+"""How the detail of a reason begins that names a need without which there would be room."""
+
 
 class Code(enum.StrEnum):
     """Stable codes: never renumbered, never reused."""
@@ -81,6 +84,7 @@ class Code(enum.StrEnum):
     UNMAPPED = "M173"
     NO_PAST = "M174"
     NOTHING_FAILED = "M175"
+    NOT_THEN = "M176"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"

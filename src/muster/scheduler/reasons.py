@@ -14,7 +14,7 @@ from muster.model.job import Job
 from muster.model.node import LEVELS
 from muster.model.overlay import SCALE, UNITS
 from muster.model.phase import TERMINAL, Running, Stopping, TaskPhase
-from muster.model.reason import Code, Reason
+from muster.model.reason import RULED_OUT, Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
 from muster.scheduler.booked import find_booking_reason
@@ -173,9 +173,7 @@ def _find_contradiction(needs: Needs) -> str:
     both = [name for name in needs.apart if name in needs.beside]
     if not both or LEVELS[needs.apart_level] < LEVELS[needs.beside_level]:
         return ""
-    return (
-        f"ruled out by apart = {both[0]} on one {needs.apart_level}: it is to be beside it on one {needs.beside_level}"
-    )
+    return f"{RULED_OUT}apart = {both[0]} on one {needs.apart_level}: it is to be beside it on one {needs.beside_level}"
 
 
 def _ruling_out(fleet: Fleet, spec: Spec) -> str:
@@ -183,7 +181,7 @@ def _ruling_out(fleet: Fleet, spec: Spec) -> str:
     for field in (name for name in Needs.__struct_fields__ if name != "groups"):
         without = msgspec.structs.replace(spec.needs, **{field: getattr(ANYWHERE, field)})
         if without != spec.needs and widest_capacity(fleet, spec.ask, spec.places, without) >= spec.places:
-            return f"ruled out by {field} = {_shown(getattr(spec.needs, field))}"
+            return f"{RULED_OUT}{field} = {_shown(getattr(spec.needs, field))}"
     return ""
 
 
@@ -193,7 +191,7 @@ def _find_too_much(fleet: Fleet, spec: Spec) -> Reason | None:
         return None
     for field in ("gpus", "cpu_milli", "memory_bytes"):
         asked, most = getattr(spec.ask, field), max((getattr(kind, field) for kind in fleet.kinds()), default=0)
-        if asked > most > 0:
+        if asked > most:
             return Reason(Code.NEVER_FITS, f"{field} per task", asked, most)
     return None
 

@@ -95,6 +95,11 @@ def make_one(draft: Draft, *, here: str, now_ms: int, numbers: Mapping[str, int]
     return spec
 
 
+def place_of(draft: Draft) -> str:
+    """Where a job begins: `jobs.yaml:7`."""
+    return f"{draft.where}:{draft.document.line}"
+
+
 def _where(draft: Draft, field: str) -> str:
     return f"{draft.where}:{draft.document.lines.get(field, draft.document.line)}"
 

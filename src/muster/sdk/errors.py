@@ -35,6 +35,8 @@ class AnsweredError(MusterError):
         reason = Reason(_code_of(problem), needed=problem.needed, available=problem.available, detail=problem.detail)
         super().__init__(reason)
         self.problem = problem
+        self.where = ""
+        """Where in a file the request was made from, if it was."""
 
     def __str__(self) -> str:
         return f"{self.problem.code}: {self.problem.detail}"

@@ -74,6 +74,7 @@ _SHARE: Final = re.compile(r"0\.(?P<part>\d{1,3})")
 _CPUS: Final = re.compile(r"(?P<whole>\d{1,16})(?:\.(?P<part>\d{1,3}))?|(?P<milli>\d{1,19})m")
 _MILLIONTHS: Final = re.compile(r"(?P<whole>\d{1,12})(?:\.(?P<part>\d{1,6}))?")
 _BYTES: Final = re.compile(r"(?P<number>\d{1,19})\s*(?P<unit>[KMGTP]i?)?B?")
+_PART_OF_BYTES: Final = re.compile(r"(?P<whole>\d{1,6})\.(?P<part>\d{1,3})\s*(?P<unit>[MGTP]i?)B?")
 _BYTE_UNITS: Final = {
     "": 1,
     "K": 10**3,
@@ -87,6 +88,7 @@ _BYTE_UNITS: Final = {
     "Ti": 2**40,
     "Pi": 2**50,
 }
+_NEXT_UNIT: Final = str.maketrans("MGTP", "KMGT")
 
 
 def parse_count(text: str, what: str = "count") -> int:
@@ -162,8 +164,19 @@ def parse_bytes(text: str) -> int:
     """`64Gi`, `500M` or `1024` -> bytes."""
     match = _BYTES.fullmatch(text)
     if match is None:
-        raise AmountError(f"size {text!r} is not a number of bytes such as 64Gi, 500M or 1024")
+        raise AmountError(f"size {text!r} is not a number of bytes such as 64Gi, 500M or 1024{_in_whole_units(text)}")
     return check_amount(int(match["number"]) * _BYTE_UNITS[match["unit"] or ""], "size")
+
+
+def _in_whole_units(text: str) -> str:
+    """`: write 1536Mi`, for `1.5Gi`; part of the smaller unit is a whole one."""
+    match = _PART_OF_BYTES.fullmatch(text)
+    if match is None:
+        return ""
+    thousandths = int(match["whole"]) * 1000 + int(match["part"].ljust(3, "0"))
+    smaller = match["unit"].translate(_NEXT_UNIT)
+    step = _BYTE_UNITS[match["unit"]] // _BYTE_UNITS[smaller]
+    return f"; write {-(-thousandths * step // 1000)}{smaller}"
 
 
 def parse_money(text: str) -> int:

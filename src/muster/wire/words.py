@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.model.budget import show_spending
-from muster.model.reason import Code, Reason
+from muster.model.reason import RULED_OUT, Code, Reason
 from muster.model.tenant import show_amount
 from muster.units import Resources, show_bytes, show_cpus, show_duration, show_instant, spell_bytes
 
@@ -57,7 +57,7 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.BAD_AMOUNT: Words("{subject} is {needed}, out of range ({detail})", "give a whole number within the range"),
     Code.BAD_NAME: Words(
         "{subject} {detail!r} is not a name",
-        "use up to 128 letters, digits and . _ @ / -, starting with a letter or digit",
+        "use up to {available} letters (a to z), digits and . _ @ / -, starting with a letter or digit",
     ),
     Code.TOO_LARGE: Words("{subject} has {needed}, the most is {available}", "make it smaller, or put it in a file"),
     Code.ASKS_NOTHING: Words("the job asks for nothing", "ask for at least one of gpus, cpus or memory"),
@@ -69,7 +69,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "never fits: it needs {amount}, tenant {detail} may hold {limit} (line {subject})",
         "ask for less, or have the tenant's quota raised",
     ),
-    Code.UNKNOWN_TENANT: Words("there is no tenant {detail!r}", "check the name, or have an admin create it"),
+    Code.UNKNOWN_TENANT: Words(
+        "there is no tenant {detail!r}",
+        "name one of yours with --tenant (`muster whoami` says where you have a role), or have an admin create it",
+    ),
     Code.FLAVOR_IN_USE: Words(
         "{detail} has work on {needed} of its nodes: what it counts as cannot change under it",
         "drain those nodes first (`muster nodes --flavor {detail}`), or name a new flavor",
@@ -113,6 +116,10 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.NO_PAST: Words(
         "that is {needed} entries from what is kept whole, more than {available}, or before what is kept",
         "ask for a time nearer to now",
+    ),
+    Code.NOT_THEN: Words(
+        "there was no job {needed} at {subject}: {detail}",
+        "ask for another time; `muster story {needed}` tells its life",
     ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
     Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
@@ -320,7 +327,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "this needs the role {subject} in {detail}", "ask an admin there for the role, or use another token"
     ),
     Code.UNKNOWN_USER: Words("there is no user {detail!r}", "check the name, or have an admin add it"),
-    Code.TOKEN_EXPIRED: Words("the token {detail} ended at {limit}", "make a new one with `muster token make`"),
+    Code.TOKEN_EXPIRED: Words("the token {detail} ended at {limit}", "make a new one with `muster tokens make`"),
     Code.UNKNOWN_TOKEN: Words("there is no token {detail!r}", "check its number; it may have been dropped"),
     Code.NO_RECORD: Words(
         "the recorder does not have batch {needed} any more: it begins with {available}",
@@ -456,6 +463,13 @@ def put_in_words(reason: Reason) -> Words:
     """The sentence and the fix for a reason."""
     if reason.code == Code.NEVER_FITS and reason.subject.endswith(_PER_TASK):
         return _put_size_in_words(reason)
+    if reason.code == Code.BAD_NAME and 0 < reason.available < reason.needed:
+        return Words(f"{reason.subject} has {reason.needed} letters, the most is {reason.available}", "shorten it")
+    if reason.code == Code.BAD_NAME and reason.subject == "env":
+        return Words(
+            f"env {reason.detail!r} is not the name of a variable",
+            "use letters (A to Z), digits and _, and begin with no digit",
+        )
     kind = reason.subject.partition(" ")[0]
     each = f" of {reason.subject.removeprefix(_TASKS_OF)}" if reason.subject.startswith(_TASKS_OF) else ""
     show = partial(_SHOWN_AS[reason.code], kind) if reason.code in _SHOWN_AS else str
@@ -472,6 +486,8 @@ def put_in_words(reason: Reason) -> Words:
         "limit": show(reason.available),
     }
     what, fix = _TABLE[reason.code]
+    if reason.code == Code.NEVER_FITS and reason.detail.startswith(RULED_OUT):
+        fix = "leave that out or change it (`muster nodes -o wide` shows what there is), or add nodes that are so"
     return Words(what.format(**fields), fix.format(**fields))
 
 
@@ -483,7 +499,11 @@ def _put_size_in_words(reason: Reason) -> Words:
     """One task is larger than every node: by how much, and what would do instead."""
     field = reason.subject.removesuffix(_PER_TASK)
     flag, show = _FLAGS[field], _SHOW.get(field, str)
-    what = f"never fits: {show(reason.needed)} {flag.what} asked, the largest node has {show(reason.available)}"
+    amount = show(reason.needed)
+    asked = f"never fits: {amount} {flag.what.replace('s per', ' per') if amount == '1' else flag.what} asked"
+    if not reason.available:
+        return Words(f"{asked}, no node has any", f"leave {flag.name} out, or add nodes; `muster nodes` lists them")
+    what = f"{asked}, the largest node has {show(reason.available)}"
     if field != "gpus":
         return Words(what, f"ask for {spell_flag(field, reason.available)} or less")
     tasks = -(-reason.needed // reason.available)

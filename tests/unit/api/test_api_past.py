@@ -63,11 +63,19 @@ def test_a_forecast_says_when_and_whose_end_it_waits_for(scene: Scene) -> None:
 
 @pytest.mark.parametrize(
     ("target", "status", "code"),
-    [("/v1/past/1/jobs/1", 404, "M120"), ("/v1/past/1/jobs/1/why", 404, "M120"), ("/v1/past/soon/jobs", 422, "M101")],
+    [
+        ("/v1/past/1/jobs/1", 404, "M176"),
+        ("/v1/past/1/jobs/1/why", 404, "M176"),
+        ("/v1/past/1/jobs/9", 404, "M120"),
+        ("/v1/past/soon/jobs", 422, "M101"),
+    ],
 )
 def test_what_was_not_there_yet_is_not_found(scene: Scene, target: str, status: int, code: str) -> None:
     reply = scene.call("GET", target)
     assert (reply.status, reply.json["code"]) == (status, code)
+    if code == "M176":
+        words = "there was no job 1 at 1970-01-01 00:00:00.001Z: it was accepted later"
+        assert reply.json["detail"] == words
 
 
 def test_a_trial_answers_as_the_change_would_and_changes_nothing(scene: Scene) -> None:

@@ -74,6 +74,12 @@ def test_whoever_was_cut_off_goes_on_where_it_was(scene: Scene, kept: int) -> No
         assert again[1:] == rest
 
 
+def test_an_entry_that_there_is_not_is_not_waited_for_in_silence(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "AT_LEAST_PATIENCE_S", 0.01)
+    reply = scene.call("GET", "/v1/watch?after=999999")
+    assert (reply.status, reply.json["code"], reply.json["needed"]) == (503, "M314", 999999)
+
+
 def test_nobody_watches_others(scene: Scene) -> None:
     header = scene.admit("ann", Grant(Role.VIEWER, "lab"))
     told = _watch(scene, "/v1/watch?after=0", lambda: _live(scene), 5, authorization=header)

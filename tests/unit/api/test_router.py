@@ -28,12 +28,14 @@ ROUTER = Router(
         Route("/things/{name:path}", tell, methods=["GET"]),
         Route("/things/all", leave, methods=["PUT"]),
         Route("/things/{name:path}", tell, methods=["DELETE"]),
-    ]
+    ],
+    {"GET /things/{name:path}": ("color", "size"), "DELETE /things/{name:path}": ()},
 )
 
 
 def call(method: str, path: str, sent: list[Message] | None = None) -> tuple[int, dict[bytes, bytes], bytes]:
     sent = [] if sent is None else sent
+    path, _, query = path.partition("?")
 
     async def receive() -> Message:
         return {"type": "http.request"}
@@ -41,7 +43,14 @@ def call(method: str, path: str, sent: list[Message] | None = None) -> tuple[int
     async def send(message: Message) -> None:
         sent.append(message)
 
-    scope: Scope = {"type": "http", "method": method, "path": path, "headers": [], "root_path": ""}
+    scope: Scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "headers": [],
+        "root_path": "",
+        "query_string": query.encode(),
+    }
     asyncio.run(ROUTER(scope, receive, send))
     start, body = sent
     return start["status"], dict(start["headers"]), body["body"]
@@ -67,6 +76,21 @@ def test_a_path_that_nobody_serves_is_not_there() -> None:
     problem: dict[str, Any] = msgspec.json.decode(body)
     assert (status, problem["code"], problem["status"]) == (404, "M311", 404)
     assert b"allow" not in headers
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "said"),
+    [
+        ("GET", "colour=red", "query: 'colour' is not one of color, size"),
+        ("HEAD", "size=1&siz=2", "query: 'siz' is not one of color, size"),
+        ("DELETE", "dry_run=1", "query: 'dry_run' is not a word that this takes: it takes none"),
+        ("GET", "color=red&size=", ""),
+    ],
+)
+def test_a_query_says_only_what_is_looked_at(method: str, query: str, said: str) -> None:
+    status, _, body = call(method, f"/things/a?{query}")
+    assert status == (422 if said else 200)
+    assert not said or msgspec.json.decode(body)["detail"] == said
 
 
 def test_a_bug_is_answered_and_then_raised_for_the_log() -> None:

@@ -11,7 +11,7 @@ from muster.kernel.kernel import Kernel
 from muster.model.errors import RejectedError
 from muster.model.event import Event, Exited, NodeSeen, Started, Submit
 from muster.model.reason import Code
-from muster.model.spec import Spec
+from muster.model.spec import Spec, bring_back
 from muster.stores.memory import MemoryStore
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.world.world import World
@@ -22,13 +22,19 @@ GPUS = Resources(gpus=4, cpu_milli=1000)
 @pytest.fixture
 def store() -> MemoryStore:
     """A node of 4 GPUs at 1 s; two jobs at 2 s, of which one gets it; that one ends at 4 s and the other starts."""
+    return live_through(
+        [
+            (1000, [NodeSeen("node-1", Resources(gpus=4, cpu_milli=8000))]),
+            (2000, [Submit(Spec(("a",), ask=GPUS), "a"), Submit(Spec(("b",), ask=GPUS), "b")]),
+            (3000, [Started(1, 1)]),
+            (4000, [Exited(1, 1, 0)]),
+        ]
+    )
+
+
+def live_through(lives: list[tuple[int, list[Event]]]) -> MemoryStore:
+    """The journal and the recorder of a server that heard this."""
     store, kernel = MemoryStore(), Kernel(World())
-    lives: list[tuple[int, list[Event]]] = [
-        (1000, [NodeSeen("node-1", Resources(gpus=4, cpu_milli=8000))]),
-        (2000, [Submit(Spec(("a",), ask=GPUS), "a"), Submit(Spec(("b",), ask=GPUS), "b")]),
-        (3000, [Started(1, 1)]),
-        (4000, [Exited(1, 1, 0)]),
-    ]
     for at, events in lives:
         batch = make_batch([Item(event) for event in events], kernel.handle(events, at))
         assert batch.commit is not None
@@ -65,6 +71,22 @@ def test_a_recorder_that_was_cut_is_said_to_be(store: MemoryStore) -> None:
     with pytest.raises(RejectedError) as caught:
         list(retell(store, 2000, 9000))
     assert caught.value.reason.code is Code.NO_RECORD
+
+
+def test_who_runs_failed_tasks_again_is_told_in_both_lives() -> None:
+    first = Spec(("a",), array=2, ask=GPUS)
+    again = bring_back(first, 1, (1, 1))
+    store = live_through(
+        [
+            (1000, [NodeSeen("node-1", Resources(gpus=8, cpu_milli=8000))]),
+            (2000, [Submit(first, "a")]),
+            (3000, [Started(1, 1, 0, 2), Exited(1, 1, 0, 0, 1), Exited(1, 1, 3, 1, 1)]),
+            (4000, [Submit(again, "b")]),
+        ]
+    )
+    *_, last = retell(store, 1000, 9000)
+    assert any(line.startswith("    job 2 accepted: ") for line in last.lines)
+    assert any(line.startswith("    job 1 ") and "again as job 2" in line for line in last.lines)
 
 
 NOON = 20_000 * DAY_MS + 12 * HOUR_MS

@@ -111,14 +111,15 @@ def test_a_log_is_found_once_it_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("role", ["leader", "follower"])
-def test_a_home_that_is_a_file_is_told_in_two_lines(
+def test_a_home_that_is_a_file_is_told_with_a_fix_and_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], role: str
 ) -> None:
     (tmp_path / "home").write_text("")
     assert main([role, "--home", str(tmp_path / "home")]) == 2
-    error, fix = capsys.readouterr().err.splitlines()
+    error, fix, page = capsys.readouterr().err.splitlines()
     assert error.startswith("error[M305]: cannot use")
     assert fix.startswith("help: set MUSTER_HOME")
+    assert page == "more: muster explain M305"
 
 
 def test_a_word_that_is_wrong_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

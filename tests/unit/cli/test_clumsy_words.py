@@ -61,3 +61,43 @@ def test_whoever_waited_for_it_is_told_what_it_took_and_cost(serve: Serve, capsy
     spent = "GPU time 4s: useful 75.0%, lost 1s; cost 0.25"
     said = f"job 7 succeeded (took 3s; used 900ms of CPU, at most 1Gi of memory; {spent})"
     assert capsys.readouterr().err.splitlines()[-1] == said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["quota", "lab"], "error: there is no command 'lab'; `muster quota show lab` shows one"),
+        (["tokens", "make", "--for", "400d"], "error: --for 400d: a token lives for at most 366d"),
+        (
+            ["ls", "--at", "1h", "--since", "2h"],
+            "error: --since counts back from now; with --at, --all ",
+        ),
+        (["usage", "--since", "2999-01-01"], "error: --since 2999-01-01 is later than now"),
+        (["tokens", "make", "--for", "0s"], "error: --for 0s: a token lives for at most 366d"),
+    ],
+)
+def test_what_was_likely_meant_is_said(told: Told, words: list[str], said: str) -> None:
+    assert told(*words, code=2).splitlines()[0].startswith(said)
+
+
+@pytest.mark.parametrize("word", ["bookings", "advice", "tenants"])
+def test_a_listing_of_nothing_says_so(serve: Serve, capsys: pytest.CaptureFixture[str], word: str) -> None:
+    from muster.cli.main import run_command
+
+    serve({f"GET /v1/{word}": ()})
+    assert run_command([word]) == 0
+    out, err = capsys.readouterr()
+    assert (out, "`muster " in err) == ("", True)
+
+
+def test_help_and_version_are_found_where_people_look_for_them(told: Told) -> None:
+    from muster import __version__
+
+    assert told("--version") == told("version") == f"muster {__version__}\n"
+    assert told("help", "run") == told("run", "--help")
+    assert told("help") == told("--help")
+
+
+def test_codes_are_listed_in_order(told: Told) -> None:
+    listed = told("explain").splitlines()
+    assert listed == sorted(listed)

@@ -5,12 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from served import Serve
 
 from muster.cli.main import run_command
 from muster.units import Resources
 from muster.wire.forecast_views import DayRow, DayView, TrialJob, TrialView
-from muster.wire.views import FlavorView, GoodputView, JobPage, JobView, LineView, Place, TenantView, WhyView
+from muster.wire.views import (
+    FlavorView,
+    GoodputView,
+    JobPage,
+    JobView,
+    LineView,
+    Place,
+    TaskCounts,
+    TenantView,
+    WhyView,
+)
 
 STARTS = JobView(7, "", "lab", "starting", 1, Resources(8), 1, 1, 1, places=[Place("n1", 1)])
 
@@ -41,6 +52,30 @@ def test_a_job_that_would_wait(serve: Serve, capsys: pytest.CaptureFixture[str],
         "  place in the line: 1",
         "help: wait",
     ]
+
+
+def test_an_array_of_which_some_tasks_would_start(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    array = replace(STARTS, tasks=5, counts=TaskCounts(queued=3, starting=2), places=[Place("n1", 2)])
+    why = WhyView(
+        7, "starting", "M201", "waiting for room: x", "wait", position=1, offer="its first task starts now if: y"
+    )
+    serve({"POST /v1/trials/jobs": TrialView(1, array, why)})
+    assert run_command(["run", "--dry-run", "--array", "5", "--", "train"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "would be accepted, and 2 of 5 tasks start now on n1",
+        "  the others would be waiting for room: x [M201]",
+    ]
+
+
+def test_jobs_that_come_after_others_are_tried_as_if_those_were_over(
+    serve: Serve, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    serve({"POST /v1/trials/jobs": TrialView(1, STARTS)})
+    (tmp_path / "j.yaml").write_text("name: a\ncommand: x\n---\nname: b\ncommand: x\nafterok: a\n")
+    assert run_command(["submit", "--dry-run", str(tmp_path / "j.yaml")]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines()[2] == "  as if those it is to run after were done with: they are not waited for here"
+    assert told.err == "nothing was submitted\n"
 
 
 def test_a_quota_says_what_is_and_what_would_be(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

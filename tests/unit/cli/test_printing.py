@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 
 import click
 import msgspec
 import pytest
 import yaml  # type: ignore[import-untyped]  # the package brings no types
 
+from muster.cli import printing
 from muster.cli.commands import COMMANDS, cli
 from muster.cli.printing import DETAILS, LISTINGS, Listing, render, show_ask, show_listing, spell_table
 from muster.sdk.changes import Changes
@@ -81,6 +83,38 @@ def test_a_line_is_cut_to_the_terminal_and_control_characters_are_shown() -> Non
     table = spell_table(("NAME", "NOTE"), [("a", "x" * 50), ("b", "y\x1b[2Jz")], width=20)
     assert table.splitlines()[1] == "a     " + "x" * 13 + "…"
     assert "y\\x1b[2Jz" in table
+
+
+def test_a_long_name_makes_room_for_the_columns_beside_it() -> None:
+    heads, row = ("JOB", "NAME", "PHASE", "DETAIL"), ("7", "train-" + "x" * 60, "running", "node-1")
+    assert spell_table(heads, [row], width=40).splitlines() == [
+        "JOB  NAME                PHASE    DETAIL",
+        "7    train-xxxxxxxxxxx…  running  node-1",
+    ]
+    assert spell_table(heads, [row], width=24).splitlines()[1] == "7    train-xxxxx…  runn…", "but not for ever"
+    assert row[1] in spell_table(heads, [row])
+
+
+def test_what_is_drawn_in_place_fits_the_terminal_and_says_why_it_is_empty(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = LISTING._replace(rows=[(str(number), "", "", "") for number in range(50)])
+    seen = iter([many, LISTING._replace(rows=[], empty="nothing is here")])
+
+    def look() -> Listing:
+        try:
+            return next(seen)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(Changes, "wait", lambda _, __: False)
+    monkeypatch.setattr(printing, "is_terminal", lambda: True)
+    monkeypatch.setattr(printing, "_size", lambda: os.terminal_size((80, 10)))
+    with pytest.raises(KeyboardInterrupt):
+        show_listing(look, "table", watch=True)
+    first, second = capsys.readouterr().out.split("\x1b[H")[1:]
+    assert (first.count("\n"), "… 43 lines more" in first) == (9, True)
+    assert second == "nothing is here\x1b[K\n\x1b[J"
 
 
 def test_watching_prints_again_what_has_changed(

@@ -12,6 +12,7 @@ from muster.model.spec import Spec
 from muster.sdk.documents import make_specs, read_jobs
 from muster.sdk.transport import Reply, Request, Transport
 from muster.units import Resources
+from muster.wire.forecast_views import TrialView
 from muster.wire.views import JobPage, JobView, Submitted
 
 SCRIPT = '#!/bin/bash\n#SBATCH -J train --gres=gpu:2\n#SBATCH --partition=gpu -t 10\necho "$SLURM_JOB_ID" "$@"\n'
@@ -29,7 +30,8 @@ def sent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Request]:
     def answer(_: Transport, request: Request) -> Reply:
         if request.method == "POST":
             asked.append(request)
-            return Reply(201, {}, msgspec.json.encode(Submitted(7, 5)))
+            done = TrialView(5, FAILED) if "/trials/" in request.path else Submitted(7, 5)
+            return Reply(201, {}, msgspec.json.encode(done))
         return Reply(200, {}, msgspec.json.encode(FAILED if "/7" in request.path else JobPage([])))
 
     monkeypatch.setattr(Transport, "_try", answer)
@@ -65,9 +67,17 @@ def test_flags_of_the_call_itself(
     assert capsys.readouterr().out == ("Submitted batch job 7\n" if printed is None else printed)
 
 
+def test_a_script_without_a_word_is_none(sent: list[Request], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty.sh").write_text("\n")
+    for word in ("sbatch", "import"):
+        assert run_command([word, "empty.sh"]) == 2
+        assert capsys.readouterr().err.startswith("error[M170]: empty.sh: there is no script in it")
+    assert not sent
+
+
 def test_test_only_submits_nothing(sent: list[Request]) -> None:
     assert run_command(["sbatch", "--test-only", "train.sh"]) == 0
-    assert not sent
+    assert [request.path for request in sent] == ["/v1/trials/jobs"]
 
 
 def test_import_prints_a_file_that_can_be_submitted(sent: list[Request], capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,10 @@ from muster.cli.main import run_command
 from muster.cli.run import run
 from muster.cli.submit import job_schema
 from muster.model.spec import Spec
+from muster.sdk.errors import make_error
 from muster.sdk.jobfile import JobFile
 from muster.sdk.transport import Reply, Request, Transport
-from muster.wire.views import JobPage, Submitted
+from muster.wire.views import JobPage, Problem, Submitted
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "reference" / "job.schema.json"
 
@@ -86,6 +87,21 @@ def test_what_is_not_there_is_said(
 ) -> None:
     assert run_command(["submit", *arguments]) == 2
     assert capsys.readouterr().err.startswith(words)
+
+
+@pytest.mark.parametrize("flag", [(), ("--dry-run",)])
+def test_what_the_server_refuses_is_said_with_its_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: tuple[str, ...]
+) -> None:
+    def refuse(_: Transport, __: Request) -> Reply:
+        raise make_error(Problem("about:blank", "never fits", 422, "M110", "never fits: too much", "ask for less"))
+
+    monkeypatch.setenv("MUSTER_HOME", str(tmp_path))
+    monkeypatch.setattr(Transport, "send", refuse)
+    file = tmp_path / "jobs.yaml"
+    file.write_text("# two\nname: a\ncommand: x\n")
+    assert run_command(["submit", *flag, str(file)]) == 2
+    assert capsys.readouterr().err.splitlines()[:2] == ["error[M110]: never fits: too much", f"  --> {file}:2"]
 
 
 def test_the_published_schema_is_that_of_the_type() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from served import Serve
 
+from muster.cli.main import run_command
 from muster.cli.tenants import _budget_cells, _change, _parse_change, _rebudget
 from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.tenant import GPU_ONE, Line
 from muster.units import DAY_MS
-from muster.wire.views import BudgetView, LineView
+from muster.wire.views import BudgetView, Changed, FlavorView, LineView, TenantView
 
 
 def test_what_is_not_named_stays_and_what_says_nothing_goes() -> None:
@@ -39,3 +41,17 @@ def test_a_soft_one_stands_beside_a_hard_one() -> None:
 )
 def test_a_spent_budget_warns(soft: bool, spent: int, state: str) -> None:
     assert _budget_cells(BudgetView(MONEY, 5, soft, spent=spent))[2] == state
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [("gpus=4", "it was so before; nothing was changed\n"), ("gpus=5", "muster undo takes it back\n")],
+)
+def test_what_was_so_before_is_not_offered_to_be_undone(
+    serve: Serve, capsys: pytest.CaptureFixture[str], limit: str, said: str
+) -> None:
+    known = TenantView("lab", lines=[LineView("gpu", limit=4 * GPU_ONE)])
+    flavor = FlavorView("gpu", "gpu", 1000)
+    serve({"GET /v1/tenants": (known,), "GET /v1/flavors": (flavor,), "PUT /v1/tenants/lab": Changed(5)})
+    assert run_command(["quota", "set", "lab", limit]) == 0
+    assert capsys.readouterr().err.endswith(said)

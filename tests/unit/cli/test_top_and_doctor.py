@@ -15,9 +15,10 @@ from muster.cli.pages import PACKED, SOURCE, read_pages
 from muster.cli.top import Sight, draw
 from muster.model.reason import Code
 from muster.sdk.client import Client
+from muster.sdk.errors import make_error
 from muster.sdk.home import Address, Home
 from muster.units import Resources
-from muster.wire.views import BarView, Health, JobPage, JobView, NodeView, Place
+from muster.wire.views import BarView, Health, JobPage, JobView, NodeView, Place, Problem
 
 NODE = NodeView("n1", "up", Resources(8, 32_000), Resources(2, 31_000), 1)
 RUNNING = JobView(1, "big", "vision", "running", 1, Resources(6, 1000), 1, 1, 1, places=[Place("n1", 1)])
@@ -102,6 +103,20 @@ def test_open_doors_a_clock_that_went_back_and_an_old_server_are_found(
     }
     assert found["home"].fix == f"chmod 700 {home.root}"
     assert found["server"].words == f"http://127.0.0.1:1 is version 0.0.9, this is {__version__}"
+
+
+def test_a_server_that_answers_says_itself_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    home.write_address(Address("127.0.0.1", 1))
+
+    def refuse(_: Client) -> Health:
+        raise make_error(
+            Problem("about:blank", "unauthorised", 401, "M308", "no valid token", "use the one of the home")
+        )
+
+    monkeypatch.setattr(Client, "health", refuse)
+    assert states(home)["server"].fix == "use the one of the home"
 
 
 def test_doctor_leaves_with_one_if_something_is_wrong(

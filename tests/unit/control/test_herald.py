@@ -13,17 +13,20 @@ from muster.app.notifying import read_marks, read_routes, write_marks
 from muster.control.batches import Item, make_batch
 from muster.control.follower import Follower
 from muster.control.herald import TRIES_MAX, Herald, Mark, Route
+from muster.control.notices import tell_of_job
 from muster.kernel.kernel import Kernel
 from muster.model.budget import Budget
 from muster.model.errors import RejectedError
 from muster.model.event import Cancel, Event, Exited, NodeSeen, NodeSilent, SetTenant, Started, Submit
+from muster.model.fact import Ended
+from muster.model.phase import TaskPhase, Why
 from muster.model.reason import Code
 from muster.model.spec import Spec
 from muster.model.tenant import Tenant
 from muster.stores.memory import MemoryStore
 from muster.testing.receivers import Ear
 from muster.units import HOUR_MS, Resources
-from muster.wire.codec import decode_entry
+from muster.wire.codec import Entry, decode_entry
 from muster.wire.notices import Kind
 from muster.world.apply import apply_entry
 from muster.world.world import World
@@ -107,7 +110,13 @@ def test_the_ends_of_jobs_are_told_in_order(scene: Scene) -> None:
         (3, Kind.JOB_CANCELLED, None),
     ]
     assert ear.heard[0].words == "job 1 (first, tenant default) succeeded"
-    assert ear.heard[1].words.startswith("job 2 (tenant default) failed with exit code 3")
+    assert ear.heard[1].words == "job 2 (tenant default) failed with exit code 3"
+
+
+def test_how_a_job_failed_is_told_and_not_who_said_so() -> None:
+    ended = Ended(7, TaskPhase.FAILED, Why.LIMIT, 143, cause="timer")
+    told = tell_of_job(Entry(1, 5, 0, [ended]), 0, ended, Spec(("sleep",), name="first"))
+    assert told.words == "job 7 (first, tenant default) failed: time limit"
 
 
 def test_what_was_before_the_first_herald_is_not_told(scene: Scene) -> None:

@@ -159,6 +159,14 @@ def test_closed_nodes_and_too_many_jobs_are_said_in_words(monkeypatch: pytest.Mo
     assert words == "no forecast: 2 jobs are here, and with more than 1 it would keep readers waiting"
 
 
+def test_behind_those_who_may_run_for_ever_it_is_not_the_others_who_are_too_many() -> None:
+    world = live(job("lab", gpus=4, array=4), job("vision", gpus=8))
+    small = Spec(("a",), tenant="lab", ask=Resources(cpu_milli=1))
+    comers = gather([Arrival(NOW + number, small, 1) for number in range(100)], NOW + 100)
+    words = say_start(world, 2, NOW + 100, minutes(1, 1, 1), lambda _: True, comers).words
+    assert words == "no likely start: those it waits for have no limit, and nothing like them has ended"
+
+
 def test_a_day_with_less_quota_is_one_in_which_somebody_waits_more() -> None:
     world = live(*(job("vision", 4) for _ in range(8)), *(job("lab", 4) for _ in range(2)))
     before = digest(world)
@@ -176,3 +184,22 @@ def test_a_day_with_less_quota_is_one_in_which_somebody_waits_more() -> None:
     assert same is not None
     assert all(day.waited_ms[0] == day.waited_ms[1] for day in same.days)
     assert same.days[0].waited_ms[0] < DAY_MS
+
+
+def test_what_a_change_starts_at_once_is_part_of_its_day() -> None:
+    limited = SetTenant("vision", Tenant(lines=(Line("gpu", limit=4_000_000),)))
+    world = live(limited, job(gpus=4, limit_ms=HOUR_MS), job(gpus=4, limit_ms=HOUR_MS))
+    more = SetTenant("vision", Tenant(lines=(Line("gpu", limit=8_000_000),)))
+    found = compare(world, more, NOW, Lengths([]), [])
+    assert found is not None
+    [day] = found.days
+    assert (day.jobs, day.started) == (1, (1, 1))
+    assert (day.waited_ms[0] > 0, day.waited_ms[1]) == (True, 0)
+
+
+def test_whom_a_change_stops_at_once_is_counted() -> None:
+    world = live(job("lab", gpus=8), job("vision", gpus=8))
+    owner = SetTenant("vision", Tenant(lines=(Line("gpu", guaranteed=8_000_000),)))
+    found = compare(world, owner, NOW, Lengths([]), [])
+    assert found is not None
+    assert found.taken == (0, 1)

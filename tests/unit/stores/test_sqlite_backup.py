@@ -37,8 +37,9 @@ def test_a_backup_is_whole_while_the_writer_goes_on(tmp_path: Path) -> None:
 def test_what_exists_is_not_overwritten(tmp_path: Path) -> None:
     _write(tmp_path / "journal.db", 3)
     (tmp_path / "copy.db").write_bytes(b"precious")
-    with pytest.raises(ConflictError):
+    with pytest.raises(ConflictError) as caught:
         back_up(tmp_path / "journal.db", tmp_path / "copy.db")
+    assert caught.value.reason.code is Code.CANNOT_WRITE, "the home is not to blame"
     assert (tmp_path / "copy.db").read_bytes() == b"precious"
 
 
@@ -78,8 +79,9 @@ def test_a_damaged_backup_is_refused_and_changes_nothing(tmp_path: Path, damage:
             db.commit()
     elif damage != "absent":
         copy.write_bytes(b"" if damage == "empty" else b"no journal" * 100)
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError) as caught:
         restore(copy, journal)
+    assert caught.value.reason.code is Code.NO_BACKUP, "the journal that is here is not to blame"
     with closing(SqliteJournal(journal)) as kept:
         check_holds(kept, 4)
 

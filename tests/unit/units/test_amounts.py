@@ -77,6 +77,12 @@ def test_what_is_no_size(text: str) -> None:
         parse_bytes(text)
 
 
+@pytest.mark.parametrize(("text", "meant"), [("1.5Gi", "1536Mi"), ("0.25 TB", "250G"), ("23.55Gi", "24116Mi")])
+def test_a_part_of_a_size_is_told_how_to_be_written(text: str, meant: str) -> None:
+    with pytest.raises(AmountError, match=f"; write {meant}$"):
+        parse_bytes(text)
+
+
 def test_words_for_amounts() -> None:
     assert show_cpus(2000) == "2"
     assert show_cpus(1500) == "1.5"

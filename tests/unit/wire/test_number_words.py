@@ -26,6 +26,7 @@ def test_one_task_is_a_task(code: Code, needed: int, said: str) -> None:
     [
         ("gpus", 12, 8, "12 GPUs per task asked, the largest node has 8", "--gang 2 --gpus 6"),
         ("cpu_milli", 96_000, 64_000, "96 CPUs per task asked, the largest node has 64", "ask for --cpus 64 or less"),
+        ("gpus", 1, 0, "1 GPU per task asked, no node has any", "leave --gpus out, or add nodes"),
         ("memory_bytes", 2**41, 2**40, "2Ti memory per task asked, the largest node has 1Ti", "ask for --memory 1Ti"),
     ],
 )
@@ -39,3 +40,22 @@ def test_a_task_larger_than_every_node_is_told_by_how_much(
 def test_those_who_wait_for_room_are_told_of_what_size_they_are() -> None:
     words = put_in_words(Reason(Code.NO_ROOM, "tasks of 8 GPUs, 1 CPU", 4, 2))
     assert words.what == "waiting for room: 4 tasks of 8 GPUs, 1 CPU must start together, 2 would fit now"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said", "fix"),
+    [
+        (Reason(Code.BAD_NAME, "name", 300, 128, "x" * 40), "name has 300 letters, the most is 128", "shorten it"),
+        (Reason(Code.BAD_NAME, "name", 2, 128, "né"), "name 'né' is not a name", "use up to 128 letters (a to z), "),
+        (Reason(Code.BAD_NAME, "env", 3, 255, "a b"), "env 'a b' is not the name of a variable", "letters (A to Z), "),
+    ],
+)
+def test_a_name_that_is_none_is_told_what_is_wrong_with_it(reason: Reason, said: str, fix: str) -> None:
+    words = put_in_words(reason)
+    assert (words.what, fix in words.fix) == (said, True)
+
+
+def test_what_rules_every_node_out_is_what_is_to_be_changed() -> None:
+    words = put_in_words(Reason(Code.NEVER_FITS, "tasks of 1 CPU", 1, 0, "ruled out by flavors = h200"))
+    assert words.what.endswith("the whole fleet could hold 0 (ruled out by flavors = h200)")
+    assert words.fix.startswith("leave that out or change it")

@@ -27,7 +27,7 @@ class Fate(enum.Enum):
 
     MAPPED = "mapped"
     LEFT_OUT = "left out"
-    NEEDED = "needed"
+    NEEDED = "refused"
 
 
 class Flag(NamedTuple):

@@ -28,7 +28,7 @@ LOG_SUFFIXES: Final = ("-wal", "-shm")
 def back_up(journal: Path, target: Path) -> int:
     """Copy a journal, which may be in use, to a new file; gives the number of its last entry."""
     if target.exists():
-        raise ConflictError(Reason(Code.HOME_UNUSABLE, str(target), detail="the file is there already"))
+        raise ConflictError(Reason(Code.CANNOT_WRITE, str(target), detail="the file is there already"))
     if not os.access(target.parent, os.W_OK):
         raise StoreError(Reason(Code.CANNOT_WRITE, str(target), detail=_why_not(target.parent)))
     draft = target.with_name(f".{target.name}.{os.getpid()}")
@@ -41,7 +41,7 @@ def back_up(journal: Path, target: Path) -> int:
     except FAULTS as fault:
         raise blame(journal, fault) from fault
     except OSError as error:
-        raise StoreError(Reason(Code.HOME_UNUSABLE, str(target), detail=error.strerror or str(error))) from error
+        raise StoreError(Reason(Code.CANNOT_WRITE, str(target), detail=error.strerror or str(error))) from error
     finally:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()
@@ -52,7 +52,7 @@ def restore(backup: Path, journal: Path) -> int:
     """Put a backup in a journal's place, which nobody may be using; what was there is kept under another name."""
     if not backup.is_file():
         raise StoreError(Reason(Code.NO_BACKUP, str(backup), detail="there is no such file"))
-    last = _check(backup)
+    last = _check_backup(backup)
     with take_lock(journal):
         draft = journal.with_name(f"{journal.name}.restored")
         with contextlib.suppress(FileNotFoundError):
@@ -70,6 +70,16 @@ def restore(backup: Path, journal: Path) -> int:
 
 def _why_not(directory: Path) -> str:
     return "you may not write there" if directory.is_dir() else f"there is no directory {directory}"
+
+
+def _check_backup(path: Path) -> int:
+    """The same of what is to be restored: if it is not whole, nothing is wrong with the journal that is here."""
+    try:
+        return _check(path)
+    except StoreError as error:
+        if error.reason.code is not Code.JOURNAL_DAMAGED:
+            raise
+        raise StoreError(Reason(Code.NO_BACKUP, str(path), detail=error.reason.detail)) from error
 
 
 def _check(path: Path) -> int:
