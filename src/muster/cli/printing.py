@@ -224,15 +224,25 @@ def show_ask(ask: Resources) -> str:
 
 
 def show_progress(view: JobView) -> str:
-    """How far an array is: `12/200 done, 8 running, 1 failed`."""
+    """How far an array is: `12/200 done, 8 running, 5 with a checkpoint, 1 failed`."""
     counts = view.counts
     if counts is None:
         return ""
     done = counts.succeeded + counts.failed + counts.cancelled
     parts = [f"{done}/{view.tasks} done"]
     busy = counts.starting + counts.running + counts.stopping
-    parts += [f"{number} {word}" for number, word in ((busy, "running"), (counts.failed, "failed")) if number]
+    said = ((busy, "running"), (view.saved, "with a checkpoint"), (counts.failed, "failed"))
+    parts += [f"{number} {word}" for number, word in said if number]
     return ", ".join(parts)
+
+
+def show_mark(view: JobView) -> str:
+    """How far a gang said that it is: `at step 9, checkpointed at 7`."""
+    mark = view.mark
+    if mark is None:
+        return ""
+    saved = "" if mark.saved_step is None else f", checkpointed at {mark.saved_step}"
+    return f"at step {mark.step}{saved}{', writes a checkpoint' if mark.writes else ''}"
 
 
 def show_end(view: JobView) -> str:

@@ -79,6 +79,7 @@ def _move_tasks() -> None:
     tasks.seat(0, rows_of([Lease(0, 4)]), 0)
     tasks.enter(as_ranges(0, 4), TaskPhase.RUNNING, 1)
     tasks.find_runs(ranges, HOLDING, 1)
+    tasks.know_marks().save(ranges, 1, 1)
     tasks.ages(ranges, with_slots=False)
     tasks.leases(ranges)
     tasks.find_older(1)

@@ -37,6 +37,7 @@ from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
 from muster.world.goodput import BOOKED, SPARE, Carry, trimmed
 from muster.world.losses import Days
+from muster.world.marks import MarkRow
 from muster.world.others import wait_for_others
 from muster.world.overlays import put_overlay
 from muster.world.promises import count_promised
@@ -69,7 +70,8 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An array's tasks by index; why they are to stop is left out if none is, but for a drain."""
+    """An array's tasks by index; why they are to stop is left out if none is, but for a drain. Of those that said how
+    far they are, their marks."""
 
     phase: bytes
     failures: bytes
@@ -79,6 +81,7 @@ class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     since: bytes = b""
     ticket: bytes = b""
     why: bytes = b""
+    marks: list[MarkRow] = []
 
 
 class Spending(msgspec.Struct, frozen=True, array_like=True):
@@ -391,6 +394,8 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     tasks.since, tasks.ticket = array("q", columns.since), array("q", columns.ticket or bytes(8 * len(tasks.phase)))
     if not tasks.since:  # written before it was kept
         tasks.since = array("q", [world.now if phase in HOLDING else 0 for phase in tasks.phase])
+    if columns.marks:
+        tasks.know_marks().restore(columns.marks)
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     if job.spec.at_most and not isinstance(job.phase, TERMINAL):
         world.widths.throttled[job.id] = None
@@ -417,6 +422,7 @@ def _task_columns(tasks: Tasks) -> TaskColumns:
         tasks.since.tobytes(),
         tasks.ticket.tobytes(),
         bytes(tasks.why) if tasks.why.count(0) < len(tasks) else b"",
+        [] if tasks.marks is None else tasks.marks.rows(),
     )
 
 

@@ -104,12 +104,11 @@ def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]
         "MUSTER_PLACE": str(key.task),
         "MUSTER_TASK": str(key.task),
         "MUSTER_TASKS": str(start.width or spec.total),
+        PROGRESS_VARIABLE: str(progress_path(root, key if spec.array else key._replace(task=0))),  # a gang has one
         "CUDA_VISIBLE_DEVICES": show_devices(devices_in(seat.devices), *share, seat.device_ids),
     }
     if spec.needs.partition:
         own[PARTITION_VARIABLE] = f"{spec.needs.partition}@{max(0, start_in(seat.devices))}"
-    if not spec.array:  # the tasks of an array have no marks of their own
-        own[PROGRESS_VARIABLE] = str(progress_path(root, Key(key.job, key.epoch, 0)))
     if spec.needs.groups:
         own |= _group_variables(spec, key.task)
     if start.width:
