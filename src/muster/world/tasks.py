@@ -35,7 +35,7 @@ AGES_APART: Final = 64
 STARTING, STOPPING = int(TaskPhase.STARTING), int(TaskPhase.STOPPING)
 WRITING: Final = len(TaskPhase)
 """In an age, for a phase: of those that run, these write a checkpoint."""
-_NONE_WRITES: Final = bytearray()
+_NONE: Final = column_of(bytearray())
 _NOT_QUEUED: Final = re.compile(rb"[^\x00]")
 
 
@@ -180,9 +180,10 @@ class Tasks:
         """What tasks are at, and since when; those of several nodes together, unless it matters where they are. With
         their marks, what they work at, or write, since when."""
         rows = array("q", bytes(8 * AGE * sum(ranges[1::2])))
-        columns = (column_of(self.phase), column_of(self.epoch), words_of(self.since), column_of(self.slot))
-        later, writes = (self.since, _NONE_WRITES) if marks is None else (marks.since, marks.writes)
-        found = _tell_ages(*columns, words_of(later), column_of(writes), words_of(ranges), with_slots, words_of(rows))
+        since = words_of(self.since)
+        said = (since, _NONE) if marks is None else (words_of(marks.since), column_of(marks.writes))
+        columns = (column_of(self.phase), column_of(self.epoch), since, column_of(self.slot))
+        found = _tell_ages(*columns, *said, words_of(ranges), with_slots, words_of(rows))
         flat = rows[: AGE * found].tolist()
         return list(map(Age, flat[::AGE], flat[1::AGE], flat[2::AGE], flat[3::AGE], flat[4::AGE]))
 
