@@ -20,7 +20,7 @@ from muster.model.reason import DONE, Code, Done, Reason, Refused
 from muster.model.spec import Spec, is_name
 from muster.scheduler.booked import leaves_at, only
 from muster.scheduler.fit import blank_of, widest_room
-from muster.scheduler.reserving import find_nodes, find_quota_fault, find_too_few, find_window, is_fit
+from muster.scheduler.reserving import Partings, find_nodes, find_quota_fault, find_too_few, find_window, is_fit
 from muster.world.booking import is_admitted
 from muster.world.seats import stayers_on
 from muster.world.world import World
@@ -140,7 +140,7 @@ def _mend(turn: Turn, booking: Booking, window: Window) -> None:
     kept = [slot for slot in window.slots if is_fit(turn.world.fleet, slot)]
     if len(kept) == booking.nodes:
         return
-    slots = find_nodes(turn.world, booking, window, turn.now, kept)
+    slots = find_nodes(turn.world, booking, window, Partings(turn.world, turn.now), kept)
     if tuple(slots) != window.slots:
         lost = len(window.slots) - len(kept)
         cause = f"{lost} nodes lost" if lost else "there are nodes again"
