@@ -19,7 +19,9 @@ from muster.model.reason import Code, Refused
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, MINUTE_MS
 from muster.world.invariants import check_world
+from muster.world.seats import seats_on, stayers_on, stays_on
 from muster.world.snapshot import digest, restore, snapshot
+from muster.world.world import World
 
 NODES = 5
 
@@ -86,6 +88,17 @@ class Trial:
         return sorted(going), sorted(leaving), world.bookings
 
 
+def check_stayers(world: World) -> None:
+    """That somebody stays on a node is known without telling who, and who it is by looking at every task."""
+    for slot, here in world.fleet.holders.items():
+        stayers, seats = {seat.job for seat in stayers_on(world, slot)}, seats_on(world, slot)
+        assert stayers == {number for number in here if stays_on(world, world.jobs[number], slot)}
+        for number in here.keys() & world.arrays.keys():
+            mine = [(seat.first, seat.count) for seat in seats if seat.job == number]
+            seated = [task for first, count in mine for task in range(first, first + count)]
+            assert sorted(seated) == [task for task, at in enumerate(world.arrays[number].slot) if at == slot]
+
+
 @settings(max_examples=150, deadline=None)
 @given(before=WORKS, window=WINDOW, after=WORKS)
 def test_an_array_is_to_a_booking_what_as_many_gangs_of_one_are(
@@ -100,7 +113,9 @@ def test_an_array_is_to_a_booking_what_as_many_gangs_of_one_are(
         for work in after:
             trial.come(work)
             check_world(trial.rig.world)
+            check_stayers(trial.rig.world)
         trial.rig.feed(after_ms=HOUR_MS)
+        check_stayers(trial.rig.world)
         assert digest(restore(snapshot(trial.rig.world))) == digest(trial.rig.world)
     assert codes[0] == codes[1]
     assert arrays.seen() == gangs.seen()

@@ -83,6 +83,7 @@ def _move_tasks() -> None:
     tasks.ages(ranges, with_slots=False)
     tasks.leases(ranges)
     tasks.find_older(1)
+    tasks.find_on(0, 4)
     tasks.endings(1, shared=False)
     tasks.leave(ranges, TaskPhase.SUCCEEDED)
     close_ranks(words_of(array("q", bytes(8))), 0)

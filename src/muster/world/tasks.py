@@ -170,6 +170,11 @@ class Tasks:
         found = _sift(column_of(self.phase), column_of(self.epoch), words_of(ranges), mask, epoch, words_of(runs))
         return runs[: 2 * found]
 
+    def find_on(self, slot: int, count: int) -> Ranges:
+        """The runs of tasks, upwards, that hold a place on a node: so many tasks."""
+        runs = array("q", bytes(16 * count))
+        return runs[: 2 * _sift_slot(column_of(self.slot), slot, words_of(runs))]
+
     def find_older(self, since: int) -> Ranges:
         """The runs of tasks, upwards, that run since then or longer."""
         runs = array("q", bytes(16 * self.counts[TaskPhase.RUNNING]))
@@ -361,6 +366,16 @@ def _sift_older(phases: Words, since: Words, phase: int, latest: int, runs: Word
         if phases[task] != phase or since[task] > latest:
             continue
         found = _lengthen(runs, found, task)
+    return found
+
+
+@compiled
+def _sift_slot(slots: Words, slot: int, runs: Words) -> int:
+    """Write the runs of tasks that sit on a node; how many runs there are."""
+    found = 0
+    for task in range(len(slots)):
+        if slots[task] == slot:
+            found = _lengthen(runs, found, task)
     return found
 
 
