@@ -90,6 +90,7 @@ FOUND_BY = {
         "a task is as far as it said, in the try that said it",
         "marks are those of tasks that run",
     },
+    "nobody_told_where_to_resume": {"whoever starts again is told of its last checkpoint"},
     "any_try_may_say": {"only what runs progresses"},
     "booked_wait_counts_as_demand": {IDLE},
     "shrink_keeps_quota": {"the ledger is the sum of the leases"},

@@ -273,6 +273,8 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
         world.goodput.diary.end(job, item, at, world.meters.get(item.job, _UNMETERED), counts)
     if world.widths.resizes:
         world.widths.resizes.pop(item.job, None)
+    if world.goodput.saves:
+        world.goodput.saves.pop(item.job, None)
     if job.spec.array:
         world.widths.throttled.pop(item.job, None)
         world.arrays[item.job].marks = None

@@ -32,6 +32,7 @@ from muster.world.goodput_books import GoodputBooks, Seats, seats_of
 from muster.world.group_books import cut
 from muster.world.job_law import ALL_OR_NONE, FINAL, OVER, compare_job, compare_span
 from muster.world.law import require, require_same
+from muster.world.mark_books import MarkBooks
 from muster.world.move_books import MoveBooks
 from muster.world.quota_books import Held, QuotaBooks
 from muster.world.setting_books import SettingBooks, SettingFact
@@ -56,14 +57,14 @@ class Auditor:
         self._jobs: dict[int, JobBook] = {}
         self._quota = QuotaBooks()
         self._spending = SpendBooks(self._quota.chain)
-        self._at = 0
-        self._use, self._goodput = UseBooks(), GoodputBooks()
+        self._use, self.marks = UseBooks(), MarkBooks()
+        self._goodput = GoodputBooks(self.marks)
         self._after = AfterBooks(self._find_stage)
         self._settings, self._advice, self._tickets = SettingBooks(), AdviceBooks(), TicketBooks()
         self._fleet = FleetBooks(self._settings.flavors)
         self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
         self._moved = MoveBooks(self._claims, self._goodput)
-        self._newest = self.accepted = self.retired = self.gpus_in_use = 0
+        self._at = self._newest = self.accepted = self.retired = self.gpus_in_use = 0
         self._jobs_touched: dict[int, None] = {}
         self._spared: dict[int, None] = {}
         self._spans_touched: list[tuple[int, int, int]] = []

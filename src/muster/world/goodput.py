@@ -131,13 +131,13 @@ class Carry(NamedTuple):
 
 
 class Goodput:
-    """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are of gangs,
-    for tasks have theirs beside their columns; `kept` says by slot which devices are kept for somebody, as `find_kept`
-    does; `carries` is what runs did before they got the width that they have. Nothing before `since` counts, and idle
-    time is split up to `at`. What is booked also goes into the `diary`, if somebody keeps one; it is nobody's content
-    and no fork has it."""
+    """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are of gangs, for
+    tasks have theirs beside their columns, and `saves` are at which step a next run of theirs could resume; `kept` says
+    by slot which devices are kept for somebody, as `find_kept` does; `carries` is what runs did before they got the
+    width that they have. Nothing before `since` counts, and idle time is split up to `at`. What is booked also goes
+    into the `diary`, if somebody keeps one; it is nobody's content and no fork has it."""
 
-    __slots__ = ("at", "booked", "by_slot", "carries", "diary", "kept", "marks", "since", "stocks")
+    __slots__ = ("at", "booked", "by_slot", "carries", "diary", "kept", "marks", "saves", "since", "stocks")
 
     def __init__(self) -> None:
         self.since = 0
@@ -146,6 +146,7 @@ class Goodput:
         self.by_slot: list[Stock] = []
         self.booked: dict[tuple[str, str], list[int]] = {}
         self.marks: dict[int, Mark] = {}
+        self.saves: dict[int, int] = {}
         self.kept: dict[int, int] = {}
         self.diary: Diary | None = None
         self.carries: dict[int, Carry] = {}
@@ -286,6 +287,7 @@ class Goodput:
             self._book_carry(job, USEFUL)
             self.carries[job.id] = Carry(at)
         self.marks[job.id] = Mark(step, step, at)
+        self.saves[job.id] = step
 
     def close_tasks(self, job: Job, tasks: Tasks, ranges: Ranges, at: int, *, is_useful: bool = False) -> None:
         """The phases of tasks that hold devices end; they are in none until somebody says so."""
@@ -357,7 +359,7 @@ class Goodput:
         """An independent copy."""
         twin = Goodput()
         twin.since, twin.at, twin.marks, twin.kept = self.since, self.at, self.marks.copy(), self.kept.copy()
-        twin.carries = self.carries.copy()
+        twin.carries, twin.saves = self.carries.copy(), self.saves.copy()
         twins = {stock: stock.fork() for stock in self.stocks.values()}
         twin.stocks = {stock.flavor: stock for stock in twins.values()}
         twin.by_slot = list(map(twins.__getitem__, self.by_slot))  # a loop over all slots would be a fifth of a fork

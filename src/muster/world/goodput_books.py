@@ -67,7 +67,7 @@ class RunBook:
 class GoodputBooks:
     """Levels and times of each flavor, what was booked by tenant and flavor, and every run that holds devices."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: MarkBooks) -> None:
         self.at = 0
         self._parts: dict[int, tuple[str, Parts]] = {}
         self._levels: dict[str, list[int]] = {}
@@ -76,7 +76,7 @@ class GoodputBooks:
         self._runs: dict[tuple[int, int], RunBook] = {}
         self._spares: dict[int, tuple[int, Seats]] = {}
         self._touched: dict[Key, None] = {}
-        self._marks = MarkBooks()
+        self._marks = marks
 
     def pass_time(self, at: int) -> None:
         """Everything stood as it did until now."""
@@ -107,6 +107,7 @@ class GoodputBooks:
 
     def mark(self, item: Progressed, spec: Spec, seats: Seats) -> None:
         """A gang is so far."""
+        self._marks.save(item)
         self._mark((item.job, _GANG), spec, seats, item)
 
     def mark_task(self, item: TasksProgressed, task: int, spec: Spec, seats: Seats) -> None:

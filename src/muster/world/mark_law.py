@@ -12,7 +12,9 @@ LAW = "marks are those of tasks that run"
 
 
 def check_marks(world: World) -> None:
-    """All arrays whose tasks said how far they are."""
+    """All arrays whose tasks said how far they are, and where gangs could resume."""
+    over = [number for number in world.goodput.saves if isinstance(world.jobs[number].phase, TERMINAL)]
+    require(not over, LAW, f"jobs {over[:5]} are over")
     for number, tasks in sorted(world.arrays.items()):
         if tasks.marks is not None:
             is_live = not isinstance(world.jobs[number].phase, TERMINAL)
@@ -27,6 +29,8 @@ def _check_row(who: str, tasks: Tasks, row: MarkRow, now: int) -> None:
     task, mark, since, carried = row
     require(tasks.phase[task] == TaskPhase.RUNNING, LAW, f"{who}: {TaskPhase(tasks.phase[task]).name}")
     require(mark.saved_step <= mark.step, LAW, f"{who}: {mark}")
+    resume = mark.saved_step if tasks.marks is None else tasks.marks.resume[task]
+    require(not mark.saved_at or resume == mark.saved_step, LAW, f"{who}: {mark}, could resume at {resume}")
     began = tasks.since[task]
     instants = [began, max(began, mark.saved_at), *(instant for stretch in carried for instant in stretch)]
     instants += [max(began, since), now]

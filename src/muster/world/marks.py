@@ -1,7 +1,7 @@
 """How far the tasks of an array said that they are: columns, which there are from the first word of one of them on.
 
 A mark is that of a try that runs: what stops, ends or waits again has none, so nothing here outlives the run that said
-it. Which of them count, and what time is worth, is decided elsewhere.
+it but where the next one could resume. Which of them count, and what time is worth, is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from muster.model.goodput import Mark
+from muster.model.instruction import NOT_SAVED
 from muster.model.ranges import Ranges, tasks_in
 from muster.world.compiled import Words, column_of, compiled, count_filled, find_filled, words_of
 
@@ -23,13 +24,15 @@ MarkRow: TypeAlias = tuple[int, Mark, int, tuple[Stretch, ...]]
 class Marks:
     """Columns by task, 0 of those that said nothing: the step; step and instant of the last checkpoint; whether one is
     being written; and `since` when, if not since the task is up, it does what it does now: works, or writes. `carries`
-    are stretches of work before that of which no checkpoint is written yet."""
+    are stretches of work before that of which no checkpoint is written yet. At which step its next try could `resume`
+    outlives a try."""
 
-    __slots__ = ("carries", "saved_at", "saved_step", "since", "step", "writes")
+    __slots__ = ("carries", "resume", "saved_at", "saved_step", "since", "step", "writes")
 
     def __init__(self, count: int) -> None:
         self.step, self.saved_step, self.saved_at, self.since = (array("q", bytes(8 * count)) for _ in range(4))
         self.writes = bytearray(count)
+        self.resume = array("q", [NOT_SAVED]) * count
         self.carries: dict[int, tuple[Stretch, ...]] = {}
 
     @property
@@ -43,8 +46,10 @@ class Marks:
 
     def save(self, ranges: Ranges, step: int, at: int) -> None:
         """Tasks are checkpointed."""
-        for column, value in ((self.step, step), (self.saved_step, step), (self.saved_at, at), (self.since, at)):
-            _fill(words_of(column), words_of(ranges), value)
+        for column in (self.step, self.saved_step, self.resume):
+            _fill(words_of(column), words_of(ranges), step)
+        for column in (self.saved_at, self.since):
+            _fill(words_of(column), words_of(ranges), at)
         self._forget(ranges)
 
     def tell(self, ranges: Ranges, step: int) -> None:
@@ -71,6 +76,11 @@ class Marks:
         for task in tasks_in(ranges) if self.carries else ():
             self.carries.pop(task, None)
 
+    def resumes(self, first: int, count: int) -> list[int]:
+        """At which steps tasks from `first` on could resume; nothing if none of them can."""
+        found = self.resume[first : first + count].tolist()
+        return found if max(found) != NOT_SAVED else []
+
     def rows(self) -> list[MarkRow]:
         """All that there is to know, of those that said anything."""
         told = sorted({*find_filled(self.step, 1), *find_filled(self.since, 1)})
@@ -87,7 +97,7 @@ class Marks:
     def fork(self) -> Marks:
         """An independent copy."""
         twin = Marks(0)
-        for column in ("step", "saved_step", "saved_at", "since", "writes"):
+        for column in ("step", "saved_step", "saved_at", "since", "writes", "resume"):
             setattr(twin, column, getattr(self, column)[:])
         twin.carries = self.carries.copy()
         return twin

@@ -71,7 +71,7 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     """An array's tasks by index; why they are to stop is left out if none is, but for a drain. Of those that said how
-    far they are, their marks."""
+    far they are, their marks; at which steps they could resume is left out if none can."""
 
     phase: bytes
     failures: bytes
@@ -82,6 +82,7 @@ class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     ticket: bytes = b""
     why: bytes = b""
     marks: list[MarkRow] = []
+    resumes: bytes = b""
 
 
 class Spending(msgspec.Struct, frozen=True, array_like=True):
@@ -113,6 +114,7 @@ class GoodputColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     booked: list[tuple[str, str, list[str]]]
     marks: list[tuple[int, Mark]] = []
     carries: list[tuple[int, Carry]] = []
+    saves: list[tuple[int, int]] = []
 
 
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -306,7 +308,8 @@ def _goodput_columns(world: World) -> GoodputColumns:
     goodput = world.goodput
     spent = {flavor: list(map(str, times)) for flavor, times in goodput.spent(world.now).items()}
     booked = [(*key, list(map(str, trimmed(row, SPARE)))) for key, row in sorted(goodput.booked.items())]
-    return GoodputColumns(goodput.since, spent, booked, sorted(goodput.marks.items()), sorted(goodput.carries.items()))
+    marks, saves = sorted(goodput.marks.items()), sorted(goodput.saves.items())
+    return GoodputColumns(goodput.since, spent, booked, marks, sorted(goodput.carries.items()), saves)
 
 
 def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
@@ -314,7 +317,7 @@ def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
     kept = GoodputColumns(world.now, {}, []) if columns is None else columns
     goodput = world.goodput
     goodput.since, goodput.marks = kept.since, dict(kept.marks)
-    goodput.carries = dict(kept.carries)
+    goodput.carries, goodput.saves = dict(kept.carries), dict(kept.saves)
     kinds, later = len(BOOKED), [0] * (len(BOOKED) - SPARE)
     goodput.booked = {(tenant, flavor): [*map(int, row), *later][:kinds] for tenant, flavor, row in kept.booked}
     goodput.restore(world.fleet, {flavor: list(map(int, row)) for flavor, row in kept.spent.items()}, world.now)
@@ -396,6 +399,8 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
         tasks.since = array("q", [world.now if phase in HOLDING else 0 for phase in tasks.phase])
     if columns.marks:
         tasks.know_marks().restore(columns.marks)
+    if columns.resumes:
+        tasks.know_marks().resume = array("q", columns.resumes)
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     if job.spec.at_most and not isinstance(job.phase, TERMINAL):
         world.widths.throttled[job.id] = None
@@ -423,6 +428,7 @@ def _task_columns(tasks: Tasks) -> TaskColumns:
         tasks.ticket.tobytes(),
         bytes(tasks.why) if tasks.why.count(0) < len(tasks) else b"",
         [] if tasks.marks is None else tasks.marks.rows(),
+        tasks.marks.resume.tobytes() if tasks.marks is not None and tasks.marks.resumes(0, len(tasks)) else b"",
     )
 
 

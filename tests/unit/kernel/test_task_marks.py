@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from muster.kernel.kernel import Kernel
 from muster.kernel.progress import UNWRITTEN_MAX
 from muster.model import event, fact
 from muster.model.errors import InvariantError
 from muster.model.goodput import Bucket, Mark
+from muster.model.instruction import NOT_SAVED, Start
 from muster.model.job import BarKind
 from muster.model.phase import TaskPhase
 from muster.model.reason import Code, Done, Refused
@@ -222,3 +224,41 @@ def test_the_laws_see_marks_of_what_does_not_run() -> None:
     marks.step[1] = 7
     with pytest.raises(InvariantError, match=LAW):
         check_world(rig.world)
+
+
+def starts_of(rig: Rig, *events: event.Event) -> list[tuple[int, int, list[int]]]:
+    """What a batch tells to start: which try of which tasks, and where they could resume."""
+    told = [item for item in rig.feed(*events).instructions if isinstance(item, Start)]
+    return [(start.epoch, start.first, start.resumes) for start in told]
+
+
+def test_who_starts_again_is_told_of_its_last_checkpoint() -> None:
+    rig, job = up(3, retries=2)
+    rig.feed(tell(job, 0, 0, saved=True), tell(job, 5, 2, saved=True), tell(job, 9, 2))
+    assert starts_of(rig, event.Exited(job, 1, 1, 0, 3)) == [(2, 0, [0, NOT_SAVED, 5])]
+    check_world(rig.world)
+    rig.start(job)
+    twin = restore(snapshot(rig.world))
+    rig.feed(tell(job, 2, 1, epoch=2, saved=True))
+    assert starts_of(rig, event.Exited(job, 2, 1, 0, 2)) == [(3, 0, [0, 2])], "it outlives a try that saves nothing"
+    told = Kernel(twin).handle([event.Exited(job, 2, 1, 2, 1)], rig.now).instructions
+    assert [item.resumes for item in told if isinstance(item, Start)] == [[5]]
+
+
+def test_who_never_saved_is_told_nothing() -> None:
+    rig, job = up(2, retries=1)
+    rig.feed(tell(job, 4, 0))
+    assert starts_of(rig, event.Exited(job, 1, 1, 0, 2)) == [(2, 0, [])]
+
+
+def test_a_gang_is_told_of_its_last_checkpoint_until_it_is_over() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, gang=2, retries=2)
+    rig.start(job)
+    rig.feed(event.Progressed(job, 1, 7, checkpointed=True), event.Progressed(job, 1, 9))
+    assert starts_of(rig, event.Exited(job, 1, 1, 0, 2)) == [(2, 0, [7])]
+    assert starts_of(rig, event.Exited(job, 2, 1, 0, 2)) == [(3, 0, [7])]
+    assert digest(restore(snapshot(rig.world))) == digest(rig.world)
+    rig.exit(job)
+    assert not rig.world.goodput.saves
+    check_world(rig.world)

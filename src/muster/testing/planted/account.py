@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from muster.model.fact import Progressed, TasksProgressed
 from muster.model.goodput import Bucket
+from muster.model.instruction import NOT_SAVED
 from muster.model.job import Meter
 from muster.model.phase import Lease, TaskPhase
+from muster.model.ranges import tasks_in
 from muster.testing.planted.plant import Plant
 from muster.units import HOUR_MS
 from muster.world import accounting
@@ -131,6 +133,20 @@ def marks_outlive_their_try() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def nobody_told_where_to_resume() -> Iterator[None]:
+    """What a try saved is forgotten with it."""
+    honest = Marks.clear
+
+    def clear(marks: Marks, ranges: Any) -> None:
+        honest(marks, ranges)
+        for task in tasks_in(ranges):
+            marks.resume[task] = NOT_SAVED
+
+    with mock.patch.object(Marks, "clear", clear):
+        yield
+
+
+@contextlib.contextmanager
 def any_try_may_say() -> Iterator[None]:
     """Whatever runs is as far as any try of it says."""
     honest = Tasks.find_runs
@@ -168,6 +184,7 @@ PLANTS: Final[tuple[Plant, ...]] = (
     writing_counts_as_work,
     checkpoint_of_tasks_ignored,
     marks_outlive_their_try,
+    nobody_told_where_to_resume,
     any_try_may_say,
     booked_wait_counts_as_demand,
 )
