@@ -38,7 +38,7 @@ class Turn(msgspec.Struct):
     def start_gangs(self, jobs: list[int]) -> None:
         """Tell the engine to start gangs that have just got their places."""
         fleet, known = self.world.fleet, self.world.jobs
-        addresses, saves = fleet.addresses, self.world.goodput.saves
+        addresses, said = fleet.addresses, len(self.instructions)
         for number in jobs:
             job = known[number]
             phase = job.phase
@@ -51,9 +51,9 @@ class Turn(msgspec.Struct):
                 devices.append(lease.devices)
             ids = fleet.name_devices(phase.run.leases) if fleet.device_ids else []
             width = sum(counts) if job.spec.gang_most else 0
-            resumes = [saves[number]] if number in saves else []
-            start = Start(number, job.epoch, job.spec, 0, nodes, counts, devices, ids, width, resumes)
-            self.instructions.append(start)
+            self.instructions.append(Start(number, job.epoch, job.spec, 0, nodes, counts, devices, ids, width))
+        if self.world.goodput.saves:
+            self.instructions[said:] = map(self._resuming, self.instructions[said:])
 
     def start_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:
         """Tell the engine to start tasks of an array."""
@@ -63,6 +63,11 @@ class Turn(msgspec.Struct):
         resumes = [] if tasks.marks is None else tasks.marks.resumes(first, sum(counts))
         columns = (nodes, counts, devices, ids, 0, resumes)
         self.instructions.append(Start(job.id, tasks.epoch[first], job.spec, first, *columns))
+
+    def _resuming(self, start: Instruction) -> Instruction:
+        """The start of a gang, with the step of its last checkpoint if it has one."""
+        saved = self.world.goodput.saves.get(start.job)
+        return start if saved is None else msgspec.structs.replace(start, resumes=[saved])
 
     def unsay_starts(self, said: int, jobs: Container[int]) -> None:
         """Of the first so many instructions, drop the starts of gangs that were said anew: they got more places."""
@@ -75,9 +80,8 @@ class Turn(msgspec.Struct):
         nodes = [fleet.addresses[lease.slot] for lease in leases]
         columns = ([lease.tasks for lease in leases], [lease.devices for lease in leases])
         ids = fleet.name_devices(leases) if fleet.device_ids else []
-        saves = self.world.goodput.saves
-        resumes = [saves[job.id]] if job.id in saves else []
-        self.instructions.append(Start(job.id, job.epoch, job.spec, first, nodes, *columns, ids, width, resumes))
+        start = Start(job.id, job.epoch, job.spec, first, nodes, *columns, ids, width)
+        self.instructions.append(self._resuming(start))
 
     def stop(self, job: Job, epoch: int, first: int, count: int, width: int = 0) -> None:
         """Tell the engine to stop tasks; the run goes on with `width` others, if that is not 0."""
