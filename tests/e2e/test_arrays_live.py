@@ -1,8 +1,9 @@
-"""Arrays with real processes: each task has its limit, a whole array goes back to the queue, and what failed runs again
-under its own numbers, also after the death of the server."""
+"""Arrays with real processes: each task has its limit, a whole array goes back to the queue, what failed runs again
+under its own numbers, also after the death of the server, and each task says for itself how far it is."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from live import await_true, serving
@@ -52,3 +53,37 @@ def test_what_failed_runs_again_under_its_own_numbers(tmp_path: Path) -> None:
         assert client.show(1).phase == "failed", "terminal is final"
         again = live.muster("requeue", "1", "--failed", code=None)
         assert (again.returncode != 0, "what did runs again as job 2" in again.stderr) == (True, True)
+
+
+# Each task saves and says so; in its first try it then goes on, until it is sent back.
+SAVING = """
+import os, time
+import muster
+
+task, epoch = os.environ["MUSTER_TASK"], os.environ["MUSTER_EPOCH"]
+print("from", os.environ.get("MUSTER_RESUME_STEP", "0"), flush=True)
+if epoch == "1":
+    assert muster.progress(10 + int(task), checkpoint=True)
+    time.sleep(600)
+"""
+
+
+def test_tasks_that_are_sent_back_begin_where_they_saved(tmp_path: Path) -> None:
+    with serving(tmp_path / "home") as live, live.client() as client:
+        program = [sys.executable, "-c", SAVING]
+        job = int(live.muster("run", "--detach", "--array", "3", "--gpus", "1", "--", *program).stdout)
+        await_true(lambda: client.show(job).saved == 3, "all have a checkpoint")
+        assert "3 running, 3 with a checkpoint" in live.muster("show", str(job)).stdout
+        live.kill("leader")
+        live.muster("up")
+        assert client.show(job).saved == 3
+        live.muster("requeue", str(job))
+        assert client.wait(job).phase == "succeeded"
+        assert list(client.outputs(job)) == [b"from 10\n", b"from 11\n", b"from 12\n"]
+        told = [line.what for line in client.story(job).lines]
+        for task in range(3):
+            assert f"task {task} at step {10 + task}, checkpointed" in told, told
+        account = client.show(job).account
+        assert account is not None
+        assert account.time["useful"] > 0
+        assert not list((tmp_path / "home" / "engine" / "progress").iterdir()), "nothing is left behind"

@@ -63,7 +63,8 @@ def make_journal() -> list[bytes]:
     entries = decode_bundle(bundle).entries
     entries = [*entries, *outlive(entries)]
     entries = [*entries, *spare(entries)]
-    return [*entries, *gather(entries)]
+    entries = [*entries, *gather(entries)]
+    return [*entries, *say(entries)]
 
 
 def outlive(entries: list[bytes]) -> list[bytes]:
@@ -129,6 +130,24 @@ def gather(entries: list[bytes]) -> list[bytes]:
     happen(event.Submit(replace(spec, ask=Resources(2, 2000, 2**31))))
     happen(after_ms=MINUTE_MS)
     return told
+
+
+def say(entries: list[bytes]) -> list[bytes]:
+    """Tasks of an array say how far they are; one of them begins to write a checkpoint, and some have one."""
+    node, needs = Resources(4, 4000, 2**33), Needs(tolerates=("told",), flavors=("told",))
+    spec = Spec(("told",), array=4, ask=Resources(1, 1, 1), needs=needs)
+    seen = event.NodeSeen("told", node, traits=Traits("told", taints=("told",)))
+    return _tell(
+        entries,
+        spec,
+        lambda number: (
+            (seen,),
+            (event.Started(number, 1, 0, 4),),
+            (event.Progressed(number, 1, 7, checkpointed=True, count=3),),
+            (event.Progressed(number, 1, 8, checkpointing=True, first=1),),
+            (event.Progressed(number, 1, 9, first=1, more=[3, 1]),),
+        ),
+    )
 
 
 def packing() -> Scene:

@@ -82,6 +82,16 @@ FOUND_BY = {
     "idle_while_held": {"device time is what there was, times how long", "every moment is in one bucket"},
     "claimed_counts_as_idle": {"device time is what there was, times how long", "every moment is in one bucket"},
     "writing_counts_as_work": {"only what succeeded or was checkpointed is of use", "every moment is in one bucket"},
+    "checkpoint_of_tasks_ignored": {
+        *("only what succeeded or was checkpointed is of use", "every moment is in one bucket"),
+        "a task is as far as it said, in the try that said it",
+    },
+    "marks_outlive_their_try": {
+        "a task is as far as it said, in the try that said it",
+        "marks are those of tasks that run",
+    },
+    "nobody_told_where_to_resume": {"whoever starts again is told of its last checkpoint"},
+    "any_try_may_say": {"only what runs progresses"},
     "booked_wait_counts_as_demand": {IDLE},
     "shrink_keeps_quota": {"the ledger is the sum of the leases"},
     "shrunk_below_least": {"no run shrinks below its least"},

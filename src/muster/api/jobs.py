@@ -59,12 +59,13 @@ _spec_decoder: Final = msgspec.json.Decoder(Spec)
 
 
 class ProgressBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a run is, as it says itself."""
+    """How far a run is, as it says itself; of an array, which of its tasks."""
 
     epoch: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX)]
     step: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
     checkpointed: bool = False
     checkpointing: bool = False
+    task: Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)] = 0
 
 
 class RequeueBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -192,10 +193,11 @@ class Jobs:
         return answer_response(await self._follower.ask_of_job(ReleaseJob(read_job(request), cause_of(request))), 200)
 
     async def progress(self, request: Request) -> Response:
-        """A run says how far it is."""
-        body = await read_body(request, _progress_decoder, "progress")
+        """A run says how far it is, or a task of an array."""
+        body, number = await read_body(request, _progress_decoder, "progress"), read_job(request)
         about = (body.epoch, body.step, body.checkpointed, cause_of(request), body.checkpointing)
-        asked = Progressed(read_job(request), *about)
+        job = self._follower.world.jobs.get(number)
+        asked = Progressed(number, *about, _get_place(body.task, job.spec) if job is not None and job.spec.array else 0)
         return answer_response(await self._follower.ask_of_job(asked), 200)
 
     async def scale(self, request: Request) -> Response:

@@ -53,9 +53,8 @@ class Watch:
         job = read_number(query.get("job"), "job", default=0)
         world = await read_world(request, self._follower)
         after = read_number(_last_seen(request), "after", default=world.seq)
-        if not await self._follower.at_least(
-            after, AT_LEAST_PATIENCE_S
-        ):  # of another journal: it would wait in silence
+        is_known = await self._follower.at_least(after, AT_LEAST_PATIENCE_S)
+        if not is_known:  # of another journal: it would wait in silence
             raise RejectedError(Reason(Code.BEHIND, "entry", needed=after, available=self._follower.world.seq))
         stream = self._occurrences(request, after, job, query.get("tenant", ""))
         return self._stream(request, stream)

@@ -21,6 +21,7 @@ from muster.cli.printing import (
     show_end,
     show_likely_end,
     show_listing,
+    show_mark,
     show_origin,
     show_progress,
 )
@@ -134,7 +135,7 @@ def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
         ("tenant", view.tenant),
         ("phase", show_end(view) if view.is_over else f"{view.phase}, for {show_ago(view.since_ms, at)}"),
         ("held", f"until `muster release {view.id}`" if view.held else ""),
-        ("progress", show_progress(view)),
+        ("progress", show_progress(view) or show_mark(view)),
         *_ask_fields(view),
         ("places", "; ".join(_show_place(place) for place in view.places)),
         ("spares", _show_spares(view)),

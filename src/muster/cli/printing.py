@@ -254,14 +254,29 @@ def show_ask(ask: Resources) -> str:
 
 
 def show_progress(view: JobView) -> str:
-    """How far an array is: `12/200 done, 8 running, 1 failed`. Tasks that were cancelled are not done, but gone."""
+    """How far an array is: `12/200 done, 8 running, 5 with a checkpoint, 1 failed`. Tasks that were cancelled are not
+    done, but gone."""
     counts = view.counts
     if counts is None:
         return ""
     busy = counts.starting + counts.running + counts.stopping
-    others = ((busy, "running"), (counts.failed, "failed"), (counts.cancelled, "cancelled"))
     parts = [f"{counts.succeeded + counts.failed}/{view.tasks} done"]
+    others = (
+        (busy, "running"),
+        (view.saved, "with a checkpoint"),
+        (counts.failed, "failed"),
+        (counts.cancelled, "cancelled"),
+    )
     return ", ".join([*parts, *(f"{number} {word}" for number, word in others if number)])
+
+
+def show_mark(view: JobView) -> str:
+    """How far a gang said that it is: `at step 9, checkpointed at 7`."""
+    mark = view.mark
+    if mark is None:
+        return ""
+    saved = "" if mark.saved_step is None else f", checkpointed at {mark.saved_step}"
+    return f"at step {mark.step}{saved}{', writes a checkpoint' if mark.writes else ''}"
 
 
 def show_end(view: JobView) -> str:

@@ -15,7 +15,16 @@ from typing import Final, NamedTuple
 import click
 
 from muster.cli.bars import show_bars
-from muster.cli.printing import is_terminal, show_ago, show_ask, show_end, show_plain, show_progress, spell_table
+from muster.cli.printing import (
+    is_terminal,
+    show_ago,
+    show_ask,
+    show_end,
+    show_mark,
+    show_plain,
+    show_progress,
+    spell_table,
+)
 from muster.cli.steering import Panel, Row, Subject
 from muster.sdk.client import Client
 from muster.units import show_cpus, show_duration, show_instant
@@ -161,7 +170,7 @@ def _cells(job: JobView) -> tuple[str, ...]:
     nodes = ",".join(place.node for place in job.places[:3])
     where = (
         show_progress(job)
-        or nodes
+        or ", ".join(word for word in (nodes, show_mark(job)) if word)
         or ("held" if job.held else f"muster why {job.id}" if job.phase == "queued" else "-")
     )
     each = (str(job.id), job.name or "-", job.tenant, job.phase, str(job.tasks), show_ask(job.ask))

@@ -132,9 +132,10 @@ class _Teller:
     def began(self, item: fact.Began) -> str:
         return "began" if item.count == self._tasks else f"{_span('rank', item.first, item.count)} began"
 
-    def progressed(self, item: fact.Progressed) -> str:
+    def progressed(self, item: fact.Progressed | fact.TasksProgressed) -> str:
         what = ", checkpointed" if item.checkpointed else ", writes a checkpoint" if item.checkpointing else ""
-        return f"at step {item.step}{what}"
+        who = f"{self._tasks_in(item.spans)} " if isinstance(item, fact.TasksProgressed) else ""
+        return f"{who}at step {item.step}{what}"
 
     def metered(self, item: fact.Metered) -> str:
         return f"used {show_duration(item.cpu_ms)} of CPU, at most {show_bytes(item.rss_bytes)} of memory"
@@ -277,6 +278,7 @@ _SAY: Final[dict[type, Callable[[_Teller, Any], str]]] = {
     fact.TasksPlaced: _Teller.tasks_placed,
     fact.TasksMoved: _Teller.tasks_moved,
     fact.TasksEnded: _Teller.tasks_ended,
+    fact.TasksProgressed: _Teller.progressed,
     fact.ArrayCancelled: _Teller.array_cancelled,
     fact.Retired: _Teller.retired,
 }

@@ -30,7 +30,7 @@ from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.model.tier import Tier
 from muster.scheduler.reasons import explain, find_lateness, find_shortfall
-from muster.wire.views import AdviceView, Ahead, JobView, Place, ProfileView, TaskCounts, TierView, WhyView
+from muster.wire.views import AdviceView, Ahead, JobView, MarkView, Place, ProfileView, TaskCounts, TierView, WhyView
 from muster.wire.words import put_in_words
 from muster.world.promises import find_deficit, promised_by
 from muster.world.tasks import LIVE
@@ -75,7 +75,24 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         rss_bytes=meter.rss_bytes,
         price_micros=price_of(world, job) if whole else 0,
         end=foresee_end(world, job, max(world.now, now)) if whole else None,
+        mark=_mark(world, job),
+        saved=_saved(world, job),
     )
+
+
+def _mark(world: World, job: Job) -> MarkView | None:
+    mark = world.goodput.marks.get(job.id)
+    if mark is None:
+        return None
+    if not mark.saved_at:
+        return MarkView(mark.step, writes=mark.is_writing)
+    return MarkView(mark.step, mark.saved_step, mark.saved_at, mark.is_writing)
+
+
+def _saved(world: World, job: Job) -> int:
+    """How many tasks of an array that run have a checkpoint."""
+    marks = world.arrays[job.id].marks if job.spec.array else None
+    return 0 if marks is None else marks.saved
 
 
 def price_of(world: World, job: Job) -> int:

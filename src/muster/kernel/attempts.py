@@ -14,21 +14,16 @@ from muster.kernel.turn import Turn, refuse
 from muster.kernel.widths import close_shrink
 from muster.lifecycle.gang import can_move, sources_of
 from muster.model import event, fact
-from muster.model.goodput import Mark
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, RESIZED, TAKEN, TERMINAL, Running, Spread, Stopping, TaskPhase, Why
-from muster.model.ranges import Ranges, as_ranges, ranges_of
+from muster.model.ranges import Ranges, as_ranges, ranges_of, tasks_in
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.repair import can_mend, plan_repair
-from muster.units import AMOUNT_MAX
 from muster.world.tasks import GOING_ON, HOLDING, LIVE, Tasks, spans_of
 from muster.world.widths import LEFT, members_of
-from muster.world.world import World
 
 Verdict: TypeAlias = tuple[Ranges, TaskPhase, Why]
 
-UNWRITTEN_MAX: Final = 100
-"""Of so many stretches of work it is remembered at most that they may yet be lost."""
 _SENT_BACK: Final = (
     Why.LOST,
     Why.DRAIN,
@@ -62,37 +57,6 @@ def on_started(turn: Turn, item: event.Started) -> Done | Refused:
         if can_move(job.phase, _RUNNING) or _are_joining(turn, job, first, count):
             turn.emit(fact.Began(job.id, first, count, item.cause))
     return Done(job.id)
-
-
-def on_progressed(turn: Turn, item: event.Progressed) -> Done | Refused:
-    """A run says how far it is. It never goes back, and only what runs can say so."""
-    job = turn.world.jobs.get(item.job)
-    if job is None:
-        return refuse(Code.UNKNOWN_JOB, "job", item.job)
-    if job.spec.array:
-        return refuse(Code.BAD_SPEC, "progress", detail="the tasks of an array have no marks yet")
-    if isinstance(job.phase, TERMINAL):
-        return refuse(Code.ALREADY_OVER, "job", item.job)
-    if item.epoch != job.epoch:
-        return refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
-    if not isinstance(job.phase, Running):
-        return refuse(Code.UNEXPECTED, "progress", detail="the job does not run")
-    known = turn.world.goodput.marks.get(job.id, Mark(0)).step
-    if not known <= item.step <= AMOUNT_MAX:
-        return refuse(Code.BAD_AMOUNT, "step", item.step, AMOUNT_MAX, f"from {known} to 2^62")
-    if item.checkpointing and (fault := _find_writing_fault(turn.world, item)):
-        return refuse(Code.BAD_SPEC, "progress", detail=fault)
-    turn.emit(fact.Progressed(job.id, item.step, item.checkpointed, item.cause, item.checkpointing))
-    return Done(job.id)
-
-
-def _find_writing_fault(world: World, item: event.Progressed) -> str:
-    """Why a run may not begin to write a checkpoint now; nothing if it may."""
-    if item.checkpointed:
-        return "a checkpoint is begun or written, not both"
-    carry = world.goodput.carries.get(item.job)
-    is_endless = carry is not None and len(carry.spans) >= UNWRITTEN_MAX
-    return "too many checkpoints were begun and none was written" if is_endless else ""
 
 
 def on_exited(turn: Turn, item: event.Exited) -> Done | Refused:
@@ -164,7 +128,7 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
     is_whole = item.count == job.spec.gang and not (item.first or item.more)
     if is_whole and item.epoch == job.epoch and type(job.phase) in ACTIVE:
         return job  # what is said most often: of a whole gang that is alive
-    array, end = job.spec.array, _find_end(item)
+    array, end = job.spec.array, find_end(item)
     most = array or max(job.spec.gang, len(turn.world.ranks.get(job.id, b"")))
     if end is None or end > most:
         return refuse(Code.BAD_AMOUNT, "tasks", end or 0, most)
@@ -175,7 +139,7 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
     return job if array else refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
 
 
-def _find_end(item: event.Started | event.Exited) -> int | None:
+def find_end(item: event.Started | event.Exited | event.Progressed) -> int | None:
     """Behind the last task that a report is about; None if one of its ranges is none."""
     more = item.more
     if not more:
@@ -306,9 +270,8 @@ def _own_verdicts(job: Job, tasks: Tasks, runs: Ranges, item: event.Exited) -> l
     """What becomes of tasks that nobody told to stop."""
     if not item.code:
         return [(runs, TaskPhase.SUCCEEDED, Why.EXIT)]
-    failed = chain(*(range(first, first + count) for first, count in zip(runs[::2], runs[1::2], strict=True)))
     again, over = list[int](), list[int]()
-    for task in failed:
+    for task in tasks_in(runs):
         (again if tasks.failures[task] < job.spec.retries else over).append(task)
     return [(ranges_of(again), TaskPhase.QUEUED, Why.EXIT), (ranges_of(over), TaskPhase.FAILED, Why.EXIT)]
 

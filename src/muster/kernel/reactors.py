@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from muster.kernel.advice import on_advise
-from muster.kernel.attempts import on_exited, on_progressed, on_started
+from muster.kernel.attempts import on_exited, on_started
 from muster.kernel.bars import on_bar_node, on_unbar_node
 from muster.kernel.flavors import on_set_flavor
 from muster.kernel.moves import on_migrate_job
 from muster.kernel.nodes import on_node_gone, on_node_seen, on_node_silent
 from muster.kernel.overlays import on_drop_overlay, on_set_overlay
 from muster.kernel.profiles import on_set_profile, on_use_profile
+from muster.kernel.progress import on_progressed
 from muster.kernel.requests import on_cancel, on_hold_job, on_release_job, on_requeue_job, on_submit
 from muster.kernel.tenants import on_drop_tenant, on_set_tenant
 from muster.kernel.tiers import on_set_tier

@@ -38,7 +38,7 @@ class Turn(msgspec.Struct):
     def start_gangs(self, jobs: list[int]) -> None:
         """Tell the engine to start gangs that have just got their places."""
         fleet, known = self.world.fleet, self.world.jobs
-        addresses = fleet.addresses
+        addresses, said = fleet.addresses, len(self.instructions)
         for number in jobs:
             job = known[number]
             phase = job.phase
@@ -52,14 +52,22 @@ class Turn(msgspec.Struct):
             ids = fleet.name_devices(phase.run.leases) if fleet.device_ids else []
             width = sum(counts) if job.spec.gang_most else 0
             self.instructions.append(Start(number, job.epoch, job.spec, 0, nodes, counts, devices, ids, width))
+        if self.world.goodput.saves:
+            self.instructions[said:] = map(self._resuming, self.instructions[said:])
 
     def start_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:
         """Tell the engine to start tasks of an array."""
         nodes = [self.world.fleet.addresses[slot] for slot in slots]
-        epoch = self.world.arrays[job.id].epoch[first]
-        fleet = self.world.fleet
+        tasks, fleet = self.world.arrays[job.id], self.world.fleet
         ids = fleet.name_devices(list(map(Lease, slots, counts, devices))) if fleet.device_ids else []
-        self.instructions.append(Start(job.id, epoch, job.spec, first, nodes, counts, devices, ids))
+        resumes = [] if tasks.marks is None else tasks.marks.resumes(first, sum(counts))
+        columns = (nodes, counts, devices, ids, 0, resumes)
+        self.instructions.append(Start(job.id, tasks.epoch[first], job.spec, first, *columns))
+
+    def _resuming(self, start: Instruction) -> Instruction:
+        """The start of a gang, with the step of its last checkpoint if it has one."""
+        saved = self.world.goodput.saves.get(start.job)
+        return start if saved is None else msgspec.structs.replace(start, resumes=[saved])
 
     def unsay_starts(self, said: int, jobs: Container[int]) -> None:
         """Of the first so many instructions, drop the starts of gangs that were said anew: they got more places."""
@@ -72,7 +80,8 @@ class Turn(msgspec.Struct):
         nodes = [fleet.addresses[lease.slot] for lease in leases]
         columns = ([lease.tasks for lease in leases], [lease.devices for lease in leases])
         ids = fleet.name_devices(leases) if fleet.device_ids else []
-        self.instructions.append(Start(job.id, job.epoch, job.spec, first, nodes, *columns, ids, width))
+        start = Start(job.id, job.epoch, job.spec, first, nodes, *columns, ids, width)
+        self.instructions.append(self._resuming(start))
 
     def stop(self, job: Job, epoch: int, first: int, count: int, width: int = 0) -> None:
         """Tell the engine to stop tasks; the run goes on with `width` others, if that is not 0."""

@@ -15,14 +15,15 @@ from muster.kernel.budgets import stop_spenders
 from muster.kernel.turn import Turn, refuse
 from muster.model import event, fact
 from muster.model.booking import BOOKINGS_MAX, Booking, Window, find_booking_fault
+from muster.model.job import Job
 from muster.model.phase import Why
 from muster.model.reason import DONE, RULED_OUT, Code, Done, Reason, Refused
 from muster.model.spec import Spec, is_name
 from muster.scheduler.booked import leaves_at, only
 from muster.scheduler.fit import blank_of, widest_room
-from muster.scheduler.reserving import find_nodes, find_quota_fault, find_too_few, find_window, is_fit
+from muster.scheduler.reserving import Partings, find_nodes, find_quota_fault, find_too_few, find_window, is_fit
 from muster.world.booking import is_admitted
-from muster.world.seats import stayers_on
+from muster.world.seats import stayers_on, stays_on
 from muster.world.world import World
 
 _NODE_FACTS: Final = (
@@ -102,7 +103,8 @@ def fire_windows(turn: Turn) -> None:
             turn.emit(fact.WindowClosed(name, cause="its time"))
     for slot in sorted(world.fleet.booked):
         keeping = world.fleet.booked[slot]
-        leavers = [seat for seat in stayers_on(world, slot) if leaves_at(world.jobs[seat.job], keeping) <= now]
+        due = {job.id for job in _holders(world, slot) if leaves_at(job, keeping) <= now}
+        leavers = [seat for seat in stayers_on(world, slot) if seat.job in due] if due else []
         stop_seats(turn, leavers, Why.BOOKING, f"booking {keeping.booking}")
     for name in sorted(world.bookings):
         window = world.bookings[name].windows[0]
@@ -113,13 +115,18 @@ def fire_windows(turn: Turn) -> None:
 
 def find_window_wake(world: World) -> int | None:
     """When a window next opens or closes, or somebody has to leave one of its nodes."""
-    fleet, instants = world.fleet, list[int]()
+    instants = list[int]()
     for booking in world.bookings.values():
         window = booking.windows[0]
         instants.append(window.closes_at if window.is_open else window.opens_at)
-    for slot, keeping in fleet.booked.items():
-        instants += [leaves_at(world.jobs[seat.job], keeping) for seat in stayers_on(world, slot)]
+    for slot, keeping in world.fleet.booked.items():
+        instants += [leaves_at(job, keeping) for job in _holders(world, slot) if stays_on(world, job, slot)]
     return min(instants, default=None)
+
+
+def _holders(world: World, slot: int) -> list[Job]:
+    """Whoever holds part of a node."""
+    return [world.jobs[number] for number in world.fleet.holders.get(slot, ())]
 
 
 def _find_windows(turn: Turn, item: event.Reserve) -> tuple[Window, ...] | Refused:
@@ -140,7 +147,7 @@ def _mend(turn: Turn, booking: Booking, window: Window) -> None:
     kept = [slot for slot in window.slots if is_fit(turn.world.fleet, slot)]
     if len(kept) == booking.nodes:
         return
-    slots = find_nodes(turn.world, booking, window, turn.now, kept)
+    slots = find_nodes(turn.world, booking, window, Partings(turn.world, turn.now), kept)
     if tuple(slots) != window.slots:
         lost = len(window.slots) - len(kept)
         cause = f"{lost} nodes lost" if lost else "there are nodes again"

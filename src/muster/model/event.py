@@ -274,9 +274,9 @@ def find_note(cause: str) -> str:
     return cause.partition(": ")[2]
 
 
-class Progressed(Record, frozen=True, tag="progressed"):
-    """A run says how far it is, and whether what it did up to here is safe in a checkpoint, or it begins to write
-    one."""
+class Progressed(Ranged, frozen=True, tag="progressed"):
+    """A run says how far it is, and whether what it did up to here is safe in a checkpoint, or it begins to write one.
+    A gang says so as a whole; of an array, those tasks that are named do."""
 
     job: int
     epoch: int
@@ -284,6 +284,9 @@ class Progressed(Record, frozen=True, tag="progressed"):
     checkpointed: bool = False
     cause: str = ""
     checkpointing: bool = False
+    first: int = 0
+    count: int = 1
+    more: list[int] = []
 
 
 Event: TypeAlias = (

@@ -460,6 +460,22 @@ class TasksEnded(Ranged, frozen=True, tag="tasks_ended.1"):
     more: list[int] = []
 
 
+class TasksProgressed(Ranged, frozen=True, tag="tasks_progressed.1"):
+    """Tasks of an array that run, each in its try of this epoch, are so far; if they are checkpointed, what they did up
+    to here is of use, whatever becomes of them. Those that are `checkpointing` do nothing else until their next
+    word."""
+
+    job: int
+    epoch: int
+    first: int
+    count: int
+    step: int
+    checkpointed: bool = False
+    cause: str = ""
+    checkpointing: bool = False
+    more: list[int] = []
+
+
 class ArrayCancelled(Record, frozen=True, tag="array_cancelled.1"):
     """An array is to end: tasks that wait are cancelled by this fact, those that hold places are told to stop."""
 
@@ -523,6 +539,7 @@ Fact: TypeAlias = (
     | TasksPlaced
     | TasksMoved
     | TasksEnded
+    | TasksProgressed
     | ArrayCancelled
     | Retired
 )

@@ -5,11 +5,14 @@ An engine that sees the same instruction twice does it once; one that knows a ne
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from muster.model.ranges import Ranged
 from muster.model.record import Record
 from muster.model.spec import Spec
+
+NOT_SAVED: Final = -1
+"""In place of the step of a checkpoint, where there is none."""
 
 
 class Start(Record, frozen=True, tag="start"):
@@ -17,7 +20,8 @@ class Start(Record, frozen=True, tag="start"):
 
     Nodes are called by their addresses. Where a node named its devices, `device_ids[i]` are the names of those bits, in
     the same order: numbers may have shifted since, names have not. With them the run has `width` tasks; 0 is as many as
-    its spec says.
+    its spec says. If an earlier try was checkpointed, `resumes` has at which step: one for a gang, of an array one for
+    each of these tasks, NOT_SAVED for those that never were.
     """
 
     job: int
@@ -29,6 +33,7 @@ class Start(Record, frozen=True, tag="start"):
     devices: list[int]
     device_ids: list[tuple[str, ...]] = []
     width: int = 0
+    resumes: list[int] = []
 
 
 class Stop(Record, frozen=True, tag="stop"):

@@ -8,7 +8,8 @@ name a task twice, or in any order; a fact names each task once, upwards.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Protocol, TypeAlias
 
 from muster.model.record import Record
@@ -51,6 +52,11 @@ class Ranged(Record, frozen=True):
 def as_ranges(*words: int) -> Ranges:
     """Ranges, each by its first task and how many they are."""
     return array("q", words)
+
+
+def tasks_in(ranges: Ranges) -> Iterator[int]:
+    """Every task of ranges, one after the other."""
+    return chain(*(range(first, first + count) for first, count in zip(ranges[::2], ranges[1::2], strict=True)))
 
 
 def ranges_of(tasks: Iterable[int]) -> Ranges:

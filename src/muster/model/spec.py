@@ -176,11 +176,6 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         return (total_of(groups), 1) if groups else (self.ask, self.gang + self.spares)
 
     @property
-    def sure_ms(self) -> Limit:
-        """For how long all its places are held at most, if that is known: an array is over task by task."""
-        return None if self.array else self.limit_ms
-
-    @property
     def leaves_ms(self) -> Limit:
         """For how long each of its places is held at most, if somebody who is due needs it: as it expects if it yields
         then, and else by its limit."""

@@ -4,7 +4,8 @@ Booked nodes are not in the index, so whoever looks for a place does not see the
 
     its own jobs   see the nodes of their booking while its window is open, and no others
     guests         see a booked node if they fit nowhere else and will be gone when it is needed: by their own limit,
-                   or, if they accept eviction, as long as the window is far enough away to be worth a start
+                   of an array each task by its own, or, if they accept eviction, as long as the window is far enough
+                   away to be worth a start
 
 Whoever is still there shortly before is told to stop in time (`muster.kernel.windows`). Which nodes a booking gets is
 decided in `muster.scheduler.reserving`.
@@ -47,7 +48,7 @@ def may_be_guest(spec: Spec, keeping: Keeping, now: int) -> bool:
     """Whether somebody may start on a node that is booked for others."""
     if keeping.is_open:
         return False
-    stays_ms = AMOUNT_MAX if spec.sure_ms is None else spec.sure_ms + START_MS
+    stays_ms = AMOUNT_MAX if spec.limit_ms is None else spec.limit_ms + START_MS
     if spec.evictable:
         stays_ms = min(stays_ms, LEAD_MS)
     return now + stays_ms + spec.grace_ms + TIDY_MS <= keeping.until

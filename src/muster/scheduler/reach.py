@@ -166,8 +166,9 @@ def count_herd(order: Words, phase: Words, slots: Words, sites: Words, herd: Wor
 
 @compiled
 def add_tasks(
-    order: Words, phase: Words, slots: Words, sites: Words, herd: Words, since: Words, right: Words, sums: Words
-) -> int:
+    order: Words, phase: Words, slots: Words, sites: Words, herd: Words, since: Words, saved: Words, right: Words,
+    sums: Words,
+) -> int:  # fmt: skip
     """Add what tasks have that may be taken to the sums of their nodes; how many those are. The newest ones borrow."""
     found, borrowed = 0, herd[HERD_BORROWED]
     if not herd[HERD_EVICTABLE]:
@@ -177,7 +178,7 @@ def add_tasks(
         if is_of_herd(slots, sites, herd, task):
             funds = herd[HERD_FUNDS] if borrowed > 0 else 0
             if phase[task] <= RUNNING and may_take(right, herd[HERD_TENANT], herd[HERD_KIND], funds):
-                cost = herd[HERD_WORTH] * (right[NOW] - since[task] + right[RESTART])
+                cost = herd[HERD_WORTH] * (right[NOW] - max(since[task], saved[task]) + right[RESTART])
                 add_one(sums, slots[task], herd[HERD_MILLI], herd[HERD_CPU], herd[HERD_MEMORY], cost)
                 found += 1
             borrowed -= 1

@@ -1,9 +1,10 @@
 """reserving: which nodes a booking gets, and when it opens if it is flexible.
 
 A window takes whole nodes that are up, unbarred and complete, that no other window has meanwhile, and that will be
-empty when it opens: whoever is there ends by its limit, or accepts eviction and can be told in time. Of those, as few
-as can be have somebody who would be stopped; then the smallest nodes that are large enough, then the lowest slots. All
-are in one domain, the one with the fewest that would do. A decision is a function of the world and `now`.
+empty when it opens: whoever is there ends by its limit, an array task by task, or accepts eviction and can be told in
+time. Of those, as few as can be have somebody who would be stopped; then the smallest nodes that are large enough, then
+the lowest slots. All are in one domain, the one with the fewest that would do. A decision is a function of the world
+and `now`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.scheduler.booked import TIDY_MS
 from muster.scheduler.reasons import quota_reason
-from muster.units import Resources
+from muster.units import AMOUNT_MAX, Limit, Resources
 from muster.world.booking import windows_of
 from muster.world.fleet import Fleet
 from muster.world.world import World
@@ -29,24 +30,67 @@ INSTANTS_MAX: Final = 64
 """At how many instants a flexible window is tried."""
 
 
+class Partings:
+    """When whoever is there will be gone from a node, by its limit or because it was told to stop. The tasks of an
+    array are gone through once."""
+
+    def __init__(self, world: World, now: int) -> None:
+        self._world = world
+        self._of_tasks: dict[int, dict[int, int]] = {}
+        self.now = now
+
+    def find(self, job: Job, slot: int) -> Limit:
+        """When a job will have left a node, if that is known."""
+        tail_ms = job.spec.grace_ms + TIDY_MS
+        if isinstance(job.phase, Stopping):
+            return max(job.phase.since, self.now - tail_ms) + tail_ms
+        end = self._last_on(job, slot) if job.spec.array else self._world.ends.find(job.id)
+        return None if end is None else max(end, self.now) + tail_ms
+
+    def all(self) -> Iterator[int]:
+        """Every instant at which somebody with a limit will be gone."""
+        jobs, ends = self._world.jobs, self._world.ends
+        for number in ends.spread:
+            for slot in self._ends_of(jobs[number]):
+                gone_at = self.find(jobs[number], slot)
+                if gone_at is not None:
+                    yield gone_at
+        yield from (end + jobs[number].spec.grace_ms + TIDY_MS for end, number in ends)
+
+    def _last_on(self, job: Job, slot: int) -> Limit:
+        end = self._ends_of(job)[slot]
+        return end if end < AMOUNT_MAX else None
+
+    def _ends_of(self, job: Job) -> dict[int, int]:
+        """By node, when the last of an array's tasks there ends."""
+        known = self._of_tasks.get(job.id)
+        if known is None:
+            limit_ms = AMOUNT_MAX if job.spec.limit_ms is None else job.spec.limit_ms
+            endings = self._world.arrays[job.id].endings(limit_ms, shared=False)
+            known = self._of_tasks[job.id] = {lease.slot: end for end, lease in endings}  # the last one counts
+        return known
+
+
 def find_window(world: World, booking: Booking, window: Window, flexible_ms: int, now: int) -> Window | Reason:
     """The window with its nodes, opening as early as it can; or why there is none."""
-    span_ms, most = window.closes_at - window.opens_at, 0
-    for opens_at in _instants(world, window.opens_at, flexible_ms):
+    span_ms, most, partings = window.closes_at - window.opens_at, 0, Partings(world, now)
+    for opens_at in _instants(world, partings, window.opens_at, flexible_ms):
         tried = Window(opens_at, opens_at + span_ms)
-        slots = find_nodes(world, booking, tried, now)
+        slots = find_nodes(world, booking, tried, partings)
         if len(slots) == booking.nodes:
             return Window(opens_at, tried.closes_at, tuple(slots))
         most = max(most, len(slots))
     return Reason(Code.NO_NODES_TO_BOOK, booking.name, booking.nodes, most)
 
 
-def find_nodes(world: World, booking: Booking, window: Window, now: int, kept: Collection[int] = ()) -> list[int]:
+def find_nodes(
+    world: World, booking: Booking, window: Window, partings: Partings, kept: Collection[int] = ()
+) -> list[int]:
     """Nodes for a window, as many as it wants or as there are at most in one domain; `kept` are those that it has."""
     level = LEVELS[booking.within or "cluster"]
     home = {domain_of(world.fleet, slot, level) for slot in kept}
     groups: dict[object, list[tuple[int, int, int]]] = {}
-    for slot, stopped in _candidates(world, booking, window, now):
+    for slot, stopped in _candidates(world, booking, window, partings):
         domain = domain_of(world.fleet, slot, level)
         if slot not in kept and (not home or domain in home):
             groups.setdefault(domain, []).append((stopped, world.fleet.capacities[slot].gpus, slot))
@@ -107,7 +151,7 @@ def _rank(group: list[tuple[int, int, int]], wanted: int) -> tuple[int, int, int
     return -len(taken), sum(stopped for stopped, _, _ in taken), len(group), min(slot for _, _, slot in group)
 
 
-def _candidates(world: World, booking: Booking, window: Window, now: int) -> Iterator[tuple[int, int]]:
+def _candidates(world: World, booking: Booking, window: Window, partings: Partings) -> Iterator[tuple[int, int]]:
     """Every node that a window could have, and how many jobs would be stopped there."""
     fleet = world.fleet
     busy = {
@@ -118,7 +162,7 @@ def _candidates(world: World, booking: Booking, window: Window, now: int) -> Ite
     }
     for slot in range(len(fleet)):
         if slot not in busy and is_fit(fleet, slot) and _is_wanted(fleet, slot, booking):
-            stopped = _count_stopped(world, slot, window.opens_at, now)
+            stopped = _count_stopped(world, slot, window.opens_at, partings)
             if stopped is not None:
                 yield slot, stopped
 
@@ -129,7 +173,7 @@ def _is_wanted(fleet: Fleet, slot: int, booking: Booking) -> bool:
     return has_flavor and fleet.capacities[slot].gpus >= booking.gpus and not fleet.traits[slot].taints
 
 
-def _count_stopped(world: World, slot: int, opens_at: int, now: int) -> int | None:
+def _count_stopped(world: World, slot: int, opens_at: int, partings: Partings) -> int | None:
     """How many would have to be stopped so that a node is empty at an instant; None if somebody stays."""
     keeping = world.fleet.booked.get(slot)
     if keeping is not None and keeping.is_open and keeping.until <= opens_at:
@@ -137,28 +181,19 @@ def _count_stopped(world: World, slot: int, opens_at: int, now: int) -> int | No
     stopped = 0
     for number in world.fleet.holders.get(slot, ()):
         job = world.jobs[number]
-        if not _ends_by(world, job, opens_at, now):
-            if not job.spec.evictable or now + job.spec.grace_ms + TIDY_MS > opens_at:
+        gone_at = partings.find(job, slot)
+        if gone_at is None or gone_at > opens_at:
+            if not job.spec.evictable or partings.now + job.spec.grace_ms + TIDY_MS > opens_at:
                 return None
             stopped += 1
     return stopped
 
 
-def _ends_by(world: World, job: Job, opens_at: int, now: int) -> bool:
-    """Whether a job is gone by an instant, by its limit or because it was told to stop."""
-    tail_ms = job.spec.grace_ms + TIDY_MS
-    if isinstance(job.phase, Stopping):
-        return max(job.phase.since, now - tail_ms) + tail_ms <= opens_at
-    end = world.ends.find(job.id)
-    return end is not None and max(end, now) + tail_ms <= opens_at
-
-
-def _instants(world: World, opens_at: int, flexible_ms: int) -> list[int]:
+def _instants(world: World, partings: Partings, opens_at: int, flexible_ms: int) -> list[int]:
     """When a window could open: as it says, or later when something ends."""
     if not flexible_ms:
         return [opens_at]
     latest = opens_at + flexible_ms
-    ends = (end + world.jobs[number].spec.grace_ms + TIDY_MS for end, number in world.ends)
     closings = (window.closes_at for _, window in windows_of(world.bookings.values()))
-    found = sorted({at for at in chain(ends, closings) if opens_at < at < latest})
+    found = sorted({at for at in chain(partings.all(), closings) if opens_at < at < latest})
     return [opens_at, *islice(found, INSTANTS_MAX), latest]

@@ -198,7 +198,8 @@ class Rights:
             for index in range(pick_tasks(*self._columns(herd), right.words, wanted, picked)):
                 task, borrows = int(picked[2 * index]), int(picked[2 * index + 1])
                 self.funds[job.id, task] = funds if borrows else 0
-                cost = amount_of(job.spec.ask, 1) * (self._now - tasks.since[task] + RESTART_MS)
+                unsaved_ms = self._now - max(tasks.since[task], tasks.saved_at[task])
+                cost = amount_of(job.spec.ask, 1) * (unsaved_ms + RESTART_MS)
                 yield job, task, tasks.slot[task], tasks.devices[task], cost
 
     def since(self, each: Candidate) -> int:
@@ -241,8 +242,9 @@ class Rights:
         right = Right(claimant, tenant, owed, words_of(words), sums)
         right.found = add_gangs(*self._find_stock(right), right.words, sums)
         for herd in herds:
-            since = words_of(self._world.arrays[herd[0].id].since)
-            right.found += add_tasks(*self._columns(herd), since, right.words, sums)
+            tasks = self._world.arrays[herd[0].id]
+            since = (words_of(tasks.since), words_of(tasks.saved_at))
+            right.found += add_tasks(*self._columns(herd), *since, right.words, sums)
         return right
 
     def _is_about_any(self, codes: array[int]) -> bool:

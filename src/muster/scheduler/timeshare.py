@@ -39,7 +39,7 @@ VAIN_MAX: Final = 4
 MOVE_COST: Final = 1 << 32
 """What it costs to move a device's worth of a job that keeps its turn: more than to stop whom others replace."""
 _ONE: Final = Resources(gpus=1)
-_QUIET: Final = (fact.Began, fact.Progressed, fact.RanksOver, fact.Retired)
+_QUIET: Final = (fact.Began, fact.Progressed, fact.TasksProgressed, fact.RanksOver, fact.Retired)
 """What changes nobody's turn."""
 
 

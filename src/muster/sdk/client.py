@@ -436,10 +436,12 @@ class Client:
         return view
 
     def progress(
-        self, job: int, step: int, *, epoch: int, checkpointed: bool = False, checkpointing: bool = False
+        self, job: int, step: int, *, epoch: int, checkpointed: bool = False, checkpointing: bool = False, task: int = 0
     ) -> None:
-        """Say how far a run is, and whether what it did is safe in a checkpoint, or it begins to write one."""
-        body = {"epoch": epoch, "step": step, "checkpointed": checkpointed, "checkpointing": checkpointing}
+        """Say how far a run is, or a task of an array, and whether what it did is safe in a checkpoint, or it begins to
+        write one."""
+        about = {"epoch": epoch, "step": step, "task": task}
+        body = about | {"checkpointed": checkpointed, "checkpointing": checkpointing}
         self._send(Request("POST", f"/v1/jobs/{job}/progress", body=msgspec.json.encode(body)))
 
     def tiers(self, *, at_ms: int | None = None) -> tuple[TierView, ...]:

@@ -81,6 +81,7 @@ class Inspector:
         """Check an entry that the kernel just made."""
         world = self._kernel.world
         self.auditor.observe(world, outcome.facts)
+        self.auditor.marks.check_starts(outcome.facts, outcome.instructions)
         self._idle.observe(world)
         for item in outcome.facts:
             self._check_ended(item)

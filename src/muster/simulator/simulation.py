@@ -51,6 +51,10 @@ MOVED_SHARE: Final = 0.2
 """How often, when somebody submits, somebody also wants a gang moved."""
 AGAIN_SHARE: Final = 0.1
 """How often, when somebody submits, somebody also wants tasks that failed back."""
+TOLD_SHARE: Final = 0.3
+"""How often, when somebody submits, tasks of an array say how far they are."""
+LATE_SHARE: Final = 0.1
+"""How much of what tasks say is of a try before the latest."""
 TRIALS: Final = 4
 """Other weights are tried four times as often as one node is barred: seldom, but in a storm."""
 FEEDS: Final = 3
@@ -103,6 +107,7 @@ class Simulation:
         self._device_faults = DeviceFaults(agenda, engine, names, self._dice("devices"))
         self._widths = self._dice("widths")
         self._marks = self._dice("progress")
+        self._task_marks = self._dice("progress of tasks")
         self._moves = self._dice("moves")
         self._returns = self._dice("returns")
         self._names = names
@@ -170,6 +175,8 @@ class Simulation:
             self._agenda.after(MINUTE_MS, self._plan_hold, self.body.world.next_job, hold_ms)
         self._scale(self.body.world.next_job - 1 - self._widths.randrange(PROGRESS_REACH))
         self._progress(self.body.world.next_job - 1 - self._marks.randrange(PROGRESS_REACH))
+        if self._task_marks.random() < TOLD_SHARE:
+            self._progress_tasks()
         if self.options.maintenance and self._moves.random() < MOVED_SHARE:
             self._migrate(self.body.world.next_job - 1 - self._moves.randrange(PROGRESS_REACH))
         if self._returns.random() < AGAIN_SHARE:
@@ -204,6 +211,20 @@ class Simulation:
             which = self._marks.random()
             begins = 0.5 <= which < 0.8
             self.body.take(Progressed(number, job.epoch, step, which < 0.5, "its run", checkpointing=begins))
+
+    def _progress_tasks(self) -> None:
+        """Some tasks of an array say how far they are, such as run and others, and now and then in a try that is not
+        the latest. What of it counts is for the kernel to say."""
+        world, dice = self.body.world, self._task_marks
+        arrays = [number for number, tasks in sorted(world.arrays.items()) if tasks.counts[TaskPhase.RUNNING]]
+        if arrays:
+            number = dice.choice(arrays)
+            tasks = world.arrays[number]
+            first = max(tasks.phase.find(TaskPhase.RUNNING, dice.randrange(len(tasks))), 0)
+            known = 0 if tasks.marks is None else tasks.marks.step[first]
+            about = (tasks.epoch[first] - (dice.random() < LATE_SHARE), known + dice.randrange(3))
+            where, which = (first, dice.randint(1, len(tasks) - first)), dice.random()
+            self.body.take(Progressed(number, *about, which < 0.4, "its run", 0.4 <= which < 0.8, *where))
 
     def _plan_hold(self, job: int, delay_ms: int) -> None:
         """The owner holds a job, has it sent back should it run, and releases it later."""

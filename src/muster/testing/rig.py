@@ -43,6 +43,7 @@ class Rig:
         outcome = self.kernel.handle(events, self.now)
         if outcome.facts:
             self.auditor.observe(self.world, outcome.facts)
+        self.auditor.marks.check_starts(outcome.facts, outcome.instructions)
         self.outcomes.append(outcome)
         return outcome
 

@@ -230,7 +230,8 @@ def _more(rig: Rig, number: int, x: int, y: int) -> list[int]:
 
 def _progressed(rig: Rig, x: int, y: int) -> list[event.Event]:
     held = _held(rig, x, 13 if y % 5 else y)
-    return [event.Progressed(held.job, held.epoch, y % 9, checkpointed=y % 2 == 0, checkpointing=y % 4 == 1)]
+    where, more = (held.first, 1 + x % 3), _more(rig, held.job, x, y)
+    return [event.Progressed(held.job, held.epoch, y % 9, y % 2 == 0, "", y % 4 == 1, *where, more)]
 
 
 def _whole_job(rig: Rig, x: int, y: int) -> list[event.Event]:

@@ -50,6 +50,16 @@ class JobAccount(View, frozen=True):
     served_ms: int = 0
 
 
+class MarkView(View, frozen=True):
+    """How far a gang that runs said that it is: its step, and step and instant of its last checkpoint, if it has one;
+    or it writes one now."""
+
+    step: int
+    saved_step: int | None = None
+    saved_at_ms: int | None = None
+    writes: bool = False
+
+
 class EndView(View, frozen=True):
     """When a job that has its place will likely be over, and where that comes from, in words; between the other two
     instants four times in five, if that is known. Nothing is promised by it."""
@@ -65,7 +75,7 @@ class JobView(View, frozen=True):
     `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
     and how many there are; `spares` are places that it holds for no task. `note` is what the engine said of its
     failure, if it said anything; the price is that of an hour where it is, in millionths, and `end` when it is
-    likely over."""
+    likely over. `mark` is how far a gang said that it is; of an array, `saved` tasks that run have a checkpoint."""
 
     id: int
     name: str
@@ -94,6 +104,8 @@ class JobView(View, frozen=True):
     spares: list[Place] = []
     price_micros: int = 0
     end: EndView | None = None
+    mark: MarkView | None = None
+    saved: int = 0
 
 
 class JobPage(View, frozen=True):

@@ -122,7 +122,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "ask for another time; `muster story {needed}` tells its life",
     ),
     Code.UNKNOWN_JOB: Words("there is no job {needed}", "check the number with `muster ls --all`"),
-    Code.ALREADY_OVER: Words("job {needed} is already over", "nothing is left to do"),
+    Code.ALREADY_OVER: Words("{subject} {needed} is already over", "nothing is left to do"),
     Code.STALE_EPOCH: Words("a report of epoch {available} came after epoch {needed} began", "nothing: it is ignored"),
     Code.UNEXPECTED: Words("{subject}: {detail}", "nothing: it is ignored"),
     Code.UNKNOWN_NODE: Words("there is no node {detail!r}", "check the name with `muster nodes`"),

@@ -273,8 +273,11 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
         world.goodput.diary.end(job, item, at, world.meters.get(item.job, _UNMETERED), counts)
     if world.widths.resizes:
         world.widths.resizes.pop(item.job, None)
+    if world.goodput.saves:
+        world.goodput.saves.pop(item.job, None)
     if job.spec.array:
         world.widths.throttled.pop(item.job, None)
+        world.arrays[item.job].marks = None
         leave_others(world, job)
         world.put(after)
     else:
@@ -386,6 +389,10 @@ def _tasks_ended(world: World, item: fact.TasksEnded, at: int) -> None:
                 tasks.failures[task] += 1
 
 
+def _tasks_progressed(world: World, item: fact.TasksProgressed, at: int) -> None:
+    world.goodput.mark_tasks(world.jobs[item.job], world.arrays[item.job], item, at)
+
+
 def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
     job, tasks = world.jobs[item.job], world.arrays[item.job]
     if tasks.counts[TaskPhase.QUEUED] > spoken_for(world, item.job):
@@ -472,6 +479,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.TasksPlaced: _tasks_placed,
     fact.TasksMoved: _tasks_moved,
     fact.TasksEnded: _tasks_ended,
+    fact.TasksProgressed: _tasks_progressed,
     fact.ArrayCancelled: _array_cancelled,
     fact.Retired: _retired,
 }

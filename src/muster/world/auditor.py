@@ -15,13 +15,14 @@ from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import NodePhase
 from muster.model.phase import RESIZED, TAKEN, Lease, TaskPhase, Why
+from muster.model.ranges import tasks_in
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
 from muster.units import Resources
 from muster.world.advice_books import AdviceBooks
 from muster.world.after_books import AfterBooks
 from muster.world.booking_books import BookingBooks, BookingFact
-from muster.world.books import SENT_BACK, JobBook, deal
+from muster.world.books import SENT_BACK, JobBook
 from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import SERVED, ClaimBooks
 from muster.world.company_books import check_company
@@ -31,6 +32,7 @@ from muster.world.goodput_books import GoodputBooks, Seats, seats_of
 from muster.world.group_books import cut
 from muster.world.job_law import ALL_OR_NONE, FINAL, OVER, compare_job, compare_span
 from muster.world.law import require, require_same
+from muster.world.mark_books import MarkBooks
 from muster.world.move_books import MoveBooks
 from muster.world.quota_books import Held, QuotaBooks
 from muster.world.setting_books import SettingBooks, SettingFact
@@ -44,7 +46,7 @@ Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
 
 _TABLE: Final = "only moves that the table lists"
 _BACK: Final = (Why.DRAIN, Why.REQUEUE, Why.MIGRATE, Why.BOOKING, Why.BUDGET, Why.YIELD, *TAKEN, *RESIZED)
-_HELD: Final = "what is held starts nothing"
+_HELD, _RUNS = "what is held starts nothing", "only what runs progresses"
 
 
 class Auditor:
@@ -55,14 +57,14 @@ class Auditor:
         self._jobs: dict[int, JobBook] = {}
         self._quota = QuotaBooks()
         self._spending = SpendBooks(self._quota.chain)
-        self._at = 0
-        self._use, self._goodput = UseBooks(), GoodputBooks()
+        self._use, self.marks = UseBooks(), MarkBooks()
+        self._goodput = GoodputBooks(self.marks)
         self._after = AfterBooks(self._find_stage)
         self._settings, self._advice, self._tickets = SettingBooks(), AdviceBooks(), TicketBooks()
         self._fleet = FleetBooks(self._settings.flavors)
         self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
         self._moved = MoveBooks(self._claims, self._goodput)
-        self._newest = self.accepted = self.retired = self.gpus_in_use = 0
+        self._at = self._newest = self.accepted = self.retired = self.gpus_in_use = 0
         self._jobs_touched: dict[int, None] = {}
         self._spared: dict[int, None] = {}
         self._spans_touched: list[tuple[int, int, int]] = []
@@ -173,11 +175,15 @@ class Auditor:
 
     def _progressed(self, item: fact.Progressed) -> None:
         book = self._book_of(item.job)
-        require(book.phase == TaskPhase.RUNNING, "only what runs progresses", f"job {item.job}")
-        if item.checkpointed:
-            self._goodput.save(item.job, book.spec, self._seats_of(book))
-        else:
-            self._goodput.write(item.job, book.spec, self._seats_of(book), writes=item.checkpointing)
+        require(book.phase == TaskPhase.RUNNING, _RUNS, f"job {item.job}")
+        self._goodput.mark(item, book.spec, self._seats_of(book))
+
+    def _tasks_progressed(self, item: fact.TasksProgressed) -> None:
+        book = self._book_of(item.job)
+        for task in tasks_in(item.ranges):
+            says = book.phases[task] == TaskPhase.RUNNING and book.epochs[task] == item.epoch
+            require(says, _RUNS, f"job {item.job}, task {task}, epoch {item.epoch}")
+            self._goodput.mark_task(item, task, book.spec, self._seat_of(book, task))
 
     def _metered(self, item: fact.Metered) -> None:
         self._book_of(item.job).use(item.cpu_ms, item.rss_bytes)
@@ -322,7 +328,7 @@ class Auditor:
         book = self._book_of(item.job)
         require(not book.held, _HELD, f"job {item.job}, tasks from {item.first}")
         self._after.start(item.job)
-        gpus, task = book.spec.ask.gpus, item.first
+        task = item.first
         self._move_tasks(item.job, item.first, sum(item.counts), TaskPhase.STARTING)
         self._check_company(item.job, item.slots)
         for slot, count, devices in zip(item.slots, item.counts, item.devices, strict=True):
@@ -330,12 +336,7 @@ class Auditor:
             self._seat(item.job, book.spec.ask, slot, count, devices)
             for mine in range(task, task + count):
                 self._goodput.place(item.job, book.epochs[mine] + 1, mine)
-                if book.spec.ask.gpu_milli:
-                    book.devices[mine] = devices
-                else:
-                    book.devices[mine], devices = deal(devices, gpus)
-                book.slots[mine] = slot
-                book.epochs[mine] += 1
+                devices = book.seat_task(mine, slot, devices)
             task += count
         book.check_throttle(item.job)
         self._tickets.start(item.job, book, item.first, sum(item.counts), item.ticket)
@@ -421,8 +422,7 @@ class Auditor:
         window = book.phases[first : first + count]
         has_places = to not in (TaskPhase.STARTING, TaskPhase.BLOCKED) and TaskPhase.BLOCKED not in window
         for task in range(first, first + count) if has_places else ():
-            seats = seats_of(book.spec, self._fleet.nodes, [(book.slots[task], 1)])
-            self._goodput.move_task(number, task, book.spec, seats, to)
+            self._goodput.move_task(number, task, book.spec, self._seat_of(book, task), to)
         for phase in TaskPhase:
             if phase in window:
                 require(phase not in OVER, FINAL, f"job {number}, tasks from {first}: {phase.name} to {to.name}")
@@ -478,6 +478,9 @@ class Auditor:
         parts = [(spec, [(slot, n) for slot, n, _ in seats]) for spec, seats in cut(0, book.spec, book.leases)]
         return [each for spec, places in parts for each in seats_of(spec, self._fleet.nodes, places)]
 
+    def _seat_of(self, book: JobBook, task: int) -> Seats:
+        return seats_of(book.spec, self._fleet.nodes, [(book.slots[task], 1)])
+
     def _start(self, number: int, spec: Spec, places: list[tuple[int, int]], claim: int) -> None:
         if self._quota.has_owners:
             for slot, plot in self._fleet.take_stale():
@@ -519,7 +522,7 @@ class Auditor:
             missing = self._claims.missing(slot, node.lack)
             compare_slot(world, slot, node, missing, self._at)
             self._goodput.set_node(slot, node.flavor(), node.parts(missing))
-        self._goodput.compare(world.goodput)
+        self._goodput.compare(world.goodput, world.arrays)
         self._quota.compare(world.ledger)
         self._spending.compare(world.budgets, self._at)
         self._spending.check_stopped(self._goes_on, self._at)
@@ -565,8 +568,7 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.BudgetTurned: Auditor._budget_turned,
     fact.FlavorSet: Auditor._flavor_set,
     **dict.fromkeys(get_args(SettingFact), Auditor._setting),
-    fact.Advised: Auditor._advised,
-    fact.AdviceDropped: Auditor._advised,
+    **dict.fromkeys((fact.Advised, fact.AdviceDropped), Auditor._advised),
     **dict.fromkeys(get_args(NodeFact), Auditor._node),
     **dict.fromkeys(get_args(BookingFact), Auditor._booking),
     fact.Accepted: Auditor._accepted,
@@ -582,17 +584,16 @@ _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
     fact.Scaled: Auditor._scaled,
     fact.Grown: Auditor._grown,
     fact.ShrinkAsked: Auditor._shrink_asked,
-    fact.Shrunk: Auditor._shrunk,
-    fact.RanksLost: Auditor._shrunk,
+    **dict.fromkeys((fact.Shrunk, fact.RanksLost), Auditor._shrunk),
     **dict.fromkeys((fact.SparesGiven, fact.SparesUsed, fact.SparesDropped), Auditor._spares),
-    fact.JobHeld: Auditor._job_held,
-    fact.JobReleased: Auditor._job_held,
+    **dict.fromkeys((fact.JobHeld, fact.JobReleased), Auditor._job_held),
     fact.Claimed: Auditor._claimed,
     fact.MovesPlanned: Auditor._moves_planned,
     fact.ClaimDropped: Auditor._claim_dropped,
     fact.TasksPlaced: Auditor._tasks_placed,
     fact.TasksMoved: Auditor._tasks_moved,
     fact.TasksEnded: Auditor._tasks_ended,
+    fact.TasksProgressed: Auditor._tasks_progressed,
     fact.ArrayCancelled: Auditor._array_cancelled,
     fact.Retired: Auditor._retired,
 }

@@ -56,7 +56,7 @@ class BookingBooks:
         if window.is_open or mine:
             require(window.is_open and mine == booking.name, "in its window a node is its booking's", where)
             return
-        leaves = spec.evictable or (spec.sure_ms is not None and at + spec.sure_ms <= window.opens_at)
+        leaves = spec.evictable or (spec.limit_ms is not None and at + spec.limit_ms <= window.opens_at)
         require(leaves and at < window.opens_at, "a guest is gone when the window opens", f"{where}, {window}")
 
     def check_left(self, name: str, jobs: Mapping[int, JobBook]) -> None:

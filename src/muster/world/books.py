@@ -106,6 +106,13 @@ class JobBook:
             return
         self.spec = msgspec.structs.replace(self.spec, gang=item.least, gang_most=item.most)
 
+    def seat_task(self, task: int, slot: int, devices: int) -> int:
+        """One more try of a task is there, with its part of the devices; what is left of them for others."""
+        mine, left = (devices, devices) if self.spec.ask.gpu_milli else deal(devices, self.spec.ask.gpus)
+        self.devices[task], self.slots[task] = mine, slot
+        self.epochs[task] += 1
+        return left
+
     def goes_on(self, slot: int) -> bool:
         """Whether it has tasks on a slot that nobody told to stop."""
         if not self.spec.array:

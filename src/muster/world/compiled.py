@@ -111,6 +111,11 @@ def find_filled(buffer: array[int], width: int) -> list[int]:
     return np.flatnonzero(np.frombuffer(buffer, dtype=np.int64)[::width]).tolist()
 
 
+def count_filled(buffer: array[int]) -> int:
+    """How many words are not 0."""
+    return int(np.count_nonzero(np.frombuffer(buffer, dtype=np.int64)))
+
+
 def words_of(buffer: array[int]) -> Words:
     """The same memory as compiled code wants it; uncompiled code reads an `array` faster, and without overflow."""
     return np.frombuffer(buffer, dtype=np.int64) if IS_COMPILED else cast("Words", buffer)

@@ -15,18 +15,19 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from muster.model.fact import Progressed
+from muster.model.fact import Progressed, TasksProgressed
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import Job, NodePhase
 from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, Lease, Run, Running, Starting, Stopping, TaskPhase
-from muster.model.ranges import Ranges, as_ranges
+from muster.model.ranges import Ranges, as_ranges, tasks_in
 from muster.model.spec import Spec, has_devices
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.diary import Diary
 from muster.world.fleet import Fleet
-from muster.world.tasks import Tasks
+from muster.world.marks import Marks
+from muster.world.tasks import WRITING, Tasks
 
 ALL, IDLE, BARRED, GONE, KEPT, CLAIMED = range(6)
 """The parts of a stock: all devices there are, and of those that nobody holds, where they stand. Those of nodes whose
@@ -130,12 +131,13 @@ class Carry(NamedTuple):
 
 
 class Goodput:
-    """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are those of runs;
-    `kept` says by slot which devices are kept for somebody, as `find_kept` does; `carries` is what runs did before they
-    got the width that they have. Nothing before `since` counts, and idle time is split up to `at`. What is booked also
-    goes into the `diary`, if somebody keeps one; it is nobody's content and no fork has it."""
+    """The account. Its stocks are by flavor and `by_slot`; `booked` is by tenant and flavor; `marks` are of gangs, for
+    tasks have theirs beside their columns, and `saves` are at which step a next run of theirs could resume; `kept` says
+    by slot which devices are kept for somebody, as `find_kept` does; `carries` is what runs did before they got the
+    width that they have. Nothing before `since` counts, and idle time is split up to `at`. What is booked also goes
+    into the `diary`, if somebody keeps one; it is nobody's content and no fork has it."""
 
-    __slots__ = ("at", "booked", "by_slot", "carries", "diary", "kept", "marks", "since", "stocks")
+    __slots__ = ("at", "booked", "by_slot", "carries", "diary", "kept", "marks", "saves", "since", "stocks")
 
     def __init__(self) -> None:
         self.since = 0
@@ -144,6 +146,7 @@ class Goodput:
         self.by_slot: list[Stock] = []
         self.booked: dict[tuple[str, str], list[int]] = {}
         self.marks: dict[int, Mark] = {}
+        self.saves: dict[int, int] = {}
         self.kept: dict[int, int] = {}
         self.diary: Diary | None = None
         self.carries: dict[int, Carry] = {}
@@ -284,12 +287,49 @@ class Goodput:
             self._book_carry(job, USEFUL)
             self.carries[job.id] = Carry(at)
         self.marks[job.id] = Mark(step, step, at)
+        self.saves[job.id] = step
 
     def close_tasks(self, job: Job, tasks: Tasks, ranges: Ranges, at: int, *, is_useful: bool = False) -> None:
         """The phases of tasks that hold devices end; they are in none until somebody says so."""
         ran_as = USEFUL if is_useful else LOST
         for flavor, kind, amount, begin in self._task_spans(job, tasks, ranges):
             self._book(job, flavor, amount, ((ran_as if kind == PROVISIONAL else kind, begin, at),))
+        if tasks.marks is not None and tasks.marks.carries:
+            for flavor, amount, (begin, end) in self._carried(job, tasks, tasks_in(ranges)):
+                self._book(job, flavor, amount, ((ran_as, begin, end),))
+
+    def mark_tasks(self, job: Job, tasks: Tasks, item: TasksProgressed, at: int) -> None:
+        """Tasks that run are so far: the same as `mark`, each by itself."""
+        marks, ranges = tasks.know_marks(), item.ranges
+        if item.checkpointed:
+            if has_devices(job.spec):
+                self.close_tasks(job, tasks, ranges, at, is_useful=True)
+            marks.save(ranges, item.step, at)
+            return
+        turning = marks.find_turning(ranges, item.checkpointing)
+        if has_devices(job.spec):
+            for task in turning:
+                self._turn_task(job, tasks, marks, task, at)
+        marks.turn(turning, item.checkpointing, at)
+        marks.tell(ranges, item.step)
+
+    def _turn_task(self, job: Job, tasks: Tasks, marks: Marks, task: int, at: int) -> None:
+        """A task begins or ceases to write a checkpoint: what it wrote was spent on that, and what it did so far may
+        yet be of use or lost."""
+        begin = max(tasks.since[task], marks.since[task])
+        if marks.writes[task]:
+            flavor = self.by_slot[tasks.slot[task]].flavor
+            self._book(job, flavor, devices_of(job.spec.ask), ((CHECKPOINTING, begin, at),))
+        elif begin < at:
+            marks.carries[task] = (*marks.carries.get(task, ()), (begin, at))
+
+    def _carried(self, job: Job, tasks: Tasks, some: Iterable[int]) -> Iterator[tuple[str, int, tuple[int, int]]]:
+        """What some tasks did before they began to write a checkpoint that is not written: by flavor, thousandths of
+        devices, from and to when."""
+        carries = tasks.marks.carries if tasks.marks is not None else {}
+        for task in some:
+            for stretch in carries.get(task, ()):
+                yield self.by_slot[tasks.slot[task]].flavor, devices_of(job.spec.ask), stretch
 
     def open_spans(self, job: Job, tasks: Tasks | None, at: int) -> Iterator[tuple[str, int, Span]]:
         """What a job that holds devices spends in phases that have not ended: by flavor, thousandths of devices."""
@@ -298,6 +338,8 @@ class Goodput:
         if tasks is not None:
             for flavor, kind, amount, begin in self._task_spans(job, tasks, as_ranges(0, len(tasks))):
                 yield flavor, amount, (kind, begin, at)
+            for flavor, amount, (begin, end) in self._carried(job, tasks, tasks.marks.carries if tasks.marks else ()):
+                yield flavor, amount, (PROVISIONAL, begin, end)
         elif isinstance(job.phase, ACTIVE):
             yield from self._gang_spans(job, job.phase.run, at)
 
@@ -317,7 +359,7 @@ class Goodput:
         """An independent copy."""
         twin = Goodput()
         twin.since, twin.at, twin.marks, twin.kept = self.since, self.at, self.marks.copy(), self.kept.copy()
-        twin.carries = self.carries.copy()
+        twin.carries, twin.saves = self.carries.copy(), self.saves.copy()
         twins = {stock: stock.fork() for stock in self.stocks.values()}
         twin.stocks = {stock.flavor: stock for stock in twins.values()}
         twin.by_slot = list(map(twins.__getitem__, self.by_slot))  # a loop over all slots would be a fifth of a fork
@@ -344,7 +386,7 @@ class Goodput:
         """What tasks of an array are at: flavor, kind, thousandths of devices, and since when. Where there is one
         flavor, nobody looks on which node they are."""
         each, has_flavors = devices_of(job.spec.ask), len(self.stocks) > 1
-        for age in tasks.ages(ranges, has_flavors):
+        for age in tasks.ages(ranges, has_flavors, tasks.marks):
             if age.phase in _KIND_OF:
                 is_restart = age.is_again and age.phase == TaskPhase.STARTING
                 kind = RESTARTING if is_restart else _KIND_OF[age.phase]
@@ -403,4 +445,5 @@ _KIND_OF: Final[dict[int, int]] = {
     TaskPhase.STARTING: STARTING,
     TaskPhase.RUNNING: PROVISIONAL,
     TaskPhase.STOPPING: STOPPING,
+    WRITING: CHECKPOINTING,
 }

@@ -6,9 +6,10 @@ with instants of its own. It shares with the world the words and the rule of wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from muster.model.fact import Progressed, TasksProgressed
 from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
 from muster.world.books import NodeBook
@@ -27,6 +28,8 @@ from muster.world.goodput import (
     Parts,
 )
 from muster.world.law import require
+from muster.world.mark_books import MarkBooks
+from muster.world.tasks import Tasks
 
 Key: TypeAlias = tuple[str, str]
 Seats: TypeAlias = list[tuple[str, int]]
@@ -64,7 +67,7 @@ class RunBook:
 class GoodputBooks:
     """Levels and times of each flavor, what was booked by tenant and flavor, and every run that holds devices."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: MarkBooks) -> None:
         self.at = 0
         self._parts: dict[int, tuple[str, Parts]] = {}
         self._levels: dict[str, list[int]] = {}
@@ -73,6 +76,7 @@ class GoodputBooks:
         self._runs: dict[tuple[int, int], RunBook] = {}
         self._spares: dict[int, tuple[int, Seats]] = {}
         self._touched: dict[Key, None] = {}
+        self._marks = marks
 
     def pass_time(self, at: int) -> None:
         """Everything stood as it did until now."""
@@ -101,18 +105,31 @@ class GoodputBooks:
         if (job, _GANG) in self._runs:
             self._runs[(job, _GANG)].ran = self.at
 
-    def save(self, job: int, spec: Spec, seats: Seats) -> None:
-        """A gang is checkpointed."""
-        run = self._runs[(job, _GANG)]
+    def mark(self, item: Progressed, spec: Spec, seats: Seats) -> None:
+        """A gang is so far."""
+        self._marks.save(item)
+        self._mark((item.job, _GANG), spec, seats, item)
+
+    def mark_task(self, item: TasksProgressed, task: int, spec: Spec, seats: Seats) -> None:
+        """A task is so far."""
+        self._marks.tell(item, task, self.at)
+        self._mark((item.job, task), spec, seats, item)
+
+    def _mark(self, who: tuple[int, int], spec: Spec, seats: Seats, item: Progressed | TasksProgressed) -> None:
+        if item.checkpointed:
+            self._save(self._runs[who], spec, seats)
+        else:
+            self._write(self._runs[who], spec, seats, writes=item.checkpointing)
+
+    def _save(self, run: RunBook, spec: Spec, seats: Seats) -> None:
         if run.ran is not None:
             self._book(spec, seats, USEFUL, self._worked(run, spec, seats, run.ran))
             self._settle(run, spec, USEFUL)
             run.saved = self.at
 
-    def write(self, job: int, spec: Spec, seats: Seats, *, writes: bool) -> None:
-        """A gang that runs says that it writes a checkpoint, or that it does not. If that is news, all is booked that
-        is known: its start, and what it wrote."""
-        run = self._runs[(job, _GANG)]
+    def _write(self, run: RunBook, spec: Spec, seats: Seats, *, writes: bool) -> None:
+        """What runs says that it writes a checkpoint, or that it does not. If that is news, all is booked that is
+        known: its start, and what it wrote."""
         if run.ran is not None and writes != (run.writes is not None):
             self._book(spec, seats, STARTING if run.is_first else RESTARTING, run.ran - run.placed)
             self._cease_writing(run, spec, seats)
@@ -152,6 +169,7 @@ class GoodputBooks:
     def move_task(self, job: int, task: int, spec: Spec, seats: Seats, to: TaskPhase) -> None:
         """A task that holds devices comes into another phase: each phase is booked as it ends."""
         run = self._runs[(job, task)]
+        self._marks.drop(job, task)
         self._close(run, spec, seats, USEFUL if to == TaskPhase.SUCCEEDED else LOST)
         if to == TaskPhase.RUNNING:
             run.ran = run.placed = self.at
@@ -160,8 +178,9 @@ class GoodputBooks:
         else:
             del self._runs[(job, task)]
 
-    def compare(self, goodput: Goodput) -> None:
-        """Whether the world's account says the same."""
+    def compare(self, goodput: Goodput, arrays: Mapping[int, Tasks]) -> None:
+        """Whether the world's account says the same, and what tasks said."""
+        self._marks.compare(arrays)
         for flavor, times in self._times.items():
             stock = goodput.stocks[flavor]
             kept = (stock.levels, [stock.time(part, self.at) for part in range(PARTS)])

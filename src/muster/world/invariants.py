@@ -37,6 +37,7 @@ from muster.world.holding import Holding, plain
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.limit_law import check_task_limits
+from muster.world.mark_law import check_marks
 from muster.world.overlay_law import check_overlays
 from muster.world.promises import count_promised, due_of
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
@@ -585,6 +586,7 @@ LAWS: Final = (
     _check_keys,
     _check_claims,
     check_again,
+    check_marks,
     _check_runs,
     _check_usage,
     _check_goodput,

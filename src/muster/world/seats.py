@@ -12,6 +12,7 @@ from typing import Final
 from muster.model.job import Job
 from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, Running, Starting, TaskPhase
+from muster.model.ranges import Ranges, tasks_in
 from muster.model.record import Record
 from muster.world.tasks import HOLDING, spans_of
 from muster.world.widths import members_of
@@ -46,6 +47,16 @@ def stayers_on(world: World, slot: int) -> Iterator[Seat]:
             yield from (seat for seat in _array_seats(world, job, slot) if seat.phase != TaskPhase.STOPPING)
         elif isinstance(job.phase, (Starting, Running)):
             yield Seat(number, job.epoch, 0, len(world.ranks.get(number, b".")), TaskPhase.RUNNING)
+
+
+def stays_on(world: World, job: Job, slot: int) -> bool:
+    """Whether a job that holds part of a node is one of them; who they are costs more to tell."""
+    if not job.spec.array:
+        return isinstance(job.phase, (Starting, Running))
+    tasks = world.arrays[job.id]
+    return not tasks.counts[TaskPhase.STOPPING] or any(
+        tasks.phase[task] != TaskPhase.STOPPING for task in tasks_in(_tasks_on(world, job, slot))
+    )
 
 
 def seats_on_devices(world: World, slot: int, devices: int) -> list[Seat]:
@@ -96,9 +107,15 @@ def _gang_seats(world: World, job: Job, slot: int) -> Iterator[Seat]:
 
 
 def _array_seats(world: World, job: Job, slot: int) -> Iterator[Seat]:
-    tasks = world.arrays[job.id]
+    tasks, runs = world.arrays[job.id], _tasks_on(world, job, slot)
     for phase in HOLDING:
-        for span in spans_of(tasks.phase, (phase,), 0, len(tasks)):
-            for first, count, lease in tasks.seats(*span, shared=job.spec.ask.gpu_milli > 0):
-                for begin, width in tasks.same_epochs(first, count) if lease.slot == slot else ():
-                    yield Seat(job.id, tasks.epoch[begin], begin, width, phase)
+        for run in zip(runs[::2], runs[1::2], strict=True):
+            for span in spans_of(tasks.phase, (phase,), run[0], sum(run)):
+                for first, count, _ in tasks.seats(*span, shared=job.spec.ask.gpu_milli > 0):
+                    for begin, width in tasks.same_epochs(first, count):
+                        yield Seat(job.id, tasks.epoch[begin], begin, width, phase)
+
+
+def _tasks_on(world: World, job: Job, slot: int) -> Ranges:
+    """The tasks of an array that hold part of a node."""
+    return world.arrays[job.id].find_on(slot, world.fleet.holders[slot][job.id])

@@ -37,6 +37,7 @@ from muster.world.budgets import SCALE, AccountKey
 from muster.world.claiming import put_claim
 from muster.world.goodput import BOOKED, SPARE, Carry, trimmed
 from muster.world.losses import Days
+from muster.world.marks import MarkRow
 from muster.world.others import wait_for_others
 from muster.world.overlays import put_overlay
 from muster.world.promises import count_promised
@@ -69,7 +70,8 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An array's tasks by index; why they are to stop is left out if none is, but for a drain."""
+    """An array's tasks by index; why they are to stop is left out if none is, but for a drain. Of those that said how
+    far they are, their marks; at which steps they could resume is left out if none can."""
 
     phase: bytes
     failures: bytes
@@ -79,6 +81,8 @@ class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     since: bytes = b""
     ticket: bytes = b""
     why: bytes = b""
+    marks: list[MarkRow] = []
+    resumes: bytes = b""
 
 
 class Spending(msgspec.Struct, frozen=True, array_like=True):
@@ -110,6 +114,7 @@ class GoodputColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     booked: list[tuple[str, str, list[str]]]
     marks: list[tuple[int, Mark]] = []
     carries: list[tuple[int, Carry]] = []
+    saves: list[tuple[int, int]] = []
 
 
 class Snapshot(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -303,7 +308,8 @@ def _goodput_columns(world: World) -> GoodputColumns:
     goodput = world.goodput
     spent = {flavor: list(map(str, times)) for flavor, times in goodput.spent(world.now).items()}
     booked = [(*key, list(map(str, trimmed(row, SPARE)))) for key, row in sorted(goodput.booked.items())]
-    return GoodputColumns(goodput.since, spent, booked, sorted(goodput.marks.items()), sorted(goodput.carries.items()))
+    marks, saves = sorted(goodput.marks.items()), sorted(goodput.saves.items())
+    return GoodputColumns(goodput.since, spent, booked, marks, sorted(goodput.carries.items()), saves)
 
 
 def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
@@ -311,7 +317,7 @@ def _restore_goodput(world: World, columns: GoodputColumns | None) -> None:
     kept = GoodputColumns(world.now, {}, []) if columns is None else columns
     goodput = world.goodput
     goodput.since, goodput.marks = kept.since, dict(kept.marks)
-    goodput.carries = dict(kept.carries)
+    goodput.carries, goodput.saves = dict(kept.carries), dict(kept.saves)
     kinds, later = len(BOOKED), [0] * (len(BOOKED) - SPARE)
     goodput.booked = {(tenant, flavor): [*map(int, row), *later][:kinds] for tenant, flavor, row in kept.booked}
     goodput.restore(world.fleet, {flavor: list(map(int, row)) for flavor, row in kept.spent.items()}, world.now)
@@ -391,6 +397,10 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
     tasks.since, tasks.ticket = array("q", columns.since), array("q", columns.ticket or bytes(8 * len(tasks.phase)))
     if not tasks.since:  # written before it was kept
         tasks.since = array("q", [world.now if phase in HOLDING else 0 for phase in tasks.phase])
+    if columns.marks:
+        tasks.know_marks().restore(columns.marks)
+    if columns.resumes:
+        tasks.know_marks().resume = array("q", columns.resumes)
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     if job.spec.at_most and not isinstance(job.phase, TERMINAL):
         world.widths.throttled[job.id] = None
@@ -417,6 +427,8 @@ def _task_columns(tasks: Tasks) -> TaskColumns:
         tasks.since.tobytes(),
         tasks.ticket.tobytes(),
         bytes(tasks.why) if tasks.why.count(0) < len(tasks) else b"",
+        [] if tasks.marks is None else tasks.marks.rows(),
+        tasks.marks.resume.tobytes() if tasks.marks is not None and tasks.marks.resumes(0, len(tasks)) else b"",
     )
 
 

@@ -11,13 +11,13 @@ import functools
 import re
 from array import array
 from collections.abc import Iterator
-from itertools import chain
 from typing import Final, NamedTuple
 
 from muster.model.errors import InvariantError
 from muster.model.phase import STOPS, Lease, TaskPhase, Why
-from muster.model.ranges import Ranges, as_ranges, ranges_of
+from muster.model.ranges import Ranges, as_ranges, ranges_of, tasks_in
 from muster.world.compiled import Words, blank_words, column_of, compiled, sort_rows, words_of
+from muster.world.marks import Marks
 from muster.world.seating import LEASE
 
 NOWHERE: Final = -1
@@ -33,6 +33,9 @@ AGES_APART: Final = 64
 """How many ages further back one is looked for that is the same: more would cost more than they save."""
 
 STARTING, STOPPING = int(TaskPhase.STARTING), int(TaskPhase.STOPPING)
+WRITING: Final = len(TaskPhase)
+"""In an age, for a phase: of those that run, these write a checkpoint."""
+_NONE: Final = column_of(bytearray())
 _NOT_QUEUED: Final = re.compile(rb"[^\x00]")
 
 
@@ -67,9 +70,12 @@ class Age(NamedTuple):
 class Tasks:
     """Columns by task index: phase, epoch of the latest try, slot and devices it holds, and how often it failed. Of
     those that hold places, also when each came into its phase, and the number of its ticket; 0 of those that do not. Of
-    those that are stopping, why, by its place in `STOPS`; 0 of the others."""
+    those that are stopping, why, by its place in `STOPS`; 0 of the others. There are `marks` once one of them said how
+    far it is."""
 
-    __slots__ = ("counts", "devices", "epoch", "failures", "phase", "search_from", "since", "slot", "ticket", "why")
+    __slots__ = (
+        *("counts", "devices", "epoch", "failures", "marks", "phase", "search_from", "since", "slot", "ticket", "why"),
+    )
 
     def __init__(self, count: int, phase: TaskPhase = TaskPhase.QUEUED) -> None:
         self.phase = bytearray([phase]) * count
@@ -80,6 +86,7 @@ class Tasks:
         self.since = array("q", bytes(8 * count))
         self.ticket = array("q", bytes(8 * count))
         self.counts = [count if each == phase else 0 for each in TaskPhase]
+        self.marks: Marks | None = None
         self.search_from = 0
 
     def __len__(self) -> int:
@@ -94,6 +101,18 @@ class Tasks:
     def holding(self) -> int:
         """How many tasks hold a place."""
         return sum(self.counts[phase] for phase in HOLDING)
+
+    def know_marks(self) -> Marks:
+        """How far tasks said that they are; from the first word on it is kept."""
+        if self.marks is None:
+            self.marks = Marks(len(self))
+        return self.marks
+
+    @property
+    def saved_at(self) -> array[int]:
+        """A column of when tasks that run were last checkpointed; of those that never were, an instant before or at
+        that at which they came into their phase."""
+        return self.since if self.marks is None else self.marks.saved_at
 
     def find_queued(self, most: int) -> tuple[int, int] | None:
         """The first run of waiting tasks with one epoch, at most `most` long."""
@@ -151,22 +170,32 @@ class Tasks:
         found = _sift(column_of(self.phase), column_of(self.epoch), words_of(ranges), mask, epoch, words_of(runs))
         return runs[: 2 * found]
 
+    def find_on(self, slot: int, count: int) -> Ranges:
+        """The runs of tasks, upwards, that hold a place on a node: so many tasks."""
+        runs = array("q", bytes(16 * count))
+        return runs[: 2 * _sift_slot(column_of(self.slot), slot, words_of(runs))]
+
     def find_older(self, since: int) -> Ranges:
         """The runs of tasks, upwards, that run since then or longer."""
         runs = array("q", bytes(16 * self.counts[TaskPhase.RUNNING]))
         found = _sift_older(column_of(self.phase), words_of(self.since), int(TaskPhase.RUNNING), since, words_of(runs))
         return runs[: 2 * found]
 
-    def ages(self, ranges: Ranges, with_slots: bool) -> list[Age]:
-        """What tasks are at, and since when; those of several nodes together, unless it matters where they are."""
+    def ages(self, ranges: Ranges, with_slots: bool, marks: Marks | None = None) -> list[Age]:
+        """What tasks are at, and since when; those of several nodes together, unless it matters where they are. With
+        their marks, what they work at, or write, since when."""
         rows = array("q", bytes(8 * AGE * sum(ranges[1::2])))
-        columns = (column_of(self.phase), column_of(self.epoch), words_of(self.since), column_of(self.slot))
-        found = _tell_ages(*columns, words_of(ranges), with_slots, words_of(rows))
+        since = words_of(self.since)
+        said = (since, _NONE) if marks is None else (words_of(marks.since), column_of(marks.writes))
+        columns = (column_of(self.phase), column_of(self.epoch), since, column_of(self.slot))
+        found = _tell_ages(*columns, *said, words_of(ranges), with_slots, words_of(rows))
         flat = rows[: AGE * found].tolist()
         return list(map(Age, flat[::AGE], flat[1::AGE], flat[2::AGE], flat[3::AGE], flat[4::AGE]))
 
     def enter(self, ranges: Ranges, phase: TaskPhase, at: int, why: Why = Why.DRAIN) -> None:
         """Move tasks that keep their places to another phase; those that are to stop, for a reason."""
+        if self.marks is not None:
+            self.marks.clear(ranges)
         tally = blank_words(len(TaskPhase))  # and a plain int: what a member is takes longer to find out than the rest
         _enter(column_of(self.phase), words_of(self.since), words_of(ranges), int(phase), at, tally)
         self._recount(ranges, tally, phase)
@@ -177,6 +206,8 @@ class Tasks:
         """Move tasks that held places to a phase in which they sit nowhere."""
         if self.counts[TaskPhase.STOPPING]:
             self._note_why(ranges, 0)
+        if self.marks is not None:
+            self.marks.clear(ranges)
         tally = blank_words(len(TaskPhase))
         _enter(column_of(self.phase), words_of(self.since), words_of(ranges), int(phase), 0, tally)
         _unseat(column_of(self.slot), words_of(self.devices), words_of(self.ticket), words_of(ranges))
@@ -193,7 +224,7 @@ class Tasks:
         kinds = [kind for kind in range(len(STOPS)) if kind in known]
         if len(kinds) == 1:
             return [(STOPS[kinds[0]], ranges)]
-        tasks = list(chain(*(range(first, first + count) for first, count in spans)))
+        tasks = list(tasks_in(ranges))
         return [(STOPS[kind], ranges_of(task for task in tasks if self.why[task] == kind)) for kind in kinds]
 
     def _recount(self, ranges: Ranges, tally: Words, phase: TaskPhase) -> None:
@@ -243,6 +274,7 @@ class Tasks:
         for column in ("phase", "failures", "epoch", "slot", "devices", "since", "ticket", "why", "counts"):
             setattr(twin, column, getattr(self, column)[:])
         twin.search_from = self.search_from
+        twin.marks = None if self.marks is None else self.marks.fork()
         return twin
 
 
@@ -338,18 +370,31 @@ def _sift_older(phases: Words, since: Words, phase: int, latest: int, runs: Word
 
 
 @compiled
+def _sift_slot(slots: Words, slot: int, runs: Words) -> int:
+    """Write the runs of tasks that sit on a node; how many runs there are."""
+    found = 0
+    for task in range(len(slots)):
+        if slots[task] == slot:
+            found = _lengthen(runs, found, task)
+    return found
+
+
+@compiled
 def _tell_ages(
-    phases: Words, epochs: Words, since: Words, slots: Words, ranges: Words, with_slots: bool, rows: Words
-) -> int:
+    phases: Words, epochs: Words, since: Words, slots: Words, later: Words, writes: Words, ranges: Words,
+    with_slots: bool, rows: Words,
+) -> int:  # fmt: skip
     """Write the ages of ranges; how many there are. The same one may be there twice, far apart."""
     found = 0
     for place in range(0, len(ranges), 2):
         for task in range(ranges[place], ranges[place] + ranges[place + 1]):
             again, slot = 1 if epochs[task] > 1 else 0, slots[task] if with_slots else 0
+            phase = WRITING if len(writes) and writes[task] else phases[task]
+            begin = max(since[task], later[task])
             row = found - 1
             while row >= max(0, found - AGES_APART) and not (
-                rows[AGE * row + 2] == since[task]
-                and rows[AGE * row] == phases[task]
+                rows[AGE * row + 2] == begin
+                and rows[AGE * row] == phase
                 and rows[AGE * row + 1] == again
                 and rows[AGE * row + 3] == slot
             ):
@@ -358,7 +403,7 @@ def _tell_ages(
                 rows[AGE * row + 4] += 1
                 continue
             at = AGE * found
-            rows[at], rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = phases[task], again, since[task], slot, 1
+            rows[at], rows[at + 1], rows[at + 2], rows[at + 3], rows[at + 4] = phase, again, begin, slot, 1
             found += 1
     return found
 

@@ -258,6 +258,25 @@ def test_goodput_and_progress(scene: Scene) -> None:
     assert scene.call("GET", "/v1/goodput?tenant=nobody").json["flavors"] == []
 
 
+def test_a_task_of_an_array_says_how_far_it_is(scene: Scene) -> None:
+    """One that runs again has the number that it had before."""
+    scene.follower.happen(Submit(Spec(("x",), array=4)))
+    scene.follower.happen(Started(1, 1, 0, 4), Exited(1, 1, 1, 2, 2))
+    assert scene.call("POST", "/v1/jobs/1/requeue", {"failed": True}).status == 202
+    scene.follower.happen(Started(2, 1, 0, 2))
+    mark = {"epoch": 1, "step": 5, "checkpointed": True, "task": 3}
+    assert scene.call("POST", "/v1/jobs/2/progress", mark).status == 200
+    assert scene.call("GET", "/v1/jobs/2").json["saved"] == 1
+    marks = scene.follower.world.arrays[2].marks
+    assert marks is not None
+    assert [row[0] for row in marks.rows()] == [1]
+    assert scene.call("POST", "/v1/jobs/2/progress", mark | {"task": 0}).status == 404
+    over = scene.call("POST", "/v1/jobs/1/progress", mark)
+    assert (over.status, over.json["code"], over.json["detail"]) == (409, "M121", "task 3 is already over")
+    told = [line["what"] for line in scene.call("GET", "/v1/jobs/2/story").json["lines"]]
+    assert "task 3 at step 5, checkpointed" in told
+
+
 def test_nodes_and_tenants(scene: Scene) -> None:
     line = {"family": "gpu", "limit": 2_000_000}
     assert scene.call("PUT", "/v1/tenants/lab/vision", {"lines": [line]}).status == 200

@@ -13,9 +13,20 @@ import yaml  # type: ignore[import-untyped]  # the package brings no types
 
 from muster.cli import printing
 from muster.cli.commands import COMMANDS, cli
-from muster.cli.printing import DETAILS, LISTINGS, Listing, render, show_ask, show_listing, spell_table
+from muster.cli.printing import (
+    DETAILS,
+    LISTINGS,
+    Listing,
+    render,
+    show_ask,
+    show_listing,
+    show_mark,
+    show_progress,
+    spell_table,
+)
 from muster.sdk.changes import Changes
 from muster.units import Resources
+from muster.wire.views import JobView, MarkView, TaskCounts
 
 LISTING = Listing(
     heads=("NAME", "PLACE", "ID", "NOTE"),
@@ -132,3 +143,22 @@ def test_watching_prints_again_what_has_changed(
     with pytest.raises(KeyboardInterrupt):
         show_listing(look, "name", watch=True)
     assert capsys.readouterr().out == "a\nb\nc\n"
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        (None, ""),
+        (MarkView(9), "at step 9"),
+        (MarkView(9, 7, 1), "at step 9, checkpointed at 7"),
+        (MarkView(9, writes=True), "at step 9, writes a checkpoint"),
+    ],
+)
+def test_how_far_a_gang_is_in_words(mark: MarkView | None, words: str) -> None:
+    assert show_mark(JobView(7, "", "a", "running", 1, Resources(1), 1, 1, mark=mark)) == words
+
+
+def test_how_far_an_array_is_in_words() -> None:
+    counts = TaskCounts(running=5, succeeded=2, failed=1)
+    view = JobView(7, "", "a", "running", 9, Resources(1), 1, 1, counts=counts, saved=3)
+    assert show_progress(view) == "3/9 done, 5 running, 3 with a checkpoint, 1 failed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muster.control.goodput import view_goodput
-from muster.kernel.attempts import UNWRITTEN_MAX
+from muster.kernel.progress import UNWRITTEN_MAX
 from muster.model import event, fact
 from muster.model.goodput import Bucket, Mark
 from muster.model.job import BarKind
@@ -145,7 +145,7 @@ def test_who_does_not_run_has_no_marks() -> None:
         answer = rig.answer(event.Progressed(job, 1, 5))
         assert isinstance(answer, Refused)
         codes.append(answer.reason.code)
-    assert codes == [Code.UNEXPECTED, Code.BAD_SPEC, Code.ALREADY_OVER, Code.UNKNOWN_JOB]
+    assert codes == [Code.UNEXPECTED, Code.UNEXPECTED, Code.ALREADY_OVER, Code.UNKNOWN_JOB]
 
 
 def test_the_tasks_of_an_array_are_judged_each_at_its_end() -> None:

@@ -20,7 +20,7 @@ from muster.model.again import Again
 from muster.model.errors import EngineError
 from muster.model.event import Exited, Held, Started
 from muster.model.group import Group
-from muster.model.instruction import Forget, Start, Stop
+from muster.model.instruction import NOT_SAVED, Forget, Start, Stop
 from muster.model.partition import word_of
 from muster.model.spec import Needs, Spec
 from muster.units import Resources
@@ -67,6 +67,16 @@ def test_only_the_tasks_of_this_node_are_launched() -> None:
     spec = Spec(command=("train",), array=20)
     order = start(spec, ["a", "b"], [2, 3], [0, 0], first=10)
     assert [launch.key.task for launch in plan_launches(order, "b", {}, ROOT, range(20))] == [12, 13, 14]
+
+
+def test_who_starts_again_is_told_where_it_could_resume_and_each_task_has_a_file_of_its_own() -> None:
+    order = Start(7, 2, Spec(("train",), array=20), 10, ["a", "b"], [1, 3], [0, 0], resumes=[3, 5, NOT_SAVED, 0])
+    tasks = [launch.env for launch in plan_launches(order, "b", {}, ROOT, range(20))]
+    assert [env.get("MUSTER_RESUME_STEP") for env in tasks] == ["5", None, "0"]
+    assert [env["MUSTER_PROGRESS"] for env in tasks] == [f"/r/progress/7.{task}.2" for task in (11, 12, 13)]
+    gang = Start(7, 2, Spec(("train",), gang=2), 0, ["a"], [2], [0], resumes=[4])
+    ranks = [launch.env for launch in plan_launches(gang, "a", {}, ROOT, range(20))]
+    assert [(env["MUSTER_RESUME_STEP"], env["MUSTER_PROGRESS"]) for env in ranks] == [("4", "/r/progress/7.0.2")] * 2
 
 
 def test_a_task_that_runs_again_knows_itself_by_the_number_it_had() -> None:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import muster
-from muster.engines.local.progress import FILE_BYTES_MAX, Mark, Watch
+from muster.engines.local.layout import PROGRESS, Key, progress_path
+from muster.engines.local.progress import FILE_BYTES_MAX, Mark, Watch, Watches
+from muster.engines.local.ranges import CAUSE, merge_marks
+from muster.model.event import Progressed
 
 
 @pytest.fixture
@@ -108,3 +111,36 @@ def test_outside_of_a_job_nobody_listens(monkeypatch: pytest.MonkeyPatch, tmp_pa
         muster.progress(-1)
     with pytest.raises(AttributeError):
         muster.nonsense  # noqa: B018 - there is none
+
+
+def test_only_who_said_something_is_watched_and_only_who_is_ours(tmp_path: Path) -> None:
+    (tmp_path / PROGRESS).mkdir()
+    mine, silent, other = Key(7, 1, 3), Key(7, 1, 4), Key(7, 1, 5)
+    watches = Watches(tmp_path)
+    assert list(watches.look({mine, silent})) == []
+    for key in (mine, other):
+        progress_path(tmp_path, key).write_text("2 checkpoint\n3\n")
+    (tmp_path / PROGRESS / "7.0.1.width").write_text("4")
+    assert list(watches.look({mine, silent})) == watches.last() == [(mine, Mark(2, True)), (mine, Mark(3, False))]
+    assert list(watches.look({mine, silent})) == []
+    assert list(watches.end(silent)) == []
+    with progress_path(tmp_path, mine).open("a") as file:
+        file.write("4\n")
+    assert list(watches.end(mine)) == [(mine, Mark(4, False))]
+    assert watches.last() == []
+    assert not progress_path(tmp_path, mine).exists()
+
+
+def test_where_nothing_can_be_read_nobody_says_anything(tmp_path: Path) -> None:
+    assert list(Watches(tmp_path).look({Key(7, 1, 3)})) == []
+
+
+def test_tasks_that_say_the_same_are_one_word_and_each_says_its_own_in_order() -> None:
+    said = [(Key(7, 1, 2), Mark(4, False, True)), (Key(7, 1, 0), Mark(4, True)), (Key(7, 1, 2), Mark(4, True))]
+    said += [(Key(7, 1, task), Mark(4, False, True)) for task in (5, 3)]
+    assert merge_marks(said) == [
+        Progressed(7, 1, 4, False, CAUSE, True, 2, 2, [5, 1]),
+        Progressed(7, 1, 4, True, CAUSE, False, 0, 1),
+        Progressed(7, 1, 4, True, CAUSE, False, 2, 1),
+    ]
+    assert merge_marks([(Key(9, 2, 0), Mark(1, False))]) == [Progressed(9, 2, 1, False, CAUSE)]

@@ -223,6 +223,50 @@ def test_a_flexible_window_opens_as_early_as_it_can() -> None:
     assert window.closes_at - window.opens_at == soon[1] - soon[0]
 
 
+def test_tasks_of_an_array_are_guests_each_by_its_limit() -> None:
+    rig = booked(3)
+    in_time = OPENS - rig.now - GRACE_MS - TIDY_MS - MINUTE_MS - 10
+    late, short = (
+        rig.submit(8, array=2, limit_ms=in_time + 20, evictable=False),
+        rig.submit(8, array=2, limit_ms=in_time, evictable=False),
+    )
+    assert [rig.world.arrays[job].holding for job in (late, short)] == [0, 2]
+    assert rig.submit(8, array=1, limit_ms=MINUTE_MS) == 3
+    rig.feed(after_ms=OPENS - LEAD_MS - rig.now)
+    soon = rig.submit(8, array=1, limit_ms=MINUTE_MS)
+    assert rig.world.arrays[3].holding == 1
+    rig.exit(3)
+    assert rig.world.arrays[soon].holding == 1, "in the last hour, too, if it is gone by its limit"
+
+
+def test_nodes_are_those_that_tasks_will_have_left() -> None:
+    rig = Rig(4)
+    rig.submit(8, array=1, evictable=False)
+    rig.submit(8, array=2)
+    rig.start(2)
+    rig.submit(8, array=1, limit_ms=HOUR_MS, evictable=False)
+    assert list(rig.world.arrays[3].slot) == [3]
+    assert code_of(rig, reserve(4)) == Code.NO_NODES_TO_BOOK
+    assert rig.answer(reserve(1)) == DONE
+    assert rig.world.bookings["b"].windows[0].slots == (3,), "whoever is there ends in time"
+    rig.feed(event.BarNode("node-2", BarKind.DRAIN, "op", lets_finish=False))
+    rig.feed(event.UnbarNode("node-2", BarKind.DRAIN, "op"))
+    assert rig.answer(reserve(1, name="c")) == DONE
+    assert rig.world.bookings["c"].windows[0].slots == (2,), "whoever is there was told to stop"
+    assert rig.answer(reserve(1, name="d")) == DONE
+    assert rig.world.bookings["d"].windows[0].slots == (1,), "whoever is there accepts eviction"
+
+
+def test_a_flexible_window_opens_when_tasks_are_gone() -> None:
+    rig = Rig(1)
+    rig.submit(8, array=1, limit_ms=HOUR_MS, evictable=False)
+    rig.start(1)
+    begun, soon = rig.now, (rig.now + MINUTE_MS, rig.now + 2 * HOUR_MS)
+    assert code_of(rig, reserve(1, soon)) == Code.NO_NODES_TO_BOOK
+    assert rig.answer(reserve(1, soon, flexible_ms=2 * HOUR_MS)) == DONE
+    assert rig.world.bookings["b"].windows[0].opens_at == begun + HOUR_MS + GRACE_MS + TIDY_MS
+
+
 def test_all_nodes_are_in_one_domain() -> None:
     rig = Rig()
     for number in range(4):

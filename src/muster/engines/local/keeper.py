@@ -30,7 +30,7 @@ from muster.engines.local.ceilings import Ceilings
 from muster.engines.local.containers import NO_RUNTIME, find_runtime, plan_container, plan_removal
 from muster.engines.local.groups import VARIABLE as GROUP_VARIABLE
 from muster.engines.local.groups import find_groups
-from muster.engines.local.launch import PROGRESS_VARIABLE, Launch, marks_of, plan_launches
+from muster.engines.local.launch import Launch, marks_of, plan_launches
 from muster.engines.local.layout import LOGS, Key, keeper_name, log_path, name_of_root
 from muster.engines.local.logs import (
     LOG_BYTES_MAX,
@@ -52,7 +52,7 @@ from muster.engines.local.processes import (
     signal_group,
     signal_process,
 )
-from muster.engines.local.progress import Mark, Watch
+from muster.engines.local.progress import Mark, Watches
 from muster.engines.local.ranges import End, keys_of
 from muster.engines.local.spawning import CANNOT_RUN, CannotRunError, make_expendable, spawn
 from muster.engines.local.starts import find_start, list_starts
@@ -105,7 +105,7 @@ class Keeper:
         self._runtime = find_runtime(own.get("PATH", ""))
         self._images: dict[Key, str] = {}
         self._errands: set[int] = set()
-        self._watched: dict[Key, Watch] = {}
+        self._watches = Watches(root)
         self.started: list[Key] = []
         self.ended: list[tuple[Key, End]] = []
         self.marks: list[tuple[Key, Mark]] = []
@@ -135,7 +135,7 @@ class Keeper:
 
     def last_marks(self) -> list[tuple[Key, Mark]]:
         """How far living runs said that they are."""
-        return [(key, mark) for key, watch in self._watched.items() for mark in watch.last]
+        return self._watches.last()
 
     @property
     def is_idle(self) -> bool:
@@ -154,7 +154,7 @@ class Keeper:
         looks = (
             self._sweep_at,
             self._looks[0][0] if self._looks else None,
-            self._progress_at if self._watched else None,
+            self._progress_at if self._runs else None,
             self._ceilings.look_at if self._runs else None,
             self._trim_at if self._runs else None,
         )
@@ -226,10 +226,9 @@ class Keeper:
             self._trim_logs()
         over = self._ceilings.look(now) if self._runs else ()
         self._signal([self._runs[key] for key in over if key in self._runs], signal.SIGKILL)
-        if self._watched and self._progress_at <= now:
+        if self._runs and self._progress_at <= now:
             self._progress_at = now + PROGRESS_S
-            for key, watch in self._watched.items():
-                self.marks += ((key, mark) for mark in watch.take())
+            self.marks += self._watches.look(self._runs)
 
     def _launch_some(self) -> None:
         slice_ = list(self._next_launches())
@@ -259,8 +258,6 @@ class Keeper:
             polite = signal.Signals[f"SIG{launch.stop_signal or 'TERM'}"]
             self._runs[launch.key] = self._by_pid[pid] = Run(launch.key, pid, stop_signal=polite)
             self.started.append(launch.key)
-            if launch.key.task == 0 and PROGRESS_VARIABLE in launch.env:
-                self._watched[launch.key] = Watch(Path(launch.env[PROGRESS_VARIABLE]))
         os.chdir(self._root)  # the last task's directory is not ours to hold
         if failed:
             self._note_ends(failed)
@@ -290,7 +287,7 @@ class Keeper:
                 if run is None:
                     continue
                 del self._runs[run.key]
-                self._take_last_word(run.key)
+                self.marks += self._watches.end(run.key)
                 code = os.waitstatus_to_exitcode(status)
                 cpu_ms = round(1000 * (usage.ru_utime + usage.ru_stime))
                 word = self._ceilings.remove(run.key)
@@ -302,12 +299,6 @@ class Keeper:
                     ends.append((run.key, end))
         if ends:
             self._note_ends(ends)
-
-    def _take_last_word(self, key: Key) -> None:
-        watch = self._watched.pop(key, None)
-        if watch is not None:
-            self.marks += ((key, mark) for mark in watch.take())
-            watch.close()
 
     def _end_group(self, run: Run) -> list[Process]:
         """A task ended: so does its group and, if it was asked to end, all of its family. Who of them is on its way."""

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from muster.engines.local.layout import Key, progress_path, width_path
 from muster.model.again import indexes_of
 from muster.model.group import group_at
-from muster.model.instruction import Start
+from muster.model.instruction import NOT_SAVED, Start
 from muster.model.partition import devices_in, start_in
 from muster.model.spec import Spec
 from muster.units import ZERO, Resources
@@ -21,6 +21,7 @@ from muster.units import ZERO, Resources
 KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME", "SHELL", "TMPDIR")
 _DEFAULTS: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/"}
 PROGRESS_VARIABLE: Final = "MUSTER_PROGRESS"
+RESUME_VARIABLE: Final = "MUSTER_RESUME_STEP"
 WIDTH_VARIABLE: Final = "MUSTER_WORLD_SIZE_FILE"
 PARTITION_VARIABLE: Final = "MUSTER_PARTITION"
 ADDRESS: Final = "127.0.0.1"
@@ -104,12 +105,14 @@ def _plan_own(start: Start, key: Key, seat: _Seat, root: Path) -> dict[str, str]
         "MUSTER_PLACE": str(key.task),
         "MUSTER_TASK": str(key.task),
         "MUSTER_TASKS": str(start.width or spec.total),
+        PROGRESS_VARIABLE: str(progress_path(root, key if spec.array else key._replace(task=0))),  # a gang has one
         "CUDA_VISIBLE_DEVICES": show_devices(devices_in(seat.devices), *share, seat.device_ids),
     }
+    resumes = start.resumes[key.task - start.first if spec.array else 0] if start.resumes else NOT_SAVED
+    if resumes != NOT_SAVED:
+        own[RESUME_VARIABLE] = str(resumes)
     if spec.needs.partition:
         own[PARTITION_VARIABLE] = f"{spec.needs.partition}@{max(0, start_in(seat.devices))}"
-    if not spec.array:  # the tasks of an array have no marks of their own
-        own[PROGRESS_VARIABLE] = str(progress_path(root, Key(key.job, key.epoch, 0)))
     if spec.needs.groups:
         own |= _group_variables(spec, key.task)
     if start.width:

@@ -1,5 +1,5 @@
-"""Reading what a run says of its progress: lines of a step, and perhaps `checkpoint` or `checkpointing`, appended by
-anybody in the run.
+"""Reading what runs say of their progress: lines of a step, and perhaps `checkpoint` or `checkpointing`, appended by
+anybody in the run. Who says nothing has no file, and is not looked at.
 
 A task could put anything in that place, so nothing but a plain file is opened, nothing is waited for, and what is not
 such a line counts as nothing. Steps never go back: a line below what was said already is passed over.
@@ -11,8 +11,11 @@ import contextlib
 import os
 import re
 import stat
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from muster.engines.local.layout import PROGRESS, Key, find_key, progress_path
 
 READ_BYTES_MAX: Final = 256 * 1024
 FILE_BYTES_MAX: Final = 1024 * 1024
@@ -78,6 +81,41 @@ class Watch:
             return b""
         finally:
             os.close(handle)
+
+
+class Watches:
+    """The progress files below one root, of those runs that a keeper has: a watch for each that said something."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[Key, Watch] = {}
+
+    def last(self) -> list[tuple[Key, Mark]]:
+        """The marks to repeat, of all."""
+        return [(key, mark) for key, watch in self._known.items() for mark in watch.last]
+
+    def look(self, runs: Container[Key]) -> Iterator[tuple[Key, Mark]]:
+        """What is new of these runs."""
+        try:
+            with os.scandir(self._root / PROGRESS) as found:
+                names = [each.name for each in found]
+        except OSError:
+            return
+        for key in sorted(key for key in map(find_key, names) if key is not None and key in runs):
+            yield from ((key, mark) for mark in self._watch(key).take())
+
+    def end(self, key: Key) -> Iterator[tuple[Key, Mark]]:
+        """A run is over: its last word."""
+        watch = self._watch(key)
+        del self._known[key]
+        yield from ((key, mark) for mark in watch.take())
+        watch.close()
+
+    def _watch(self, key: Key) -> Watch:
+        watch = self._known.get(key)
+        if watch is None:
+            watch = self._known[key] = Watch(progress_path(self._root, key))
+        return watch
 
 
 def _find_mark(line: bytes) -> Mark | None:

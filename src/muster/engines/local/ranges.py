@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby, islice
 from typing import Final, NamedTuple
 
 from muster.engines.local.layout import Key
-from muster.model.event import Exited, Held, Started
+from muster.engines.local.progress import Mark
+from muster.model.event import Exited, Held, Progressed, Started
 from muster.model.instruction import Forget, Stop
 from muster.model.ranges import Ranges, ranges_of
 
@@ -47,6 +49,19 @@ def merge_started(keys: Iterable[Key]) -> list[Started]:
         Started(job, epoch, part[0], part[1], CAUSE, part[2:].tolist())
         for (job, epoch), tasks in _by_run(keys)
         for part in _parts(ranges_of(tasks))
+    ]
+
+
+def merge_marks(marks: Iterable[tuple[Key, Mark]]) -> list[Progressed]:
+    """Those that say the same, as events: of each run one word after the other, as it said them."""
+    said, alike = Counter[Key](), dict[tuple[int, int, int, Mark], list[int]]()
+    for key, mark in marks:
+        alike.setdefault((said[key], key.job, key.epoch, mark), []).append(key.task)
+        said[key] += 1
+    return [
+        Progressed(job, epoch, *mark[:2], CAUSE, mark.checkpointing, part[0], part[1], part[2:].tolist())
+        for (_, job, epoch, mark), tasks in sorted(alike.items())
+        for part in _parts(ranges_of(sorted(tasks)))
     ]
 
 

@@ -20,7 +20,7 @@ from muster.engines.local.launch import keys_on
 from muster.engines.local.layout import FENCES, KEEPERS, LOGS, PROGRESS, STARTS, Key
 from muster.engines.local.processes import read_boot_id
 from muster.engines.local.progress import Mark
-from muster.engines.local.ranges import CAUSE, End, keys_of, merge_exited, merge_held, merge_started
+from muster.engines.local.ranges import End, keys_of, merge_exited, merge_held, merge_marks, merge_started
 from muster.engines.local.spawning import CANNOT_RUN
 from muster.engines.local.starts import (
     Recorded,
@@ -31,7 +31,7 @@ from muster.engines.local.starts import (
     record_start,
     record_width,
 )
-from muster.model.event import Held, Progressed
+from muster.model.event import Held
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.ports.failpoint import failpoint
 
@@ -104,13 +104,13 @@ class Supervisor:
         """The events of every run that is not forgotten, for somebody who may have missed them."""
         runs = self._runs.values()
         started = merge_started(run.key for run in runs if run.begun)
-        marks = [_tell_mark(run.key, mark) for run in runs if run.end is None for mark in run.marks]
+        marks = merge_marks((run.key, mark) for run in runs if run.end is None for mark in run.marks)
         return [*started, *marks, *merge_exited((run.key, run.end) for run in runs if run.end is not None)]
 
     def take_events(self) -> list[TaskEvent]:
         """What happened since the last call, starts first: a task that did both is told in order."""
-        marks = [_tell_mark(key, mark) for key, mark in self._marks]
-        events: list[TaskEvent] = [*merge_started(self._started), *marks, *merge_exited(self._ended)]
+        marks, ended = merge_marks(self._marks), merge_exited(self._ended)
+        events: list[TaskEvent] = [*merge_started(self._started), *marks, *ended]
         self._started.clear()
         self._marks.clear()
         self._ended.clear()
@@ -306,10 +306,6 @@ class Supervisor:
         if self._left_of[name] <= 0:
             del self._left_of[name]
             drop_start(self._root, name)
-
-
-def _tell_mark(key: Key, mark: Mark) -> Progressed:
-    return Progressed(key.job, key.epoch, mark.step, mark.checkpointed, CAUSE, mark.checkpointing)
 
 
 def _stretches(runs: list[Run], most: int) -> Iterator[list[Run]]:

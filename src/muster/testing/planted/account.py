@@ -9,15 +9,19 @@ from unittest import mock
 
 from msgspec.structs import replace
 
-from muster.model.fact import Progressed
+from muster.model.fact import Progressed, TasksProgressed
 from muster.model.goodput import Bucket
+from muster.model.instruction import NOT_SAVED
 from muster.model.job import Meter
-from muster.model.phase import Lease
+from muster.model.phase import Lease, TaskPhase
+from muster.model.ranges import tasks_in
 from muster.testing.planted.plant import Plant
 from muster.units import HOUR_MS
 from muster.world import accounting
 from muster.world.diary import Diary
 from muster.world.goodput import BOOKED_NODE, IDLE, KEPT, LOST, STOPPING, Goodput, Span
+from muster.world.marks import Marks
+from muster.world.tasks import Tasks
 from muster.world.world import World
 
 
@@ -110,6 +114,52 @@ def writing_counts_as_work() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def checkpoint_of_tasks_ignored() -> Iterator[None]:
+    """What a task saved is lost with the rest if it does not succeed."""
+    honest = Goodput.mark_tasks
+
+    def mark_tasks(goodput: Goodput, job: Any, tasks: Tasks, item: TasksProgressed, at: int) -> None:
+        honest(goodput, job, tasks, replace(item, checkpointed=False), at)
+
+    with mock.patch.object(Goodput, "mark_tasks", mark_tasks):
+        yield
+
+
+@contextlib.contextmanager
+def marks_outlive_their_try() -> Iterator[None]:
+    """A task that is sent back is as far as it was."""
+    with mock.patch.object(Marks, "clear"):
+        yield
+
+
+@contextlib.contextmanager
+def nobody_told_where_to_resume() -> Iterator[None]:
+    """What a try saved is forgotten with it."""
+    honest = Marks.clear
+
+    def clear(marks: Marks, ranges: Any) -> None:
+        honest(marks, ranges)
+        for task in tasks_in(ranges):
+            marks.resume[task] = NOT_SAVED
+
+    with mock.patch.object(Marks, "clear", clear):
+        yield
+
+
+@contextlib.contextmanager
+def any_try_may_say() -> Iterator[None]:
+    """Whatever runs is as far as any try of it says."""
+    honest = Tasks.find_runs
+
+    def find_runs(tasks: Tasks, ranges: Any, wanted: Any, epoch: int) -> Any:
+        known = tasks.epoch[ranges[0]] if wanted == (TaskPhase.RUNNING,) else epoch
+        return honest(tasks, ranges, wanted, known)
+
+    with mock.patch.object(Tasks, "find_runs", find_runs):
+        yield
+
+
+@contextlib.contextmanager
 def booked_wait_counts_as_demand() -> Iterator[None]:
     """Whoever waits for a window of its booking could use any device."""
     honest = accounting._want_of
@@ -132,5 +182,9 @@ PLANTS: Final[tuple[Plant, ...]] = (
     hour_without_end,
     claimed_counts_as_idle,
     writing_counts_as_work,
+    checkpoint_of_tasks_ignored,
+    marks_outlive_their_try,
+    nobody_told_where_to_resume,
+    any_try_may_say,
     booked_wait_counts_as_demand,
 )
