@@ -52,15 +52,13 @@ class Said(NamedTuple):
 def run(options: LeagueOptions) -> Result:
     """Foretell every file that is there and says who submitted what, or for how long at most."""
     metrics: dict[str, Metric] = {}
+    is_any = False
     for stem, reading in read_entries(options.traces, "philly", "gen_parallel", SWF):
         records = reading.records
-        metrics |= count_dropped(stem, reading.dropped)
-        if not any(record.user or record.tenant for record in records):
-            metrics |= count_dropped(stem, reading.dropped, {"nobody's": len(records)})
+        if len(records) <= WARM or not any(record.user or record.tenant for record in records):
+            metrics |= count_dropped(stem, reading.dropped, {"too few, or nobody's": len(records)})
             continue
-        if len(records) <= WARM:
-            few = f"{len(records)} jobs, and the first {WARM} are not counted"
-            raise RejectedError(Reason(Code.BAD_TRACE, stem, detail=few))
+        metrics |= count_dropped(stem, reading.dropped)
         players: dict[str, Callable[[Sequence[Record]], Iterator[Said]]] = {
             "hindsight": hindsight,
             "muster": foretell,
@@ -75,6 +73,10 @@ def run(options: LeagueOptions) -> Result:
                 if policy == "muster":
                     found |= _bands(records, said)
                 metrics |= {f"{stem}.{policy}.{name}": metric for name, metric in found.items()}
+        is_any = True
+    if not is_any:
+        fault = f"holds no file with owners and more than {WARM} jobs"
+        raise RejectedError(Reason(Code.BAD_TRACE, str(options.traces), detail=fault))
     return Result("league prediction", metrics, {})
 
 

@@ -59,8 +59,14 @@ def test_what_is_left_out_is_told_by_reason() -> None:
 
 
 def test_nobody_is_foretold_from_nothing(tmp_path: Path) -> None:
-    with pytest.raises(RejectedError, match="1 jobs, and the first 200 are not counted"):
-        run("prediction", LeagueOptions(write(tmp_path, PHILLY + "2020-01-02 00:00:10,66.5,2,b\n")))
+    write(tmp_path, PHILLY + "2020-01-02 00:00:10,66.5,2,b\n", "few.csv")
+    with pytest.raises(RejectedError, match="holds no file with owners and more than 200 jobs"):
+        run("prediction", LeagueOptions(tmp_path))
+    rows = [f"2020-01-{1 + at // 24:02} {at % 24:02}:00:00,{60 + at % 7},2,b" for at in range(300)]
+    write(tmp_path, PHILLY + "\n".join(rows) + "\n", "many.csv")
+    metrics = run("prediction", LeagueOptions(tmp_path, policies=("muster",))).metrics
+    assert [metrics[f"{stem}.all.dropped_rows"].value for stem in ("few", "many")] == [1, 0]
+    assert "many.muster.covered" in metrics
 
 
 @pytest.mark.parametrize("league", LEAGUES)
