@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 from typing import Final
 
 from bench import league
 from bench.report import Result
+from muster.model.errors import RejectedError
+from muster.wire.words import put_in_words
 
 NAMES: Final = (
     "door",
@@ -28,6 +31,7 @@ NAMES: Final = (
 )
 LONG: Final = ("kueue-generator",)
 """Those that take more than a minute by their nature are not among `all`."""
+FAILED: Final = 2
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,6 +46,9 @@ def main(argv: list[str] | None = None) -> int:
     if (options.name == "league") != (options.league is not None):
         parser.error(f"`league` takes one of {', '.join(league.LEAGUES)}, and nothing else does")
     if options.name == "league":
+        fault = league.find_fault(options)
+        if fault is not None:
+            parser.error(fault)
         played = league.play(options)
         print(played.as_json() if options.json else f"{played.as_table()}\n\n{league.chart_of(played)}", flush=True)
         return 0
@@ -54,5 +61,15 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
+def _main() -> int:
+    """The same for who types it: a trace that cannot be used is told in words."""
+    try:
+        return main()
+    except RejectedError as error:
+        words = put_in_words(error.reason)
+        sys.stderr.write(f"error[{error.reason.code.value}]: {words.what}\nhelp: {words.fix}\n")
+        return FAILED
+
+
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(_main())

@@ -25,6 +25,8 @@ from muster.simulator.pages.files import check_reports, write_reports
 from muster.simulator.witness import Witness
 
 WATCHED: Final = "muster"
+BOUND: Final = "bound"
+"""Beside every result, whoever plays."""
 PICTURES_MAX: Final = 3
 WIDTH_MAX: Final = 100
 LEAGUES: Final = ("packing", "rigid", "philly", "deadline", "faults", "prediction")
@@ -68,10 +70,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def find_fault(args: argparse.Namespace) -> str | None:
+    """What is wrong with a command line that names a league."""
+    players: tuple[str, ...] = tuple(importlib.import_module(f"bench.leagues.{args.league}").PLAYERS)
+    unknown = [policy for policy in _policies_of(args) if policy not in (*players, BOUND)]
+    if unknown:
+        return f"{args.league} has no policy {unknown[0]}; it has {', '.join(players)}"
+    return "there is no result without a seed" if args.seeds is not None and args.seeds < 1 else None
+
+
+def _policies_of(args: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(filter(None, args.policies.split(",")))
+
+
 def play(args: argparse.Namespace) -> Result:
     """Play the league that a command line names, and write its reports."""
     check_reports(args.report)
-    policies = tuple(filter(None, args.policies.split(",")))
+    policies = _policies_of(args)
     witnesses: dict[str, Witness] | None = {} if args.report else None
     result = run(args.league, LeagueOptions(args.traces, args.seeds, policies, args.seed, witnesses))
     command = f"muster league {args.league} --traces DIR" + (f" --seeds {args.seeds}" if args.seeds else "")

@@ -22,8 +22,9 @@ from typing import Final, NamedTuple
 
 from bench.league import LeagueOptions
 from bench.leagues.completion import named
+from bench.leagues.entries import count_dropped, keep_first, read_entries
 from bench.leagues.sight import spec_of
-from bench.leagues.trial import NODE_GPUS, Life, Setting, Trial
+from bench.leagues.trial import NODE_GPUS, Life, Setting, Trial, nodes_of
 from bench.report import Metric, Result
 from muster.model import fact
 from muster.model.advice import INDEX, Advice
@@ -32,7 +33,6 @@ from muster.model.phase import Running
 from muster.model.sharing import ADVISED, Sharing
 from muster.model.tier import Tier
 from muster.ports.adviser import Adviser
-from muster.simulator.traces.formats import find_traces, read_trace
 from muster.simulator.traces.record import Record
 from muster.units import DAY_MS, HOUR_MS, INSTANT_MAX, MINUTE_MS, SECOND_MS
 from muster.world.world import World
@@ -152,9 +152,10 @@ PLAYERS: Final[dict[str, type[DeadlineAdviser]]] = {
 def run(options: LeagueOptions) -> Result:
     """Play every file of the format that is there."""
     metrics: dict[str, Metric] = {}
-    for stem, path in find_traces(options.traces, "chronus"):
-        records = read_trace(path).records[:JOBS_MAX]
-        nodes = fleet_for(records)
+    for stem, whole in read_entries(options.traces, "chronus"):
+        reading = keep_first(whole, JOBS_MAX)
+        records, nodes = reading.records, fleet_for(reading.records)
+        metrics |= count_dropped(stem, reading.dropped)
         met: dict[str, float] = {}
         metrics[f"{stem}.bound.strict_met"] = Metric(most_met(records, nodes * NODE_GPUS), "of strict jobs")
         for policy, kind in PLAYERS.items():
@@ -174,7 +175,7 @@ def fleet_for(records: Sequence[Record]) -> int:
     """How many nodes are half of what is asked for while jobs come."""
     work = sum(record.gpus * record.duration_ms for record in records)
     span = max(1, records[-1].submit_ms - records[0].submit_ms)
-    least = max(-(-record.gpus // NODE_GPUS) for record in records)
+    least = max(nodes_of(record.gpus) for record in records)
     return max(least, round(work / span / SHORT / NODE_GPUS))
 
 

@@ -13,6 +13,7 @@ from math import isqrt, sqrt
 from typing import Final
 
 from bench.league import LeagueOptions
+from bench.leagues.entries import count_dropped, keep_fitting, read_entries
 from bench.leagues.profiles import POLICIES
 from bench.leagues.sight import spec_of
 from bench.leagues.trial import NODE_GPUS, Life, Setting, Trial, require
@@ -20,7 +21,7 @@ from bench.report import Metric, Result
 from muster.model import event
 from muster.model.event import Event
 from muster.simulator.traces.faults import Outage, Outages, read_faults
-from muster.simulator.traces.formats import FAULTS, find_traces, read_trace
+from muster.simulator.traces.formats import FAULTS, find_traces
 from muster.simulator.traces.record import Record
 from muster.units import Resources
 
@@ -29,6 +30,7 @@ SERVERS: Final = 400
 CHECKPOINT_MS: Final = 60_000
 RESTART_MS: Final = 300_000
 GOAL: Final = 0.97
+PLAYERS: Final = ("muster",)
 
 
 class FaultyTrial(Trial):
@@ -86,16 +88,23 @@ def run(options: LeagueOptions) -> Result:
     """Play every file of jobs against every file of faults."""
     metrics: dict[str, Metric] = {}
     faults = list(find_traces(options.traces, FAULTS))
-    for stem, path in find_traces(options.traces, "acme"):
-        records = read_trace(path).records
+    for stem, whole in read_entries(options.traces, "acme"):
         for fault_stem, fault_path in faults:
             name = stem if len(faults) == 1 else f"{stem}-{fault_stem}"
-            metrics |= {f"{name}.{key}": metric for key, metric in _play(records, read_faults(fault_path)).items()}
+            outages = read_faults(fault_path)
+            reading = keep_fitting(stem, whole, servers_of(outages))
+            metrics |= {f"{name}.{key}": metric for key, metric in _play(reading.records, outages).items()}
+            metrics |= count_dropped(name, reading.dropped, outages.dropped)
     return Result("league faults", metrics, {})
 
 
+def servers_of(outages: Outages) -> int:
+    """How many servers there are."""
+    return max(SERVERS, len({outage.node for outage in outages.all}))
+
+
 def _play(records: Sequence[Record], outages: Outages) -> dict[str, Metric]:
-    servers = max(SERVERS, len({outage.node for outage in outages.all}))
+    servers = servers_of(outages)
     span_ms = max(outage.end_ms for outage in outages.all)
     mttf_ms = servers * span_ms // len(outages.all)
     chosen = POLICIES["muster"]

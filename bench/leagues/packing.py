@@ -37,8 +37,10 @@ from typing import Final, NamedTuple
 
 from bench.league import LeagueOptions
 from bench.leagues.dice import Dice
+from bench.leagues.entries import count_dropped
 from bench.leagues.packing_bound import find_bound
 from bench.report import Metric, Result
+from muster.app.process import settle_memory
 from muster.kernel.kernel import Kernel
 from muster.learning.packing import Kind, PackingAdviser, class_columns, pick_typical
 from muster.model.advice import PACKING, Advice
@@ -51,7 +53,7 @@ from muster.model.reason import Code, Done, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.simulator.traces import openb
 from muster.simulator.traces.formats import find_traces
-from muster.simulator.traces.record import Record
+from muster.simulator.traces.record import Reading, Record
 from muster.units import INSTANT_MAX, Resources
 from muster.world.world import World
 
@@ -84,6 +86,7 @@ POLICIES: Final[dict[str, Profile]] = {
     "muster": Profile(**_OFF | {"pattern": 60, "price": 60, "displacement": 4, "stranding": 3}),
 }
 HINDSIGHT: Final = "hindsight"
+PLAYERS: Final = (*POLICIES, HINDSIGHT)
 ANY_MODEL: Final = 1000
 PACKERS: Final = ("fgd", "muster")
 """Who packs the stream once more when all of it is known, in several orders; the best of them counts."""
@@ -99,7 +102,8 @@ class Score(NamedTuple):
 
 def run(options: LeagueOptions) -> Result:
     """All lists in the folder, each by every policy that is wanted."""
-    nodes, lists = read_folder(options.traces)
+    fleet, readings = read_folder(options.traces)
+    nodes, lists = fleet.nodes, {stem: reading.records for stem, reading in readings.items()}
     first = FIRST_SEED - 1 + options.seed
     seeds = range(first, first + (options.seeds or SEEDS))
     wanted = [name for name in POLICIES if options.is_wanted(name)]
@@ -124,6 +128,7 @@ def run(options: LeagueOptions) -> Result:
             if name in wanted
         }
         for stem in lists:
+            metrics |= count_dropped(stem, fleet.dropped, readings[stem].dropped)
             bound = 100 * bounds[stem].result()
             metrics[f"{stem}.bound.unallocated_pct"] = Metric(bound, "%")
             if stem in known:
@@ -141,7 +146,8 @@ def run(options: LeagueOptions) -> Result:
 
 
 def _warm_up(nodes: Sequence[openb.NodeRow], pods: Sequence[Record]) -> None:
-    """A few pods that nobody counts: the compiler is done before anything is timed."""
+    """A few pods that nobody counts: the compiler is done before anything is timed. Memory is as a server has it."""
+    settle_memory()
     for policy in POLICIES:
         stage = Stage(policy, nodes, pods)
         for pod in pods:
@@ -170,12 +176,12 @@ def _summary(metrics: dict[str, Metric], lists: dict[str, list[Record]]) -> dict
     return {"all.muster.closed_pct": Metric(statistics.mean(closed), "% of FGD to bound", 45)} if closed else {}
 
 
-def read_folder(folder: Path) -> tuple[list[openb.NodeRow], dict[str, list[Record]]]:
+def read_folder(folder: Path) -> tuple[openb.FleetReading, dict[str, Reading]]:
     """The one list of nodes and all lists of pods below a folder, found by their columns."""
-    lists = {stem: openb.read_pods(path).records for stem, path in find_traces(folder, openb.PODS)}
-    fleets = [openb.read_nodes(path).nodes for _, path in find_traces(folder, openb.NODES)]
-    if not lists or len(fleets) != 1:
-        fault = f"{len(lists)} lists of pods and {len(fleets)} of nodes; wanted one of nodes, and pods"
+    lists = {stem: openb.read_pods(path) for stem, path in find_traces(folder, openb.PODS)}
+    fleets = [openb.read_nodes(path) for _, path in find_traces(folder, openb.NODES)]
+    if len(fleets) != 1:
+        fault = f"{len(fleets)} lists of nodes; wanted one"
         raise RejectedError(Reason(Code.BAD_TRACE, str(folder), detail=fault))
     return fleets[0], lists
 

@@ -12,13 +12,14 @@ from msgspec.structs import replace
 from bench.league import LeagueOptions
 from bench.leagues.bounds import bounds_of
 from bench.leagues.completion import bound_figures, figures, named, play
+from bench.leagues.entries import count_dropped, keep_fitting, read_entries
 from bench.leagues.profiles import POLICIES
 from bench.leagues.trial import NODE_GPUS
 from bench.report import Metric, Result
-from muster.simulator.traces.formats import find_traces, read_trace
 from muster.units import HOUR_MS, SECOND_MS
 
 SIZES: Final = (64, 80)
+PLAYERS: Final = tuple(POLICIES)
 COST_S: Final = 30
 DEFAULT: Final = ("muster", "tuned")
 """Who plays unless others are named: the rest takes minutes each."""
@@ -29,9 +30,10 @@ def run(options: LeagueOptions) -> Result:
     """Play every file of the format that is there."""
     metrics: dict[str, Metric] = {}
     wanted = [name for name in POLICIES if name in (options.policies or DEFAULT)]
-    for stem, path in find_traces(options.traces, "philly"):
-        reading = read_trace(path)
+    for stem, whole in read_entries(options.traces, "philly"):
         for nodes in SIZES:
+            reading = keep_fitting(stem, whole, nodes)
+            metrics |= count_dropped(f"{stem}{nodes}", reading.dropped)
             bound = bounds_of(reading.records, nodes * NODE_GPUS)
             metrics |= named(f"{stem}{nodes}", "bound", bound_figures(bound))
             for policy in wanted:

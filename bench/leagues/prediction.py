@@ -23,13 +23,17 @@ from math import ceil
 from typing import Final, NamedTuple
 
 from bench.league import LeagueOptions
+from bench.leagues.entries import count_dropped, read_entries
 from bench.leagues.sight import SEEN
 from bench.report import Metric, Result
 from muster.learning.runtimes import HOLDS, QUANTILES, Range, RunTimes, Traits, hour_of
-from muster.simulator.traces.formats import SWF, find_traces, read_trace
+from muster.model.errors import RejectedError
+from muster.model.reason import Code, Reason
+from muster.simulator.traces.formats import SWF
 from muster.simulator.traces.record import Record
 from muster.units import SECOND_MS
 
+PLAYERS: Final = ("hindsight", "muster", "user-mean", "limit")
 WARM: Final = 200
 """How many of the first jobs are not counted: there is nothing to learn from yet."""
 BANDS: Final = (1, 10, 100, 1000)
@@ -48,10 +52,13 @@ class Said(NamedTuple):
 def run(options: LeagueOptions) -> Result:
     """Foretell every file that is there and says who submitted what, or for how long at most."""
     metrics: dict[str, Metric] = {}
-    for stem, path in find_traces(options.traces, "philly", "gen_parallel", SWF):
-        records = read_trace(path).records
-        if not any(record.user or record.tenant for record in records):
+    is_any = False
+    for stem, reading in read_entries(options.traces, "philly", "gen_parallel", SWF):
+        records = reading.records
+        if len(records) <= WARM or not any(record.user or record.tenant for record in records):
+            metrics |= count_dropped(stem, reading.dropped, {"too few, or nobody's": len(records)})
             continue
+        metrics |= count_dropped(stem, reading.dropped)
         players: dict[str, Callable[[Sequence[Record]], Iterator[Said]]] = {
             "hindsight": hindsight,
             "muster": foretell,
@@ -66,6 +73,10 @@ def run(options: LeagueOptions) -> Result:
                 if policy == "muster":
                     found |= _bands(records, said)
                 metrics |= {f"{stem}.{policy}.{name}": metric for name, metric in found.items()}
+        is_any = True
+    if not is_any:
+        fault = f"holds no file with owners and more than {WARM} jobs"
+        raise RejectedError(Reason(Code.BAD_TRACE, str(options.traces), detail=fault))
     return Result("league prediction", metrics, {})
 
 

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from bench.league import LeagueOptions
 from bench.leagues.bounds import bounds_of
 from bench.leagues.completion import bound_figures, figures, mean_completion_s, named, play
+from bench.leagues.entries import count_dropped, keep_fitting, read_entries
 from bench.leagues.profiles import POLICIES
 from bench.leagues.trial import NODE_GPUS
 from bench.report import Metric, Result
-from muster.simulator.traces.formats import find_traces, read_trace
 from muster.simulator.traces.record import Record
 from muster.units import SECOND_MS
 
@@ -32,17 +32,18 @@ COSTED: Final = ("srtf", "srsf", "blind", "muster", "tuned")
 PUBLISHED: Final = ("srtf", "srsf", "tiresias")
 SLOWED_MILLI: Final = 1015
 RATIO_GOAL: Final = 1.5
+PLAYERS: Final = tuple(POLICIES)
 
 
 def run(options: LeagueOptions) -> Result:
     """Play every file of the format that is there."""
     metrics: dict[str, Metric] = {}
     ratios: dict[str, list[float]] = {}
-    for stem, path in find_traces(options.traces, "muri"):
-        reading = read_trace(path)
+    for stem, whole in read_entries(options.traces, "muri"):
+        reading = keep_fitting(stem, whole, NODES)
         bound = bounds_of(reading.records, NODES * NODE_GPUS)
         metrics |= named(stem, "bound", bound_figures(bound))
-        metrics[f"{stem}.all.dropped_rows"] = Metric(sum(reading.dropped.values()), "rows")
+        metrics |= count_dropped(stem, reading.dropped)
         averages: dict[str, float] = {}
         for policy in filter(options.is_wanted, POLICIES):
             options.tell(f"{stem}: {policy}")

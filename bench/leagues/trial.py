@@ -240,3 +240,9 @@ def gang_of(gpus: int) -> tuple[int, int]:
     if width < NODE_GPUS:
         width = max(size for size in range(1, NODE_GPUS + 1) if gpus % size == 0)
     return gpus // width, width
+
+
+def nodes_of(gpus: int) -> int:
+    """How many nodes a job needs."""
+    tasks, width = gang_of(gpus)
+    return -(-tasks // (NODE_GPUS // width))

@@ -88,12 +88,21 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     make.set_defaults(run=_make)
     formats = words.add_parser("formats", help="the formats that are known, their units and traps")
     formats.set_defaults(run=_list_formats)
-    return parser.parse_args(argv)
+    arguments = parser.parse_args(argv)
+    if "to" in arguments and arguments.to is None:
+        arguments.to = _form_of(arguments.target)
+    return arguments
+
+
+def _form_of(target: Path) -> str:
+    """What the name of a file says that is to be written: nobody looks for another form in it later."""
+    endings = {suffix.lower() for suffix in target.suffixes}
+    return next((form for form in (SWF, PARQUET) if f".{form}" in endings), CANONICAL)
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", type=Path, metavar="TO_FILE", help="packed if its name ends in .gz")
-    parser.add_argument("--to", choices=FORMS, default=CANONICAL, help=f"default: {CANONICAL}")
+    parser.add_argument("--to", choices=FORMS, help=f"default: as the file's name ends, else {CANONICAL}")
 
 
 def _tell(arguments: argparse.Namespace) -> int:

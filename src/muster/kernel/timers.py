@@ -61,7 +61,9 @@ def find_wake(world: World, now: int) -> int | None:
     limit = timers.find_limit(jobs)
     bar = timers.find_bar(world.fleet.bars)
     ended = timers.find_ended(jobs)
-    instants = [at for at in (world.budgets.find_turn(), world.budgets.find_end(now)) if at is not None]
+    instants: list[int] = []
+    if world.budgets.is_used:
+        instants += [at for at in (world.budgets.find_turn(), world.budgets.find_end(now)) if at is not None]
     instants += [first[0] for first in (limit, timers.tasks.find(), bar) if first is not None]
     instants += [claim.until for claim in world.claims.values()]
     instants += [advice.expires_at for advice in world.advice.values()]

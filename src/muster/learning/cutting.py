@@ -8,7 +8,7 @@ rest into which nothing fits that comes is dead, however large it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import gcd
+from math import gcd, inf
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -57,17 +57,19 @@ def fill(sizes: Sequence[int], worth: Sequence[float], capacity: int) -> tuple[V
     """The most that 0, 1, ... `capacity` can hold of sizes, as often as they fit, and which size was put in last (or -1
     if one less holds as much)."""
     unit = gcd(capacity, *sizes)
-    steps, kept = np.array(sizes, dtype=np.int64) // unit, np.array(worth, dtype=np.float64)
-    best, choices = np.zeros(capacity // unit + 1), [-1] * (capacity // unit + 1)
-    for room in range(1, len(best)):
+    rooms = capacity // unit + 1
+    offers = [(size // unit, value, place) for place, (size, value) in enumerate(zip(sizes, worth, strict=True))]
+    best, choices = [0.0] * rooms, [-1] * rooms
+    for room in range(1, rooms):
+        most, last = -inf, -1
+        for step, value, place in offers:
+            if step <= room and best[room - step] + value > most:
+                most, last = best[room - step] + value, place
         best[room] = best[room - 1]
-        fitting = np.flatnonzero(steps <= room)
-        if len(fitting):
-            totals = best[room - steps[fitting]] + kept[fitting]
-            place = int(np.argmax(totals))
-            if totals[place] > best[room] + EPSILON:
-                best[room], choices[room] = totals[place], int(fitting[place])
-    return np.repeat(best, unit)[: capacity + 1] if unit > 1 else best, choices
+        if most > best[room] + EPSILON:
+            best[room], choices[room] = most, last
+    found = np.array(best)
+    return np.repeat(found, unit)[: capacity + 1] if unit > 1 else found, choices
 
 
 def pattern_of(choices: Sequence[int], sizes: Sequence[int], capacity: int) -> Vector:

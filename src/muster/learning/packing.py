@@ -92,8 +92,9 @@ class PackingAdviser:
 
     def advise(self, world: World, now: int) -> list[Advise]:
         """What is known by now, if it is time to say so."""
-        is_wanted = world.profiles[world.profile_used].profile.is_advised
-        if not is_wanted or not self.counts or (self._seen < self._speaks_at and now < self._renews_at):
+        if (self._seen < self._speaks_at and now < self._renews_at) or not self.counts:
+            return []
+        if not world.profiles[world.profile_used].profile.is_advised:
             return []
         self._speaks_at = self._seen + (max(FIRST, self._seen // 2) if self._seen < OFTEN_UNTIL else SELDOM)
         self._renews_at = now + LASTS_MS // 2

@@ -14,12 +14,13 @@ what is left of it: whoever reads the book finds nothing to lose. Advice that ma
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from muster.model.advice import Advice
 from muster.world.arena import DEVICE
-from muster.world.compiled import Words, words_of
+from muster.world.compiled import Words, compiled, words_of
 from muster.world.fleet import Fleet
 
 CLASSES, SIZES, AT_CLASSES, AT_SIZES, AT_FLAVORS, AT_VALUES, MOST_CPU, MOST_GPUS = range(8)
@@ -28,8 +29,13 @@ CLASS_CPU, CLASS_MEMORY, CLASS_GPUS, CLASS_SIZE, CLASS_VALUE, CLASS_PLACES, CLAS
 CLASS_ROW: Final = 7
 """Of a class: its ask, where its size stands among the sizes (or NO_SIZE), what one is worth, how often it comes."""
 NO_SIZE: Final = -1
-FLAVOR_PRICE: Final = 0
-"""A row per pool: the price of its flavor, and behind that what each class counts there."""
+SIZE_LEAST, SIZE_FIRST = range(2)
+SIZE_ROW: Final = 2
+"""Of a size: how much it is, and the number of its first class. Classes stand in the order of their sizes, those first
+that take no device, and a row behind the last size ends its classes."""
+FLAVOR_PRICE, FLAVOR_WEIGHTS = range(2)
+"""A row per pool: the price of its flavor, what each class counts there, and for each size what all classes of it and
+of the larger ones count together."""
 CLASSES_MAX: Final = 1024
 ONE: Final = 1_000_000
 """Shares and weights are parts of this."""
@@ -44,15 +50,16 @@ ASKS: Final = ("cpu_milli", "memory_bytes", "gpus", "gpu_milli")
 
 def book_of(fleet: Fleet) -> Words:
     """The book of the advice that a fleet goes by."""
-    found: Words | None = fleet.recall(_BOOK)
-    if found is None:
-        found = fleet.asked[_BOOK] = words_of(_write_book(fleet))
-    return found
+    known: tuple[Advice | None, Words] | None = fleet.recall(_BOOK)
+    if known is None or known[0] is not fleet.advice:
+        known = fleet.asked[_BOOK] = fleet.advice, words_of(_write_book(fleet))
+    return known[1]
 
 
 def _write_book(fleet: Fleet) -> array[int]:
     columns: Columns = {} if fleet.advice is None or not is_sound(fleet.advice) else fleet.advice.columns
     asks = list(zip(*(columns.get(name, ()) for name in ASKS), strict=True))
+    order = sorted(range(len(asks)), key=lambda number: _size_of(*asks[number][2:]))
     values = columns.get("value") or tuple(range(DEVICE + 1))
     sizes = sorted({_size_of(gpus, milli) for _, _, gpus, milli in asks} - {0})
     words = array("q", bytes(8 * HEADER))
@@ -60,14 +67,17 @@ def _write_book(fleet: Fleet) -> array[int]:
     words[MOST_CPU] = max((pool.capacity[1] for pool in fleet.pools), default=0) or 1
     words[MOST_GPUS] = max((pool.capacity[0] for pool in fleet.pools), default=0) or 1
     words[AT_CLASSES] = len(words)
-    for ask, places, share in zip(asks, columns.get("places", ()), columns.get("share", ()), strict=True):
-        words.extend((*_write_class(ask, sizes, values), places, share))
+    for number in order:
+        own = _write_class(asks[number], sizes, values)
+        words.extend((*own, columns["places"][number], columns["share"][number]))
     words[AT_SIZES] = len(words)
-    words.extend(sizes)
+    firsts = [bisect_left(order, size, key=lambda number: _size_of(*asks[number][2:])) for size in sizes]
+    words.extend(word for row in zip((*sizes, 0), (*firsts, len(asks)), strict=True) for word in row)
     words[AT_FLAVORS] = len(words)
     for pool in fleet.pools:
-        words.extend(columns.get(f"price:{pool.flavor}", (0,)))
-        words.extend(columns.get(f"on:{pool.flavor}", (0,) * len(asks)))
+        weights = [columns.get(f"on:{pool.flavor}", (0,) * len(asks))[number] for number in order]
+        words.extend((*columns.get(f"price:{pool.flavor}", (0,)), *weights))
+        words.extend(sum(max(0, weight) for weight in weights[first:]) for first in firsts)
     words[AT_VALUES] = len(words)
     words.extend(values)
     return words
@@ -82,6 +92,12 @@ def _write_class(ask: tuple[int, ...], sizes: Sequence[int], values: Sequence[in
 def _size_of(gpus: int, milli: int) -> int:
     """What is asked of each device."""
     return DEVICE if gpus else milli
+
+
+@compiled
+def flavor_at(book: Words, pool: int) -> int:
+    """Where the row of a pool begins."""
+    return int(book[AT_FLAVORS] + pool * (FLAVOR_WEIGHTS + book[CLASSES] + book[SIZES]))
 
 
 def is_sound(advice: Advice) -> bool:

@@ -5,7 +5,8 @@ a node last, and its stamp tells whether that is still so. Nodes with the same f
 this is memory: it saves time, and a search that remembers nothing finds the same.
 
     faces   counter, representatives, a desk to think on, and a row by slot: stamp, what the node is worth and how much
-            of it is fragments, then the face itself: CPU, memory, the kinds of jobs, what each device has left
+            of it is fragments, a number made of the face, then the face itself: CPU, memory, the kinds of jobs, what
+            each device has left
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from array import array
 from typing import Final
 
-from muster.scheduler.book import SIZES, book_of
+from muster.scheduler.book import book_of
 from muster.scheduler.query import (
     ALIGNMENT,
     AT_MEMO,
@@ -21,11 +22,13 @@ from muster.scheduler.query import (
     CHANCE,
     CLUSTERING,
     CPU,
+    DISK,
     DISPLACEMENT,
     FRAGMENTS,
     GPUS,
     MEMORY,
     MILLI,
+    NETWORK,
     PATTERN,
     POOL_COUNT,
     POOL_ROWS,
@@ -36,7 +39,7 @@ from muster.scheduler.query import (
     SNUGNESS,
     STRANDING,
 )
-from muster.scheduler.single import fits, tightest_device
+from muster.scheduler.single import has_amounts, tightest_device
 from muster.scheduler.terms import (
     alignment,
     breaking,
@@ -62,6 +65,7 @@ from muster.world.arena import (
     FREE_MASK,
     FREE_MEMORY,
     NODE_ROW,
+    NODES,
     NOWHERE,
     PLANE,
     POOL,
@@ -70,15 +74,18 @@ from muster.world.arena import (
     POOL_ROW,
     POOL_SIZE,
 )
-from muster.world.compiled import Words, compiled, words_of
+from muster.world.compiled import Entry, Words, blank_words, compiled, words_of
 from muster.world.fleet import Fleet
+from muster.world.index import cell_at
 
 COUNTER, AT_FACES, AT_DESK, AT_AFTER = range(4)
 REPRESENTATIVES: Final = 4
 """From here on, so many words: the slot, and one, that was the last with a face of this number."""
 REPRESENTATIVES_COUNT: Final = 256
-FACE_STAMP, FACE_WORTH, FACE_FRAGMENTS, FACE_CPU, FACE_MEMORY, FACE_KINDS, FACE_DEVICES = range(7)
-FACE_ROW: Final = 6
+DESK: Final = 2 * (DEVICE + 1)
+"""Two words for each size that a class can have."""
+FACE_STAMP, FACE_WORTH, FACE_FRAGMENTS, FACE_NUMBER, FACE_CPU, FACE_MEMORY, FACE_KINDS, FACE_DEVICES = range(8)
+FACE_ROW: Final = 7
 """And a word per device."""
 MEMO_STAMP, MEMO_POINTS, MEMO_DEVICE = range(3)
 MEMO_ROW: Final = 3
@@ -86,51 +93,83 @@ SLOT_BITS: Final = 64
 """A search gives slot x 64 + device, and 63 for a device if it does not matter which."""
 ANY_DEVICE: Final = 63
 
-_FACES: Final = "faces"
+_SIGHT: Final = "sight"
 
 
 def find_exact_place(fleet: Fleet, query: Words, job: int) -> tuple[int, int] | None:
     """The slot for one task, and the device if it takes a share of one; or None."""
-    words, book = fleet.words, book_of(fleet)
+    words, sight = fleet.words, _sight_of(fleet)  # which is of the memory that the query is of: before the book
+    book = book_of(fleet)
     kinds = _NOBODY if fleet.crowd is None else fleet.crowd.kinds_of(len(fleet))
-    found = find_exact(words, query, book, faces_of(fleet, book), kinds, job)
+    found = _FIND_EXACT.call(words, query, book, sight.judged_by(words, book), kinds, job)
     return None if found < 0 else divmod(found, SLOT_BITS)
 
 
 _NOBODY: Final = words_of(array("q"))
 
 
-def faces_of(fleet: Fleet, book: Words) -> Words:
-    """What was seen of each node. Forks may share it: whoever searches looks at every node anew."""
-    found: Words | None = fleet.recall(_FACES)
-    if found is None:
-        devices, slots, desk = int(fleet.words[DEVICES]), len(fleet), 2 * int(book[SIZES])
+class _Sight:
+    """What was seen of each node, and the book by which it was judged. Forks share it, as they share queries: whoever
+    searches looks at every node anew, and no stamp is given twice."""
+
+    __slots__ = ("_book", "_faces")
+
+    def __init__(self, slots: int, devices: int) -> None:
         at_desk = REPRESENTATIVES + REPRESENTATIVES_COUNT
-        size = at_desk + desk + devices + slots * (FACE_ROW + devices)
-        flat = array("q", bytes(8 * size))
-        flat[AT_DESK], flat[AT_AFTER], flat[AT_FACES] = at_desk, at_desk + desk, at_desk + desk + devices
-        found = fleet.asked[_FACES] = words_of(flat)
+        at_after = at_desk + DESK
+        at_faces = at_after + devices
+        self._book: Words | None = None
+        self._faces = blank_words(at_faces + slots * (FACE_ROW + devices))
+        self._faces[AT_DESK], self._faces[AT_AFTER], self._faces[AT_FACES] = at_desk, at_after, at_faces
+
+    def judged_by(self, words: Words, book: Words) -> Words:
+        """The faces; by another book than before nothing is known of what they are worth."""
+        if self._book is not book:
+            _forget(words, self._faces)
+            self._book = book
+        return self._faces
+
+
+def _sight_of(fleet: Fleet) -> _Sight:
+    found: _Sight | None = fleet.recall(_SIGHT)
+    if found is None:
+        found = fleet.asked[_SIGHT] = _Sight(len(fleet), int(fleet.words[DEVICES]))
     return found
+
+
+@compiled
+def _forget(words: Words, faces: Words) -> None:
+    """Nobody has been seen, and nobody stands for a face; stamps go on from the last one, so that no score holds."""
+    for number in range(REPRESENTATIVES, REPRESENTATIVES + REPRESENTATIVES_COUNT):
+        faces[number] = 0
+    for slot in range(words[NODES]):
+        faces[faces[AT_FACES] + slot * (FACE_ROW + words[DEVICES]) + FACE_STAMP] = 0
 
 
 @compiled
 def find_exact(words: Words, query: Words, book: Words, faces: Words, kinds: Words, job: int) -> int:
     """The preferred pools first, in them the best score, then the lowest slot; or NOWHERE."""
     best, best_score, best_rank, best_device = NOWHERE, 0, 0, ANY_DEVICE
+    nodes, luck, gpus, milli = words[AT_NODES], query[CHANCE], query[GPUS], query[MILLI]
+    cpu, memory, disk, network = query[CPU], query[MEMORY], query[DISK], query[NETWORK]
     for row in range(POOL_ROWS, POOL_ROWS + ROW * query[POOL_COUNT], ROW):
         if best != NOWHERE and query[row + ROW_RANK] > best_rank:
             break
         best_rank = query[row + ROW_RANK]
         pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
         cells, members = words[AT_CELLS] + words[pool + POOL_FIRST], words[AT_MEMBERS] + words[pool + POOL_FIRST]
+        memos, looks, width = query[AT_MEMO], faces[AT_FACES], FACE_ROW + words[DEVICES]
         for rank in range(words[pool + POOL_SIZE]):
-            cell, slot = words[cells + rank], words[members + rank]
-            if cell == NOWHERE or not fits(words, query, slot):
+            slot = words[members + rank]
+            is_open, node = words[cells + rank] != NOWHERE, nodes + NODE_ROW * slot
+            if not is_open or not has_amounts(words, node, gpus, milli, cpu, memory, disk, network):
                 continue
-            memo = _look(words, query, book, faces, kinds, slot)
-            points = query[memo + MEMO_POINTS] + score_at(words, query, row, cell // PLANE, cell % PLANE)
-            if query[CHANCE]:
-                points += query[CHANCE] * chance(job, slot)
+            face, memo = looks + width * slot, memos + MEMO_ROW * slot
+            if query[memo + MEMO_STAMP] != faces[face + FACE_STAMP] or not _is_known(words, faces, kinds, pool, slot):
+                _look(words, query, book, faces, kinds, row, slot)
+            points = query[memo + MEMO_POINTS]
+            if luck:
+                points += luck * chance(job, slot)
             if best == NOWHERE or points > best_score or (points == best_score and slot < best):
                 best, best_score, best_device = slot, points, query[memo + MEMO_DEVICE]
     if best == NOWHERE:
@@ -138,6 +177,9 @@ def find_exact(words: Words, query: Words, book: Words, faces: Words, kinds: Wor
     if query[CHANCE] and query[MILLI]:
         best_device = _any_device(words, query, best, job)
     return int(best * SLOT_BITS + best_device)
+
+
+_FIND_EXACT: Final = Entry(find_exact)
 
 
 @compiled
@@ -153,26 +195,29 @@ def _any_device(words: Words, query: Words, slot: int, job: int) -> int:
 
 
 @compiled
-def _look(words: Words, query: Words, book: Words, faces: Words, kinds: Words, slot: int) -> int:
-    """Where it is noted what a node scores for a class; noted anew if the node has changed."""
+def _look(words: Words, query: Words, book: Words, faces: Words, kinds: Words, row: int, slot: int) -> None:
+    """Note what a node scores for a class, as it is now."""
     face = faces[AT_FACES] + slot * (FACE_ROW + words[DEVICES])
     memo = query[AT_MEMO] + MEMO_ROW * slot
-    if not _is_known(words, faces, kinds, slot, face):
+    if not _is_known(words, faces, kinds, words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL], slot):
         _see(words, query, book, faces, kinds, slot, face)
-    if query[memo + MEMO_STAMP] != faces[face + FACE_STAMP]:
-        other = _find_equal(words, query, faces, slot, face)
-        if other != NOWHERE:
-            twin = query[AT_MEMO] + MEMO_ROW * other
-            query[memo + MEMO_POINTS], query[memo + MEMO_DEVICE] = query[twin + MEMO_POINTS], query[twin + MEMO_DEVICE]
-        else:
-            _score(words, query, book, faces, slot, face, memo)
-        query[memo + MEMO_STAMP] = faces[face + FACE_STAMP]
-    return int(memo)
+    if query[memo + MEMO_STAMP] == faces[face + FACE_STAMP]:
+        return
+    other = _find_equal(words, query, faces, slot, face)
+    if other != NOWHERE:
+        twin = query[AT_MEMO] + MEMO_ROW * other
+        query[memo + MEMO_POINTS], query[memo + MEMO_DEVICE] = query[twin + MEMO_POINTS], query[twin + MEMO_DEVICE]
+    else:
+        _score(words, query, book, faces, slot, face, memo)
+        cell = cell_at(words, slot)
+        query[memo + MEMO_POINTS] += score_at(words, query, row, cell // PLANE, cell % PLANE)
+    query[memo + MEMO_STAMP] = faces[face + FACE_STAMP]
 
 
 @compiled
-def _is_known(words: Words, faces: Words, kinds: Words, slot: int, face: int) -> bool:
+def _is_known(words: Words, faces: Words, kinds: Words, pool: int, slot: int) -> bool:
     """Whether a node is as it was seen last."""
+    face = faces[AT_FACES] + slot * (FACE_ROW + words[DEVICES])
     node, begin = words[AT_NODES] + NODE_ROW * slot, words[AT_DEVICES] + slot * words[DEVICES]
     if (
         not faces[face + FACE_STAMP]
@@ -181,7 +226,7 @@ def _is_known(words: Words, faces: Words, kinds: Words, slot: int, face: int) ->
         or (len(kinds) > 0 and faces[face + FACE_KINDS] != kinds[slot])
     ):
         return False
-    for device in range(words[DEVICES]):  # noqa: SIM110 - compiled code has no generators
+    for device in range(words[pool + POOL_GPUS]):
         if faces[face + FACE_DEVICES + device] != words[begin + device]:
             return False
     return True
@@ -198,6 +243,10 @@ def _see(words: Words, query: Words, book: Words, faces: Words, kinds: Words, sl
         faces[face + FACE_KINDS] = kinds[slot]
     for device in range(words[DEVICES]):
         faces[face + FACE_DEVICES + device] = words[begin + device]
+    number = 0
+    for place in range(face + FACE_CPU, face + FACE_ROW + words[DEVICES]):
+        number = (number * 31 + faces[place]) % 1000003
+    faces[face + FACE_NUMBER] = number % REPRESENTATIVES_COUNT
     _judge(words, query, book, faces, words[node + POOL], face + FACE_DEVICES, face, 0, 0)
 
 
@@ -207,10 +256,11 @@ def _judge(
 ) -> tuple[int, int]:
     """What a node is worth with these devices and so much less CPU and memory, and how much of it is fragments; noted
     with the face if it is the face's own."""
-    cpu_left, memory_left, devices = faces[face + FACE_CPU] - cpu, faces[face + FACE_MEMORY] - memory, words[DEVICES]
+    cpu_left, memory_left = faces[face + FACE_CPU] - cpu, faces[face + FACE_MEMORY] - memory
+    devices = words[words[AT_POOLS] + POOL_ROW * pool + POOL_GPUS]
     worth, lost = 0, 0
     if query[PATTERN] or query[DISPLACEMENT] or query[STRANDING]:
-        worth = worth_of(book, query, pool, faces, at, devices, cpu_left, memory_left, faces[AT_DESK])
+        worth = worth_of(book, query, pool, faces, at, devices, cpu_left, memory_left)
     if query[FRAGMENTS]:
         lost = fragments_of(book, pool, faces, at, devices, cpu_left, faces[AT_DESK])
     if at == face + FACE_DEVICES and not cpu and not memory:
@@ -221,10 +271,7 @@ def _judge(
 @compiled
 def _find_equal(words: Words, query: Words, faces: Words, slot: int, face: int) -> int:
     """A node of the same pool and face whose score is noted already, or NOWHERE. This one stands for the face now."""
-    width, number = FACE_ROW + words[DEVICES], 0
-    for place in range(FACE_CPU, width):
-        number = (number * 31 + faces[face + place]) % 1000003
-    number = REPRESENTATIVES + number % REPRESENTATIVES_COUNT
+    width, number = FACE_ROW + words[DEVICES], REPRESENTATIVES + faces[face + FACE_NUMBER]
     other = faces[number] - 1
     faces[number] = slot + 1
     if other < 0 or other == slot:

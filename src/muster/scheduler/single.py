@@ -66,17 +66,26 @@ def fits(words: Words, query: Words, slot: int) -> bool:
     """Whether one task fits on a node now."""
     row = words[AT_NODES] + NODE_ROW * slot
     return bool(
-        words[row + FREE_GPUS] >= query[GPUS]
-        and words[row + FREE_CPU] >= query[CPU]
-        and words[row + FREE_MEMORY] >= query[MEMORY]
-        and words[row + FREE_DISK] >= query[DISK]
-        and words[row + FREE_NETWORK] >= query[NETWORK]
-        and (words[row + FREE_GPUS] > 0 or words[row + FREE_PART] >= query[MILLI])
+        has_amounts(words, row, query[GPUS], query[MILLI], query[CPU], query[MEMORY], query[DISK], query[NETWORK])
         and (
             not query[PIECE]
             or words[row + FREE_GPUS] > 0
             or room_in_cuts(words, slot, query[MILLI], query[PIECE], query[STARTS]) > 0
         )
+    )
+
+
+@compiled
+def has_amounts(words: Words, row: int, gpus: int, milli: int, cpu: int, memory: int, disk: int, network: int) -> bool:
+    """Whether a node has so much of everything, whatever its devices are cut into. For who asks many nodes, with what
+    it asks for at hand."""
+    return bool(
+        words[row + FREE_GPUS] >= gpus
+        and words[row + FREE_CPU] >= cpu
+        and words[row + FREE_MEMORY] >= memory
+        and words[row + FREE_DISK] >= disk
+        and words[row + FREE_NETWORK] >= network
+        and (words[row + FREE_GPUS] > 0 or words[row + FREE_PART] >= milli)
     )
 
 

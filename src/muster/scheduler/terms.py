@@ -17,7 +17,6 @@ from typing import Final
 
 from muster.scheduler.book import (
     AT_CLASSES,
-    AT_FLAVORS,
     AT_SIZES,
     AT_VALUES,
     CLASS_CPU,
@@ -30,11 +29,16 @@ from muster.scheduler.book import (
     CLASS_VALUE,
     CLASSES,
     FLAVOR_PRICE,
+    FLAVOR_WEIGHTS,
     MOST_CPU,
     MOST_GPUS,
     NO_SIZE,
     ONE,
+    SIZE_FIRST,
+    SIZE_LEAST,
+    SIZE_ROW,
     SIZES,
+    flavor_at,
 )
 from muster.scheduler.query import (
     BALANCE,
@@ -363,14 +367,14 @@ def fragments_of(book: Words, pool: int, faces: Words, at: int, devices: int, cp
     for device in range(at, at + devices):
         total += faces[device]
     for size in range(book[SIZES]):
-        least, low, count = book[book[AT_SIZES] + size], 0, 0
+        least, low, count = book[book[AT_SIZES] + SIZE_ROW * size + SIZE_LEAST], 0, 0
         for device in range(at, at + devices):
             if faces[device] < least:
                 low += faces[device]
             else:
                 count += 1
         faces[desk + 2 * size], faces[desk + 2 * size + 1] = low, count
-    weights = book[AT_FLAVORS] + pool * (1 + book[CLASSES]) + 1
+    weights = flavor_at(book, pool) + FLAVOR_WEIGHTS
     for number in range(book[CLASSES]):
         row = book[AT_CLASSES] + CLASS_ROW * number
         size, lost = book[row + CLASS_SIZE], total
@@ -391,36 +395,51 @@ def value_of(book: Words, faces: Words, at: int, devices: int) -> int:
 
 
 @compiled
-def worth_of(
-    book: Words, query: Words, pool: int, faces: Words, at: int, devices: int, cpu: int, memory: int, desk: int
-) -> int:
+def worth_of(book: Words, query: Words, pool: int, faces: Words, at: int, devices: int, cpu: int, memory: int) -> int:
     """What a node is worth as it is: what its devices are worth by their pattern, and the places for each class, less
     what would be stranded if that class came; a little of that is harmless and a lot is not, so it counts as a square.
     In tenths of millionths of a thousandth of a device."""
-    value, places, stranded = value_of(book, faces, at, devices), 0, 0
-    for size in range(book[SIZES]):
-        least, count = book[book[AT_SIZES] + size], 0
-        for device in range(at, at + devices):
-            if faces[device] >= least:  # most have nothing left, and a division takes long
-                count += faces[device] // least
-        faces[desk + size] = count
-    weights = book[AT_FLAVORS] + pool * (1 + book[CLASSES]) + 1
-    for number in range(book[CLASSES]):
-        weight, row = book[weights + number], book[AT_CLASSES] + CLASS_ROW * number
-        if weight < 0 or book[row + CLASS_SIZE] == NO_SIZE:
-            continue
-        count = faces[desk + book[row + CLASS_SIZE]]
-        if book[row + CLASS_GPUS] > 1:
-            count //= book[row + CLASS_GPUS]
-        if count * book[row + CLASS_CPU] > cpu:
-            count = cpu // book[row + CLASS_CPU]
-        if count * book[row + CLASS_MEMORY] > memory:
-            count = memory // book[row + CLASS_MEMORY]
-        places += book[row + CLASS_PLACES] * count
-        gap = max(0, value - count * book[row + CLASS_VALUE])
-        stranded += weight * gap * gap
+    value, places, stranded, largest = value_of(book, faces, at, devices), 0, 0, 0
+    for device in range(at, at + devices):
+        largest = max(largest, faces[device])
+    flavor, size = flavor_at(book, pool) + FLAVOR_WEIGHTS, book[AT_SIZES]
+    end = size + SIZE_ROW * book[SIZES]
+    while size < end and book[size + SIZE_LEAST] <= largest:
+        count = shares_in(faces, at, devices, book[size + SIZE_LEAST])
+        for number in range(book[size + SIZE_FIRST], book[size + SIZE_ROW + SIZE_FIRST]):
+            if book[flavor + number] >= 0:
+                row = book[AT_CLASSES] + CLASS_ROW * number
+                room = room_for(book, row, count, cpu, memory)
+                places += book[row + CLASS_PLACES] * room
+                gap = max(0, value - room * book[row + CLASS_VALUE])
+                stranded += book[flavor + number] * gap * gap
+        size += SIZE_ROW
+    if size < end:  # what is too large for every device strands all of them
+        stranded += book[flavor + book[CLASSES] + (size - book[AT_SIZES]) // SIZE_ROW] * value * value
     worth = PARTS_OF_ONE * query[PATTERN] * value + 1000 * query[DISPLACEMENT] * min(places, PLACES_MAX)
     return int(worth - query[STRANDING] * (stranded // max(1, value)))
+
+
+@compiled
+def shares_in(faces: Words, at: int, devices: int, size: int) -> int:
+    """How often a size is in what is left of some devices."""
+    count = 0
+    for device in range(at, at + devices):
+        if faces[device] >= size:  # most have nothing left, and a division takes long
+            count += faces[device] // size
+    return count
+
+
+@compiled
+def room_for(book: Words, row: int, count: int, cpu: int, memory: int) -> int:
+    """How many of a class a node has room for, if its devices have so many of its size."""
+    if book[row + CLASS_GPUS] > 1:
+        count //= book[row + CLASS_GPUS]
+    if count * book[row + CLASS_CPU] > cpu:
+        count = cpu // book[row + CLASS_CPU]
+    if count * book[row + CLASS_MEMORY] > memory:
+        count = memory // book[row + CLASS_MEMORY]
+    return count
 
 
 @compiled
@@ -428,6 +447,6 @@ def loss(book: Words, query: Words, pool: int, before: int, after: int) -> int:
     """What a placement costs beyond its own worth: what the node is worth less, and the price of a flavor that others
     have to have. Rounded down in steps, so that among places that are nearly equal the lowest fills up first."""
     own = DEVICE * query[GPUS] if query[GPUS] else book[book[AT_VALUES] + query[MILLI]]
-    price = book[book[AT_FLAVORS] + pool * (1 + book[CLASSES]) + FLAVOR_PRICE]
+    price = book[flavor_at(book, pool) + FLAVOR_PRICE]
     cost = before - after - PARTS_OF_ONE * query[PATTERN] * own + 1000 * query[PRICE] * own * price
     return int(min(max(MIDDLE - cost // GRAIN, 0), 2 * MIDDLE))

@@ -395,10 +395,7 @@ class Fleet:
         self.asked = Memory(ASKED_MAX)
 
     def heed(self, advice: Advice | None) -> None:
-        """Go by this advice on packing; what was written down by another is forgotten."""
-        if advice != self.advice and self.is_exact:
-            kept = [pair for pair in self.asked.items() if isinstance(pair[0], tuple) and isinstance(pair[0][0], str)]
-            self.asked = Memory(ASKED_MAX, dict(kept))  # what the fleet could hold at best is the same question
+        """Go by this advice on packing."""
         self.advice = advice
 
     def has_room(self, slot: int, ask: Resources, tasks: int, devices: int) -> bool:

@@ -215,6 +215,10 @@ class Quotas:
                     return _OVER
         return self._after_spending(tenant, ask, found) if self._budgets.accounts else found
 
+    def is_any(self) -> bool:
+        """Whether there is anything by which anybody could stand elsewhere than inside."""
+        return bool(self.funds() or self._budgets.accounts)
+
     def is_bound(self, tenant: str) -> bool:
         """Whether there is anything by which a tenant could stand elsewhere than inside."""
         return bool(self._budgets.accounts) or any(self.checks(tenant, site) for site in self._sites.all)

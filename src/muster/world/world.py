@@ -449,9 +449,12 @@ class World:
 
     def standing_among(self, sites: Sequence[Site], line: Line) -> Standing:
         """The best that it would stand on one of these sites."""
-        if len(sites) == 1:
-            return self.standing_on(sites[0], line)
-        return min((self.standing_on(site, line) for site in sites), default=_INSIDE)
+        best = _OVER if sites else _INSIDE
+        for site in sites:
+            best = min(best, self.standing_on(site, line))
+            if best is _INSIDE:  # nothing is better, and where nobody has a quota it is so at once
+                break
+        return best
 
     def wake_outside(self) -> None:
         """Let everybody stand as well as they do now."""

@@ -63,6 +63,19 @@ def test_what_is_converted_is_the_same_trace(
     assert (found["format"], found["figures"]["jobs"], found["figures"]["most_gpus"]) == (form, 2, 8)
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "form"),
+    [("a.swf.gz", (), "swf"), ("swf.csv", (), "muster"), ("a.swf", ("--to", "muster"), "muster")],
+)
+def test_what_is_written_is_what_the_name_says_unless_somebody_says_otherwise(
+    trace: Path, tmp_path: Path, name: str, words: tuple[str, ...], form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace", "convert", str(trace), str(tmp_path / name), *words]) == 0
+    capsys.readouterr()
+    assert main(["trace", "info", str(tmp_path / name), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["format"] == form
+
+
 def test_a_plot_fits_and_every_format_is_listed(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "plot", str(trace)]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 100

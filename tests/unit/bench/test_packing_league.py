@@ -67,7 +67,7 @@ def test_with_departures_places_come_free_and_are_used_again() -> None:
 
 
 def test_a_folder_without_nodes_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RejectedError, match="0 lists of pods and 0 of nodes"):
+    with pytest.raises(RejectedError, match="holds no file of format openb-pods"):
         read_folder(tmp_path)
 
 

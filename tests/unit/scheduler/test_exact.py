@@ -170,6 +170,24 @@ def test_what_is_remembered_changes_nothing(term: str) -> None:
             fleet.occupy(lease.slot, job, ask, 1, lease.devices)
 
 
+def test_advice_that_comes_and_goes_leaves_no_score_behind() -> None:
+    """A fork that shares the memory goes by advice of its own, as the fleet does from time to time."""
+    dice, fleet = random.Random(5), build(pattern=60, displacement=4, stranding=3, price=60)
+    turned = {name: column[::-1] for name, column in ADVICE.columns.items() if name[:2] in ("sh", "pl", "on")}
+    others = (Advice(2, 10**9, ADVICE.columns | turned), Advice(3, 10**9, ADVICE.columns | {"price:a": (900,)}), None)
+    for job in range(60):
+        ask, fork = dice.choice(ASKS), fleet.fork()
+        fork.heed(dice.choice(others))
+        find_gang(fork, ask, 1, job=job)
+        fleet.heed(dice.choice((ADVICE, others[1])))
+        remembered = find_gang(fleet, ask, 1, job=job)
+        fleet.weigh(fleet.profile)
+        assert find_gang(fleet, ask, 1, job=job) == remembered
+        find_gang(fork, ask, 1, job=job)
+        for lease in remembered or () if job % 2 else ():
+            fleet.occupy(lease.slot, job, ask, 1, lease.devices)
+
+
 def test_chance_is_a_function_of_job_and_node_and_spreads() -> None:
     fleet = build(chance=1)
     slots = [(find_gang(fleet, ASKS[4], 1, job=job) or [])[0].slot for job in range(60)]

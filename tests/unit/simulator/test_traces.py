@@ -103,6 +103,12 @@ def test_outages_in_days_that_overlap_are_one(tmp_path: Path) -> None:
     }
 
 
+def test_a_server_that_never_comes_back_is_no_outage_to_play(tmp_path: Path) -> None:
+    items = [{"node_id": "a", "event_time": 1.0, "event_type": "fault_start"}]
+    with pytest.raises(RejectedError, match=r"no outage that can be used; .*never ends"):
+        read_faults(write(tmp_path, json.dumps(items)))
+
+
 def test_a_format_is_found_by_columns_and_not_by_name(tmp_path: Path) -> None:
     packed = tmp_path / "swf" / "philly.swf"
     packed.parent.mkdir()

@@ -53,7 +53,10 @@ def read_faults(path: Path) -> Outages:
             dropped["overlaps another"] += depth > 1
             open_since[node] = (start, depth)
     dropped["never ends"] += len(open_since)
-    return Outages(sorted(found), {reason: count for reason, count in dropped.items() if count})
+    told = {reason: count for reason, count in dropped.items() if count}
+    if not found:
+        raise trace_error(path, 1, f"no outage that can be used; left out: {told}")
+    return Outages(sorted(found), told)
 
 
 def is_faults(path: Path) -> bool:

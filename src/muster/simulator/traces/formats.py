@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ _OTHERS: Final = {
     openb.NODES: openb.NODE_COLUMNS,
     catalog.CATALOG: catalog.COLUMNS,
 }
+_COLUMNS: Final = {form.name: form.columns for form in FORMATS} | _OTHERS
 
 
 def find_format(path: Path) -> str | None:
@@ -54,12 +55,27 @@ def read_trace(path: Path) -> Reading:
 
 
 def find_traces(folder: Path, *names: str) -> Iterator[tuple[str, Path]]:
-    """The files below a folder that have one of these formats, by path, each with a stem that no other has."""
+    """The files below a folder that have one of these formats, by path, each with a stem that no other has. That there
+    is none is an error, and so is a file that has all columns of such a format but one."""
     if not folder.is_dir():
         raise RejectedError(Reason(Code.BAD_TRACE, str(folder), detail="is no folder"))
     stems: dict[str, int] = {}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if find_format(path) in names:
+        form = find_format(path)
+        if form in names:
             stem = path.name.split(".")[0]
             stems[stem] = stems.get(stem, 0) + 1
             yield stem if stems[stem] == 1 else f"{stem}-{stems[stem]}", path
+        elif form is None:
+            _check_columns(path, names)
+    if not stems:
+        raise RejectedError(Reason(Code.BAD_TRACE, str(folder), detail=f"holds no file of format {' or '.join(names)}"))
+
+
+def _check_columns(path: Path, names: Sequence[str]) -> None:
+    """A file that lacks one column of a format was meant to have it: nobody would miss it if it were passed over."""
+    columns = read_columns(path)
+    for name in names:
+        missing = [column for column in _COLUMNS.get(name, ()) if column not in columns]
+        if len(missing) == 1 and len(_COLUMNS[name]) > len(missing) + 1:
+            raise trace_error(path, 1, f"lacks the column {missing[0]} of format {name}")
