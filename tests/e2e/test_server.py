@@ -190,13 +190,13 @@ def test_strangers_are_refused(shared: Server) -> None:
 
 def test_a_second_leader_is_refused(shared: Server) -> None:
     second = run(shared, "leader")
-    assert (second.returncode, second.stderr.splitlines()[-2][:12]) == (2, "error[M303]:")
+    assert (second.returncode, second.stderr.splitlines()[-3][:12]) == (2, "error[M303]:")
     assert shared.get("/v1/health")["leader"] is True
 
 
 def test_a_second_follower_is_refused(shared: Server) -> None:
     second = run(shared, "follower")
-    assert (second.returncode, second.stderr.splitlines()[-2][:12]) == (2, "error[M303]:")
+    assert (second.returncode, second.stderr.splitlines()[-3][:12]) == (2, "error[M303]:")
     assert shared.get("/v1/health")["leader"] is True
 
 

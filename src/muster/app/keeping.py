@@ -18,6 +18,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--home", type=Path, help="the home directory (default: MUSTER_HOME, or ~/.muster)")
     args = parser.parse_args(rest)
     home = Home(args.home)
+    home.check_own()
     if word == "backup":
         sys.stdout.write(f"{args.file}: the journal up to entry {back_up(home.journal_file, args.file)}\n")
     else:

@@ -144,7 +144,9 @@ def _show_progress(progress: Progress) -> None:
 
 
 def _open_journal(home: Path | None) -> SqliteJournal:
-    path = Home(home).journal_file
+    own = Home(home)
+    own.check_own()
+    path = own.journal_file
     if not path.exists():
         raise StoreError(Reason(Code.HOME_UNUSABLE, str(path.parent), detail="there is no journal"))
     return SqliteJournal(path)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from typing import Final
 
 import click
 
 from muster.cli.printing import show_plain
+from muster.cli.trying import DRY_RUN, NOTHING_CHANGED
 from muster.model.job import BarKind
 from muster.sdk.client import Client
 from muster.units import parse_duration, show_duration
-from muster.wire.views import BarView, NodeView
+from muster.wire.views import BarView, JobView, NodeView
 
+PAGE: Final = 1000
 _reason = click.option("--reason", default="", metavar="TEXT", help="Why, for whoever looks at the node.")
 _span = click.option("--for", "span", metavar="TIME", help="Lift it by itself after so long, such as 2h.")
 
@@ -31,8 +35,12 @@ def cordon(node: str, reason: str, span: str | None) -> None:
 @_reason
 @_span
 @click.option("--now", is_flag=True, help="Stop what runs there; it waits again, in its old place.")
-def drain(node: str, reason: str, span: str | None, now: bool) -> None:
+@DRY_RUN
+def drain(node: str, reason: str, span: str | None, now: bool, dry_run: bool) -> None:
     """Empty a node: nothing new goes there, and what runs there finishes."""
+    if dry_run:
+        _preview(node)
+        return
     view = _bar(node, BarKind.DRAIN, reason, span, lets_finish=not now)
     if not view.jobs:
         click.echo(f"{node} is drained; nothing runs there")
@@ -63,6 +71,26 @@ def _show_bar(bar: BarView) -> str:
 
 def _show_left(until_ms: int) -> str:
     return show_duration(max(0, until_ms - _now_ms()) // 1000 * 1000)
+
+
+def _preview(node: str) -> None:
+    """Whom a drain would hit, as `top` shows it before it asks."""
+    from muster.cli.steering import preview_drain  # here: a drain itself need not load the keys of `top`
+
+    with Client() as client:
+        name = client.node(node).name
+        there = [job for phase in ("starting", "running") for job in _all_in(client, phase)]
+        for line in preview_drain(name, there, client.nodes()):
+            click.echo(line)
+    click.echo(NOTHING_CHANGED, err=True)
+
+
+def _all_in(client: Client, phase: str) -> Iterator[JobView]:
+    after: int | None = 0
+    while after is not None:
+        page = client.list(state="live", phase=phase, after=after, limit=PAGE)
+        yield from page.jobs
+        after = page.next_after
 
 
 def _bar(node: str, kind: BarKind, reason: str, span: str | None, *, lets_finish: bool = True) -> NodeView:

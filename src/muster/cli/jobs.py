@@ -35,6 +35,7 @@ from muster.wire.views import JobPage, JobView, Place
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
 OVER = PHASES[4:]
 SPANS_SHOWN = 8
+LATELY = "; --since 1h shows what ended lately"
 
 
 @click.command()
@@ -72,6 +73,7 @@ def ls(
 
 
 def _list(page: JobPage, state: str, at: int | None) -> Listing:
+    lately = LATELY if state == "all" else ""
     return Listing(
         heads=("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "ACCEPTED", "TRY", "FAILURES", "DETAIL"),
         rows=[_row(job, at) for job in page.jobs],
@@ -79,7 +81,7 @@ def _list(page: JobPage, state: str, at: int | None) -> Listing:
         names=[str(job.id) for job in page.jobs],
         wide=frozenset({"ACCEPTED", "TRY", "FAILURES"}),
         empty="no jobs match" if state == "all" else "no live jobs match; `muster ls --all` shows those that are over",
-        note="" if page.next_after is None else f"more: add --after {page.next_after}",
+        note="" if page.next_after is None else f"more: add --after {page.next_after}{lately}",
     )
 
 

@@ -11,6 +11,7 @@ from muster.cli.printing import show_plain
 from muster.units import show_duration, show_money
 from muster.wire.forecast_views import DayView, TrialJob, TrialView
 
+NOTHING_CHANGED: Final = "nothing was changed; the same without --dry-run does it"
 NOTHING_DONE: Final = "nothing was submitted"
 DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
 
@@ -49,7 +50,7 @@ def print_change_trial(view: TrialView) -> None:
         _print_day(view.day)
     else:
         click.echo("the next 24 h were not simulated: there is too much to run ahead (5,000 jobs are the most)")
-    click.echo("nothing was changed; the same without --dry-run does it", err=True)
+    click.echo(NOTHING_CHANGED, err=True)
 
 
 def _print_day(day: DayView) -> None:

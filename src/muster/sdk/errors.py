@@ -60,6 +60,10 @@ class NoServerError(MusterError):
     def __init__(self, where: str) -> None:
         super().__init__(Reason(Code.NO_SERVER, "server", detail=where))
 
+    def __str__(self) -> str:
+        words = words_of(self)
+        return f"{code_of(self)}: {words.what}; {words.fix}"
+
 
 def make_error(problem: Problem) -> AnsweredError:
     """The exception for a problem."""

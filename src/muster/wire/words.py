@@ -300,7 +300,10 @@ _TABLE: Final[dict[Code, Words]] = {
         "another server holds {subject}", "use the one that runs (`muster ls`), or stop it with `muster down`"
     ),
     Code.PORT_TAKEN: Words("port {needed} is taken", "free it, or choose another with `muster up --port`"),
-    Code.HOME_UNUSABLE: Words("cannot use {subject}: {detail}", "set MUSTER_HOME to a directory that you may write to"),
+    Code.HOME_UNUSABLE: Words(
+        "cannot use {subject}: {detail}",
+        "set MUSTER_HOME to a server's home, or for a new one to a directory that you may write to",
+    ),
     Code.STORE_REFUSED: Words(
         "the store refused to write: {detail}", "free disk space, then `muster up`; nothing acknowledged was lost"
     ),

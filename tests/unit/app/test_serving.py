@@ -1,4 +1,4 @@
-"""What a server says and does before it serves: settings, ports, addresses, and errors in two lines."""
+"""What a server says and does before it serves: settings, ports, addresses, and errors with a fix and a page."""
 
 from __future__ import annotations
 

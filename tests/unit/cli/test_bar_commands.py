@@ -12,7 +12,7 @@ from served import Serve, Told
 from muster.cli import bars
 from muster.sdk.transport import Request
 from muster.units import HOUR_MS, Resources
-from muster.wire.views import BarView, Changed, NodeView
+from muster.wire.views import BarView, Changed, JobPage, JobView, NodeView, Place
 
 NOW_MS = 1_000_000_000
 OPEN = NodeView("n1", "up", Resources(8), Resources(6), 2)
@@ -79,3 +79,22 @@ def test_a_duration_that_is_none_is_refused_before_anything_is_sent(served: Serv
     seen = served(OPEN)
     assert told("cordon", "n1", "--for", "soon", code=2).startswith("error[M102]: duration 'soon'")
     assert not seen
+
+
+def test_a_drain_can_be_looked_at_first(serve: Serve, told: Told) -> None:
+    runs = JobView(7, "big", "lab", "running", 2, Resources(4), 1, 1, 1, places=[Place("n1", 2)])
+    elsewhere = msgspec.structs.replace(runs, id=8, places=[Place("n2", 2)])
+    seen = serve(
+        {
+            "GET /v1/nodes": (OPEN, msgspec.structs.replace(OPEN, name="n2")),
+            "GET /v1/nodes/n1": OPEN,
+            "GET /v1/jobs?state=live&phase=starting&limit=1000": JobPage([]),
+            "GET /v1/jobs": [JobPage([], next_after=3), JobPage([], next_after=5), JobPage([runs, elsewhere])],
+        }
+    )
+    assert told("drain", "n1", "--dry-run").splitlines() == [
+        "drain n1: nothing new starts there; 1 job there now",
+        "  job 7 big of lab: 2 x 4g",
+        "elsewhere 6 of 8 GPUs are free, on 1 node",
+    ]
+    assert {request.method for request in seen} == {"GET"}

@@ -101,3 +101,14 @@ def test_help_and_version_are_found_where_people_look_for_them(told: Told) -> No
 def test_codes_are_listed_in_order(told: Told) -> None:
     listed = told("explain").splitlines()
     assert listed == sorted(listed)
+
+
+@pytest.mark.parametrize(("flags", "more"), [((), ""), (("--all",), "; --since 1h shows what ended lately")])
+def test_a_long_listing_says_how_to_go_on_and_where_the_last_are(
+    serve: Serve, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], more: str
+) -> None:
+    from muster.cli.main import run_command
+
+    serve({"GET /v1/jobs": JobPage([OVER], next_after=7)})
+    assert run_command(["ls", *flags]) == 0
+    assert capsys.readouterr().err == f"more: add --after 7{more}\n"

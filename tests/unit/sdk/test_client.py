@@ -269,3 +269,7 @@ def test_a_key_that_cannot_travel_as_a_header_is_refused_before_it_is_sent(
     with pytest.raises(RejectedError, match="M103"):
         client.submit(SPEC, key)
     assert not server.seen
+
+
+def test_nobody_there_is_said_in_words() -> None:
+    assert str(NoServerError("/some/home")) == "M309: no server answers at /some/home; start one with `muster up`"

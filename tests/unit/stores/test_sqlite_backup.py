@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from muster.app.__main__ import main as app
 from muster.app.keeping import main
 from muster.model.errors import ConflictError, StoreError
 from muster.model.reason import Code
 from muster.ports.store import Change, Commit, Kept
+from muster.sdk.home import Home
+from muster.sdk.whereabouts import Address, Login
 from muster.stores.sqlite import SqliteJournal, SqliteStore
 from muster.stores.sqlite.backup import back_up, restore
 from muster.testing.store_conformance import check_holds, commit_with_history, commits_of
@@ -117,3 +120,19 @@ def test_a_place_that_is_not_there_is_named_with_its_own_fix(tmp_path: Path) -> 
     with pytest.raises(StoreError) as missing:
         restore(tmp_path / "none.db", tmp_path / "journal.db")
     assert missing.value.reason.code is Code.NO_BACKUP
+
+
+def test_a_home_without_a_journal_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app(["backup", str(tmp_path / "b.db"), "--home", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith(f"error[M305]: cannot use {tmp_path}: there is no journal\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["backup", "b.db"], ["restore", "b.db"], ["bundle", "b"], ["replay", "--from", "1h"]]
+)
+def test_the_home_of_a_client_has_no_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    Home(tmp_path).write_login(Login(Address("127.0.0.1", 1), "secret"))
+    assert app([*words, "--home", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("error[M327]: this home is logged in to http://127.0.0.1:1,")

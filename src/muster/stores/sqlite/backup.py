@@ -27,6 +27,8 @@ LOG_SUFFIXES: Final = ("-wal", "-shm")
 
 def back_up(journal: Path, target: Path) -> int:
     """Copy a journal, which may be in use, to a new file; gives the number of its last entry."""
+    if not journal.exists():
+        raise StoreError(Reason(Code.HOME_UNUSABLE, str(journal.parent), detail="there is no journal"))
     if target.exists():
         raise ConflictError(Reason(Code.CANNOT_WRITE, str(target), detail="the file is there already"))
     if not os.access(target.parent, os.W_OK):
