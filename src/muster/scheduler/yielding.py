@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from muster.model import fact
-from muster.model.job import Job
 from muster.model.phase import Lease, Running, Why
 from muster.scheduler.consolidation import cost_of, seat_of
 from muster.scheduler.fit import find_gang
@@ -34,11 +33,11 @@ def plan_yields(world: World, now: int) -> list[fact.Fact]:
         return facts
     left = {name: tier.shadows for name, tier in world.tiers.items()}
     with Stage(world, now) as stage:
-        for line, _ in find_heads(world, now):
+        for line, standing in find_heads(world, now):
             job, tier = world.jobs[line.head()], line.band[2]
             if left[tier] and job.id not in world.claims:
                 left[tier] -= 1
-                taken = _make_room(world, stage, line, job, late)
+                taken = _make_room(world, stage, line, standing, late)
                 facts += [fact.StopAsked(each.job, Why.YIELD, cause=f"{FOR_JOB} {job.id}") for each in taken]
     return facts
 
@@ -61,14 +60,15 @@ def _late(world: World, now: int) -> Iterator[Candidate]:
             yield Candidate(cost_of(world, job, now), number, 0, seat_of(job))
 
 
-def _make_room(world: World, stage: Stage, line: Line, job: Job, late: list[Candidate]) -> list[Candidate]:
-    """Who has to go so that one job fits, which then has its places on the stage; nobody if it would not."""
-    shape, fleet = line.shape, world.fleet
+def _make_room(world: World, stage: Stage, line: Line, standing: int, late: list[Candidate]) -> list[Candidate]:
+    """Who has to go so that the head of a line fits, which then has its places on the stage; nobody if it would not. In
+    which band the line was last met is not asked: a restored world would not know."""
+    shape, fleet, job = line.shape, world.fleet, world.jobs[line.head()]
     if shape.needs.has_company or shape.needs.groups or shape.needs.booking:
         return []  # who minds others or waits for its window takes nobody's place
 
     def find() -> list[Lease] | None:
-        pools = pools_within(world, line.tenant, shape, line.band[0])
+        pools = pools_within(world, line.tenant, shape, standing)
         return None if pools == NOWHERE else find_gang(fleet, shape.ask, shape.gang, shape.needs, pools, job.id)
 
     leases = find()

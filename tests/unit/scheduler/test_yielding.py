@@ -11,13 +11,15 @@ from muster.model.errors import InvariantError
 from muster.model.phase import Why
 from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
+from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
-from muster.scheduler.yielding import find_next_yield
+from muster.scheduler.yielding import find_next_yield, plan_yields
 from muster.simulator.inspector import check_nobody_overslept, check_shadows
 from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.world.invariants import check_world
+from muster.world.snapshot import restore, snapshot
 
 
 def rig_with(wait_ms: int = 0, limit_ms: int = HOUR_MS) -> Rig:
@@ -116,3 +118,17 @@ def test_who_yields_says_when_and_may_be_evicted(fields: dict[str, Any]) -> None
     answer = rig.answer(event.Submit(Spec(("train",), ask=Resources(gpus=8), yields=True, **fields)))
     assert isinstance(answer, Refused)
     assert (answer.reason.code, answer.reason.subject) == (Code.BAD_SPEC, "yields")
+
+
+def test_who_borrows_is_given_way_to_in_a_restored_world_too() -> None:
+    """There its line has not been met in any band yet."""
+    rig = Rig(nodes=1)
+    owner = Tenant(lines=(Line(GPU, guaranteed=gpu_amount(4)),))
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)), event.SetTenant("owner", owner))
+    late = rig.submit(8, expect_ms=MINUTE_MS, yields=True)
+    start(rig, late)
+    rig.submit(8)
+    end = rig.run(late).since + MINUTE_MS
+    facts = plan_yields(rig.world, end)
+    assert [type(item) for item in facts] == [fact.StopAsked]
+    assert plan_yields(restore(snapshot(rig.world)), end) == facts
