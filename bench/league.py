@@ -48,6 +48,11 @@ class LeagueOptions(msgspec.Struct, frozen=True):
             return None
         return self.witnesses.setdefault(f"{stem}, {policy}", Witness())
 
+    def keep_witness(self, stem: str, policy: str, witness: Witness | None) -> None:
+        """Who watched a run in another process has seen it there."""
+        if self.witnesses is not None and witness is not None:
+            self.witnesses[f"{stem}, {policy}"] = witness
+
     def tell(self, words: str) -> None:
         """Say what is being played, to whoever looks on at a terminal."""
         if sys.stderr.isatty():
