@@ -9,7 +9,6 @@ guarantee or as work that borrows, it should not wait. An array of which only so
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from unittest import mock
 
@@ -24,15 +23,12 @@ from muster.model.phase import ACTIVE, Queued, TaskPhase
 from muster.model.tier import Tier
 from muster.policy.taking import find_right
 from muster.scheduler import preemption
-from muster.scheduler.extras import Extras
 from muster.scheduler.rights import kin_of, party_of
-from muster.scheduler.stage import Stage
+from muster.testing.potential import count_loans
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS
 from muster.world.claim_books import ClaimBooks
-from muster.world.loans import Loans
 from muster.world.quota import Standing
-from muster.world.runs import FUNDS, GONE, JOB, ROW, STATE
 from muster.world.world import World
 
 TIERS = ("standard", "standard", "critical", "opportunistic")
@@ -75,22 +71,11 @@ def submit(scene: Scene, dice: random.Random, name: str) -> None:
 
 def find_standings(world: World, now: int) -> dict[int, Standing]:
     """How everybody stands who runs; but for arrays of which some tasks borrow and some do not."""
-    found: dict[int, Standing] = {}
-    borrowed = Counter[int]()
-    with Stage(world, now) as stage:
-        Extras(world, stage, now)  # what elastic gangs have beyond their least is gone while it stands
-        runs = world.know_runs()
-        loans = Loans(world.quotas, world.ledger, runs, world.sites.all, *stage.spread())
-        rows = runs.rows()
-        for at in range(0, runs.used * ROW, ROW):
-            if rows[at + STATE] != GONE:
-                found[int(rows[at + JOB])] = Standing.BORROWING if rows[at + FUNDS] else Standing.INSIDE
-        for number, _, tasks, _ in loans.herds():
-            borrowed[number] += tasks
-        for number in runs.arrays:
-            if borrowed[number] in (0, world.arrays[number].holding):
-                found[number] = Standing.BORROWING if borrowed[number] else Standing.INSIDE
-    return found
+    census = count_loans(world, now)
+    whole = {number: borrowed for number, (staying, borrowed) in census.arrays.items() if borrowed in (0, staying)}
+    return {
+        number: Standing.BORROWING if borrows else Standing.INSIDE for number, borrows in (census.gangs | whole).items()
+    }
 
 
 def find_waiting(world: World) -> list[Job]:

@@ -249,7 +249,7 @@ class _Taker:
     def _is_within(self, job: Job, right: Right, shape: Shape) -> bool:
         """Whether the quota would let it start anywhere if all went whom the right is about."""
         world = self._world
-        if not world.quotas.funds() and not world.budgets.accounts:
+        if not world.quotas.is_any():
             return True
         with self._all_gone(right):
             return pools_within(world, job.spec.tenant, shape, right.claimant.standing) != NOWHERE

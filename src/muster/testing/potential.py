@@ -8,7 +8,7 @@ no plan is asked how it came about.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from muster.model.job import Job
 from muster.model.phase import ACTIVE
@@ -25,28 +25,48 @@ from muster.world.world import World
 Potential: TypeAlias = Counter[Strength]
 
 
-def potential_of(world: World, now: int) -> Potential:
-    """The potential as of the moment when all who were told to stop are gone."""
-    found: Potential = Counter()
+class Census(NamedTuple):
+    """Who borrows, as of the moment when all who were told to stop are gone: gangs and claims with the funds that they
+    borrow of, and of each array how many tasks stay and how many of these borrow."""
+
+    gangs: dict[int, int]
+    arrays: dict[int, tuple[int, int]]
+    claims: dict[int, int]
+
+
+def count_loans(world: World, now: int) -> Census:
+    """Look at everybody who holds something; elastic gangs with their least."""
     with Stage(world, now) as stage:
         Extras(world, stage, now)  # what elastic gangs have beyond their least is gone while it stands
         runs = world.know_runs()
         loans = Loans(world.quotas, world.ledger, runs, world.sites.all, *stage.spread())
         rows = runs.rows()
-        for at in range(0, runs.used * ROW, ROW):
-            if rows[at + STATE] not in (GONE, LEAVING) and not rows[at + BACK]:
-                found[_strength(world, world.jobs[int(rows[at + JOB])], int(rows[at + FUNDS]))] += 1
+        gangs = {
+            int(rows[at + JOB]): int(rows[at + FUNDS])
+            for at in range(0, runs.used * ROW, ROW)
+            if rows[at + STATE] not in (GONE, LEAVING) and not rows[at + BACK]
+        }
         borrowed = Counter[int]()
         for number, _, tasks, _ in loans.herds():
             borrowed[number] += tasks
-        for number in runs.arrays:
-            job, staying = world.jobs[number], len(find_staying(world, world.jobs[number], now))
-            found[_strength(world, job, 1)] += borrowed[number]
-            found[_strength(world, job, 0)] += staying - borrowed[number]
-        for number, funds in loans.claims().items():
-            job = world.jobs[number]
-            if not isinstance(job.phase, ACTIVE):
-                found[_strength(world, job, funds)] += world.claims[number].width if job.spec.array else 1
+        staying = {number: len(find_staying(world, world.jobs[number], now)) for number in runs.arrays}
+        arrays = {number: (count, borrowed[number]) for number, count in staying.items()}
+        return Census(gangs, arrays, loans.claims())
+
+
+def potential_of(world: World, now: int) -> Potential:
+    """The potential as of the moment when all who were told to stop are gone."""
+    found: Potential = Counter()
+    gangs, arrays, claims = count_loans(world, now)
+    for number, funds in gangs.items():
+        found[_strength(world, world.jobs[number], funds)] += 1
+    for number, (staying, borrowed) in arrays.items():
+        found[_strength(world, world.jobs[number], 1)] += borrowed
+        found[_strength(world, world.jobs[number], 0)] += staying - borrowed
+    for number, funds in claims.items():
+        job = world.jobs[number]
+        if not isinstance(job.phase, ACTIVE):
+            found[_strength(world, job, funds)] += world.claims[number].width if job.spec.array else 1
     return +found
 
 

@@ -74,8 +74,8 @@ class Tasks:
     far it is."""
 
     __slots__ = (
-        *("counts", "devices", "epoch", "failures", "marks", "phase", "search_from", "since", "slot", "ticket", "why"),
-    )
+        "counts", "devices", "epoch", "failures", "marks", "phase", "search_from", "since", "slot", "ticket", "why",
+    )  # fmt: skip
 
     def __init__(self, count: int, phase: TaskPhase = TaskPhase.QUEUED) -> None:
         self.phase = bytearray([phase]) * count

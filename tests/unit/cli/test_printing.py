@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Callable
 
 import click
 import msgspec
@@ -106,11 +107,9 @@ def test_a_long_name_makes_room_for_the_columns_beside_it() -> None:
     assert row[1] in spell_table(heads, [row])
 
 
-def test_what_is_drawn_in_place_fits_the_terminal_and_says_why_it_is_empty(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    many = LISTING._replace(rows=[(str(number), "", "", "") for number in range(50)])
-    seen = iter([many, LISTING._replace(rows=[], empty="nothing is here")])
+def look_at(*listings: Listing) -> Callable[[], Listing]:
+    """What is seen, look by look; then whoever watches has had enough."""
+    seen = iter(listings)
 
     def look() -> Listing:
         try:
@@ -118,6 +117,14 @@ def test_what_is_drawn_in_place_fits_the_terminal_and_says_why_it_is_empty(
         except StopIteration:
             raise KeyboardInterrupt from None
 
+    return look
+
+
+def test_what_is_drawn_in_place_fits_the_terminal_and_says_why_it_is_empty(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = LISTING._replace(rows=[(str(number), "", "", "") for number in range(50)])
+    look = look_at(many, LISTING._replace(rows=[], empty="nothing is here"))
     monkeypatch.setattr(Changes, "wait", lambda _, __: False)
     monkeypatch.setattr(printing, "is_terminal", lambda: True)
     monkeypatch.setattr(printing, "_size", lambda: os.terminal_size((80, 10)))
@@ -131,14 +138,7 @@ def test_what_is_drawn_in_place_fits_the_terminal_and_says_why_it_is_empty(
 def test_watching_prints_again_what_has_changed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    seen = iter([LISTING, LISTING, LISTING._replace(names=["c"])])
-
-    def look() -> Listing:
-        try:
-            return next(seen)
-        except StopIteration:
-            raise KeyboardInterrupt from None
-
+    look = look_at(LISTING, LISTING, LISTING._replace(names=["c"]))
     monkeypatch.setattr(Changes, "wait", lambda _, __: False)
     with pytest.raises(KeyboardInterrupt):
         show_listing(look, "name", watch=True)
