@@ -119,11 +119,20 @@ def _has_place(world: World, job: Job, lease: Lease, others: Lack) -> bool:
     """Whether one lease of a claim is free, but for what others claim. Of a device there is room for all who claim a
     share of it, once those are gone who stand in the way, and whoever is first leaves the others theirs."""
     fleet, kept, ask = world.fleet, world.fleet.claimed[lease.slot], job.spec.ask
-    beside = Lack(others.devices & ~devices_in(lease.devices), others.amount) if ask.gpu_milli else others
-    fleet.set_claimed(lease.slot, beside)
+    shared = devices_in(lease.devices) & ~_claimed_whole(world, lease.slot) if ask.gpu_milli else 0
+    fleet.set_claimed(lease.slot, Lack(others.devices & ~shared, others.amount))
     has_place = fleet.has_room(lease.slot, ask, lease.tasks, lease.devices)
     fleet.set_claimed(lease.slot, kept)
     return has_place
+
+
+def _claimed_whole(world: World, slot: int) -> int:
+    """The devices of a node that are claimed by somebody who wants all of them."""
+    found = 0
+    for number in world.claimants.get(slot, ()):
+        if not world.jobs[number].spec.ask.gpu_milli:
+            found |= sum(devices_in(lease.devices) for lease in world.claims[number].leases if lease.slot == slot)
+    return found
 
 
 def _has_quota(world: World, job: Job, claim: Claim) -> bool:
