@@ -15,17 +15,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.answers import answer_response, read_response
+from muster.api.answers import answer_response, fresh_response, read_response
 from muster.api.gate import cause_of, check_tenant, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
-from muster.api.params import read_body, read_choice, read_job, read_number, read_world
+from muster.api.params import read_body, read_choice, read_job, read_match, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
 from muster.control.follower import Follower
 from muster.control.listing import PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want
 from muster.control.story import cut_story, find_failure_note, find_tries, get_beginning, tell
+from muster.control.tags import find_standing, tag_of
 from muster.control.views import (
     complete_reason,
     find_reason,
@@ -45,7 +46,7 @@ from muster.model.reason import Code, Done, Reason
 from muster.model.spec import Spec, find_fault
 from muster.ports import Logs
 from muster.units import AMOUNT_MAX, INSTANT_MAX
-from muster.wire.link import Answer
+from muster.wire.link import Answer, OfJob
 from muster.wire.views import JobAccount, JobView
 from muster.world.world import World
 
@@ -156,7 +157,9 @@ class Jobs:
         world = await read_world(request, self._follower)
         if wait_ms and number in world.jobs:
             await self._follower.until(lambda seen: _is_done(seen, number), wait_ms / 1000)
-        return read_response(world, await self._view(number))
+        standing = find_standing(self._follower.world, number)  # before the view: that may be newer than its tag
+        view = await self._view(number)
+        return fresh_response(request, world, view, tag_of(standing or view))
 
     async def why(self, request: Request) -> Response:
         """Why a job waits."""
@@ -182,15 +185,15 @@ class Jobs:
 
     async def cancel(self, request: Request) -> Response:
         """End a job; that it is asked for is durable, not that it is done."""
-        return answer_response(await self._follower.ask_of_job(Cancel(read_job(request), cause_of(request))), 202)
+        return await self._change(request, Cancel(read_job(request), cause_of(request)), 202)
 
     async def hold(self, request: Request) -> Response:
         """Keep a job from starting."""
-        return answer_response(await self._follower.ask_of_job(HoldJob(read_job(request), cause_of(request))), 200)
+        return await self._change(request, HoldJob(read_job(request), cause_of(request)), 200)
 
     async def release(self, request: Request) -> Response:
         """Let a held job start again."""
-        return answer_response(await self._follower.ask_of_job(ReleaseJob(read_job(request), cause_of(request))), 200)
+        return await self._change(request, ReleaseJob(read_job(request), cause_of(request)), 200)
 
     async def progress(self, request: Request) -> Response:
         """A run says how far it is, or a task of an array."""
@@ -205,13 +208,13 @@ class Jobs:
         it is done."""
         body = await read_body(request, _scale_decoder, "scale")
         asked = ScaleJob(read_job(request), body.most, body.least, cause_of(request))
-        return answer_response(await self._follower.ask_of_job(asked), 202)
+        return await self._change(request, asked, 202)
 
     async def migrate(self, request: Request) -> Response:
         """Let a gang go on elsewhere; that it is asked for is durable, not that it is done."""
         body = await read_body(request, _migrate_decoder, "migrate")
         asked = MigrateJob(read_job(request), body.to, body.off, cause_of(request))
-        return answer_response(await self._follower.ask_of_job(asked), 202)
+        return await self._change(request, asked, 202)
 
     async def requeue(self, request: Request) -> Response:
         """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done. Or have the
@@ -219,7 +222,7 @@ class Jobs:
         body = await read_body(request, _requeue_decoder, "requeue", if_empty=RequeueBody())
         if body.failed:
             return answer_response(await self._bring_back(request, read_job(request)), 202)
-        return answer_response(await self._follower.ask_of_job(RequeueJob(read_job(request), cause_of(request))), 202)
+        return await self._change(request, RequeueJob(read_job(request), cause_of(request)), 202)
 
     async def _bring_back(self, request: Request, number: int) -> Answer:
         follower, key = self._follower, request.headers.get("idempotency-key", "")
@@ -259,6 +262,10 @@ class Jobs:
             "Muster-Log-Over": "1" if found.is_over and piece.is_last else "0",
         }
         return Response(piece.data, headers=headers, media_type="application/octet-stream")
+
+    async def _change(self, request: Request, event: OfJob, status: int) -> Response:
+        """Ask for a change of a job, and only if it is as the request says that it was seen."""
+        return answer_response(await self._follower.ask_of_job(event, read_match(request)), status)
 
     async def _view(self, number: int) -> JobView:
         job = self._follower.world.jobs.get(number)

@@ -114,9 +114,9 @@ class Follower:
         failpoint("follower.after_answer")
         return answer if isinstance(answer, Answer) else await self._recall(answer, spec, key)
 
-    async def ask_of_job(self, request: OfJob) -> Answer:
+    async def ask_of_job(self, request: OfJob, match: str = "") -> Answer:
         """Ask for something about a job. The leader has forgotten one that retired; its number says there was one."""
-        answer, job = await self.ask(request), request.job
+        answer, job = await self.ask(request, match=match), request.job
         if (
             isinstance(answer.reply, Refused)
             and answer.reply.reason.code == Code.UNKNOWN_JOB

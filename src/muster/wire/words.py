@@ -348,7 +348,8 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait {needed} ms, or send many jobs in one request",
     ),
     Code.CHANGED_MEANWHILE: Words(
-        "{subject} is not what it was when it was read: somebody else changed it", "read it again, and set it again"
+        "{subject} is not what it was when it was read",
+        "read it again, and send the change again if it is still meant",
     ),
     Code.ENGINE_FAILED: Words("the engine failed: {detail}", "see the server's log"),
     Code.IDENTITY_REFUSED: Words(
