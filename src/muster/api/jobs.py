@@ -23,7 +23,7 @@ from muster.api.params import read_body, read_choice, read_job, read_match, read
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
 from muster.control.follower import Follower
-from muster.control.listing import PHASES, STATES, Asked
+from muster.control.listing import ORDERS, PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want
 from muster.control.story import cut_story, find_failure_note, find_tries, get_beginning, tell
 from muster.control.tags import find_standing, tag_of
@@ -133,22 +133,15 @@ class Jobs:
         return answer_response(answer, 201)
 
     async def page(self, request: Request) -> Response:
-        """A page of jobs. Whoever asks for a phase means all jobs in it, over or not."""
-        query = request.query_params
-        phase = read_choice(query.get("phase"), "phase", PHASES, default="")
-        state = read_choice(query.get("state"), "state", STATES, default="all" if phase else "live")
-        after = read_number(query.get("after"), "after", default=0)
-        limit = read_limit(request, LIMIT_DEFAULT)
+        """A page of jobs, the newest first; who asks for a phase means all jobs in it, over or not."""
+        asked = read_asked(request)
         world = await read_world(request, self._follower)
-        tenant = query.get("tenant", "")
-        since = read_number(query.get("since"), "since", default=0, most=INSTANT_MAX)
-        asked = Asked(state, tenant, phase, after, limit, sees_of(request), since)
         wanted = want(asked, gate_of(request).find_tenants(principal_of(request)))
         # History first: whoever leaves the world meanwhile is in it since long.
         remembered = [] if wanted is None else await self._follower.read_finished(wanted)
         seen = [found for found in remembered if asked.sees is None or asked.sees(found.finished.tenant)]
         page = self._follower.listing.page(asked)
-        return read_response(world, merge(page, seen, limit, world.jobs.__contains__))
+        return read_response(world, merge(page, seen, asked, world.jobs.__contains__))
 
     async def show(self, request: Request) -> Response:
         """One job; `wait_ms` waits for its end."""
@@ -312,6 +305,23 @@ class Jobs:
 async def read_spec(request: Request) -> Spec:
     """The job that a request brings."""
     return await read_body(request, _spec_decoder, "spec")
+
+
+def read_asked(request: Request) -> Asked:
+    """Which jobs a listing is to show, the newest first unless it says otherwise. Whoever asks for a phase means all
+    jobs in it, over or not."""
+    query = request.query_params
+    phase = read_choice(query.get("phase"), "phase", PHASES, default="")
+    return Asked(
+        state=read_choice(query.get("state"), "state", STATES, default="all" if phase else "live"),
+        tenant=query.get("tenant", ""),
+        phase=phase,
+        after=read_number(query.get("after"), "after", default=0),
+        limit=read_limit(request, LIMIT_DEFAULT),
+        sees=sees_of(request),
+        since=read_number(query.get("since"), "since", default=0, most=INSTANT_MAX),
+        newest=read_choice(query.get("order"), "order", ORDERS, default=ORDERS[0]) == ORDERS[0],
+    )
 
 
 async def check_submit(request: Request, spec: Spec) -> None:

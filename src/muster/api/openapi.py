@@ -35,7 +35,7 @@ from muster.api.tiers import TierBody
 from muster.api.tokens import TokenBody
 from muster.api.users import UserBody
 from muster.control.fleet import FILTERS
-from muster.control.listing import PHASES, STATES
+from muster.control.listing import ORDERS, PHASES, STATES
 from muster.model.spec import Spec
 from muster.units import INSTANT_MAX
 from muster.wire import access_views, forecast_views, views
@@ -78,7 +78,7 @@ TENANT: Final = {"tenant": TEXT}
 LOG: Final = {"task": _number(), "epoch": _number(), "offset": _number()}
 SINCE: Final = {"since": _number(most=INSTANT_MAX)}
 UNTIL: Final = {"until": _number(most=INSTANT_MAX)}
-JOBS: Final = {"state": _one_of(STATES), "phase": _one_of(PHASES), **TENANT, **BY_NUMBER}
+JOBS: Final = {"state": _one_of(STATES), "phase": _one_of(PHASES), "order": _one_of(ORDERS), **TENANT, **BY_NUMBER}
 
 SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/health": Shape(views.Health),

@@ -155,7 +155,7 @@ def _cancel(client: Client, job: int) -> None:
 def _list_live(client: Client) -> Iterator[JobView]:
     after: int | None = 0
     while after is not None:
-        page = client.list(after=after, limit=PAGE)
+        page = client.list(after=after, limit=PAGE, order="oldest")
         yield from page.jobs
         after = page.next_after
 

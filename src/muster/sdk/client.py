@@ -359,10 +359,12 @@ class Client:
         limit: int = 100,
         since_ms: int = 0,
         at_ms: int | None = None,
+        order: str = "newest",
     ) -> JobPage:
-        """One page of jobs, in the order of their numbers; `state` is live, over or all; of those that are over, only
-        since an instant; or as they were at one."""
+        """One page of jobs, the newest first unless the `order` is oldest; `state` is live, over or all; of those that
+        are over, only since an instant; or as they were at one. `after` goes on where a page ended (`next_after`)."""
         asked = {"state": state, "tenant": tenant, "phase": phase, "after": after or "", "limit": limit}
+        asked["order"] = "" if order == "newest" else order
         asked["since"] = since_ms or ""
         return self._get(
             JobPage, _when(at_ms, "/jobs"), {name: str(value) for name, value in asked.items() if value != ""}

@@ -82,22 +82,26 @@ def test_listings_are_filtered_and_paged(scene: Scene) -> None:
         scene.follower.happen(Submit(Spec(("x",), tenant="even" if number % 2 else "odd")))
     scene.follower.happen(Exited(1, 1, 3))
     first = scene.call("GET", "/v1/jobs?limit=2").json
-    assert ([job["id"] for job in first["jobs"]], first["next_after"]) == ([2, 3], 3)
-    rest = scene.call("GET", "/v1/jobs?limit=2&after=3").json
-    assert ([job["id"] for job in rest["jobs"]], rest.get("next_after")) == ([4, 5], None)
+    assert ([job["id"] for job in first["jobs"]], first["next_after"]) == ([5, 4], 4)
+    rest = scene.call("GET", "/v1/jobs?limit=2&after=4").json
+    assert ([job["id"] for job in rest["jobs"]], rest.get("next_after")) == ([3, 2], None)
     assert all("spec" not in job for job in first["jobs"])
     for query, ids in {
         "state=over": [1],
-        "state=all": [1, 2, 3, 4, 5],
-        "tenant=even": [2, 4],
+        "state=all": [5, 4, 3, 2, 1],
+        "state=all&order=oldest": [1, 2, 3, 4, 5],
+        "tenant=even": [4, 2],
         "phase=failed": [1],
         "phase=failed&state=live": [],
-        "after=99": [],
+        "after=99&order=oldest": [],
+        "after=1": [],
     }.items():
         assert [job["id"] for job in scene.call("GET", f"/v1/jobs?{query}").json["jobs"]] == ids, query
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "limit=-1", "after=1e3", "state=x", "phase=y"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1001", "limit=x", "limit=-1", "after=1e3", "state=x", "phase=y", "order=z"]
+)
 def test_a_listing_that_makes_no_sense_is_refused(scene: Scene, query: str) -> None:
     assert scene.call("GET", f"/v1/jobs?{query}").status == 422
 

@@ -57,6 +57,9 @@ def test_ls_shows_a_table_numbers_or_the_api_json(serve: Serve, capsys: pytest.C
     assert msgspec.json.decode(output_of(capsys, "ls", "-o", "json"), type=JobPage) == page
     output_of(capsys, "ls", "--all", "--tenant", "vision")
     assert "state=all&tenant=vision" in seen[-1].path
+    assert "order=" not in seen[-1].path, "the newest come first by themselves"
+    output_of(capsys, "ls", "--oldest")
+    assert "order=oldest" in seen[-1].path
 
 
 def test_an_empty_listing_says_what_it_left_out(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,13 +6,15 @@ import os
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
+from served import Serve
 
 from muster import __version__
 from muster.cli.doctor import Finding, examine
 from muster.cli.main import run_command
 from muster.cli.pages import PACKED, SOURCE, read_pages
-from muster.cli.top import Sight, draw
+from muster.cli.top import Sight, draw, look
 from muster.model.reason import Code
 from muster.sdk.client import Client
 from muster.sdk.errors import make_error
@@ -29,6 +31,17 @@ FIT = Health("ok", True, 9, 12, __version__)
 
 def lines_of(sight: Sight, rows: int, width: int) -> list[str]:
     return [row.text for row in draw(sight, rows, width)]
+
+
+def test_the_failures_of_the_last_minutes_are_asked_for_and_not_the_first_thousand(serve: Serve) -> None:
+    lately = msgspec.structs.replace(FAILED, since_ms=int(time.time() * 1000))
+    seen = serve({"GET /v1/health": FIT, "GET /v1/nodes": (NODE,), "GET /v1/jobs": JobPage([lately])})
+    with Client() as client:
+        sight = look(client)
+    [asked] = [request.path for request in seen if "phase=failed" in request.path]
+    assert "since=" in asked
+    assert "order=" not in asked
+    assert sight.failed == [lately]
 
 
 def test_a_quiet_fleet_has_nothing_wrong() -> None:
