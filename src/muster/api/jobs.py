@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.api.answers import answer_response, fresh_response, read_response
-from muster.api.gate import cause_of, check_tenant, gate_of, principal_of, sees_of
+from muster.api.gate import cause_of, check_tenant, choose_tenant, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
 from muster.api.params import read_body, read_choice, read_job, read_match, read_number, read_world
@@ -43,7 +43,7 @@ from muster.model.event import NODES_MAX, Cancel, HoldJob, MigrateJob, Progresse
 from muster.model.job import Job
 from muster.model.phase import Failed, Why
 from muster.model.reason import Code, Done, Reason
-from muster.model.spec import Spec, find_fault
+from muster.model.spec import Spec, find_fault, give_tenant
 from muster.ports import Logs
 from muster.units import AMOUNT_MAX, INSTANT_MAX
 from muster.wire.link import Answer, OfJob
@@ -127,8 +127,7 @@ class Jobs:
 
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
-        spec = await read_spec(request)
-        await check_submit(request, spec)
+        spec = await check_submit(request, await read_spec(request))
         answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), cause_of(request))
         return answer_response(answer, 201)
 
@@ -324,11 +323,15 @@ def read_asked(request: Request) -> Asked:
     )
 
 
-async def check_submit(request: Request, spec: Spec) -> None:
-    """Raise if a spec is wrong by itself, or not for whoever asks to submit, or says what is not for people to say."""
+async def check_submit(request: Request, spec: Spec) -> Spec:
+    """The job as it is submitted: of the tenant that is meant if it names none. Raise if it is wrong by itself, or not
+    for whoever asks to submit, or says what is not for people to say."""
     if spec.again is not None:
         raise RejectedError(Reason(Code.BAD_SPEC, "again", detail="it is what `muster requeue --failed` makes"))
+    if not spec.tenant:
+        spec = give_tenant(spec, choose_tenant(request, Role.USER))
     await _check_own(request, spec)
+    return spec
 
 
 async def _check_own(request: Request, spec: Spec) -> None:

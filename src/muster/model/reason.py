@@ -85,6 +85,7 @@ class Code(enum.StrEnum):
     NO_PAST = "M174"
     NOTHING_FAILED = "M175"
     NOT_THEN = "M176"
+    WHICH_TENANT = "M177"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"

@@ -389,9 +389,9 @@ class Client:
         """When a job that waits will likely start."""
         return self._get(ForecastView, f"/v1/jobs/{job}/forecast")
 
-    def avail(self, tenant: str = "default") -> AvailView:
-        """What a tenant could start now."""
-        return self._get(AvailView, "/v1/avail", {"tenant": tenant})
+    def avail(self, tenant: str = "") -> AvailView:
+        """What a tenant could start now; without a name, the one that a submit would be of."""
+        return self._get(AvailView, "/v1/avail", {"tenant": tenant} if tenant else {})
 
     def story(self, job: int) -> Story:
         """A job's life, also long after its end."""

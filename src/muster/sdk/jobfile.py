@@ -73,7 +73,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     script: Annotated[str, _says("A program instead of a command; its first line may name an interpreter.")] = ""
     args: Annotated[list[str], _says("What the script is called with.")] = []
     name: Annotated[str, _says("A name to find it by.")] = ""
-    tenant: Annotated[str, _says("Who pays.")] = "default"
+    tenant: Annotated[str, _says("Who pays; left out, `default`, or the only one that is yours.")] = ""
     gpus: Annotated[Amount, _says("GPUs per task: 8, or 0.5 for a share of one.")] = 0
     partition: Annotated[str, _says("One partition of this name, of one device, per task: see `muster flavors`.")] = ""
     cpus: Annotated[Amount, _says("CPUs per task: 2, 0.5 or 500m.")] = 1

@@ -73,6 +73,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "there is no tenant {detail!r}",
         "name one of yours with --tenant (`muster whoami` says where you have a role), or have an admin create it",
     ),
+    Code.WHICH_TENANT: Words("no tenant is named, and you have {needed}: {detail}", "name one of them with --tenant"),
     Code.FLAVOR_IN_USE: Words(
         "{detail} has work on {needed} of its nodes: what it counts as cannot change under it",
         "drain those nodes first (`muster nodes --flavor {detail}`), or name a new flavor",

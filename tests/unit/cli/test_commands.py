@@ -147,7 +147,7 @@ def test_avail_shows_a_table_or_the_api_json(serve: Serve, capsys: pytest.Captur
     assert [cell.strip() for cell in row.split("  ") if cell] == ["2g 1.5c", "6", "6", "quota", "--gpus 2 --cpus 1.5"]
     assert seen[-1].path == "/v1/avail?tenant=lab"
     assert msgspec.json.decode(output_of(capsys, "avail", "-o", "json"), type=AvailView) == view
-    assert seen[-1].path == "/v1/avail?tenant=default"
+    assert seen[-1].path == "/v1/avail"
     serve({"GET /v1/avail": AvailView("lab", [OpeningView(ASK, "--gpus 2", 6, 6, "quota", 5_000_000)])})
     assert output_of(capsys, "avail").split()[-7:] == ["1.5c", "6", "6", "quota", "5.00", "--gpus", "2"]
 
