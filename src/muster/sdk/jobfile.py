@@ -280,6 +280,21 @@ def _needs(job: JobFile, sides: tuple[int, ...], groups: tuple[Group, ...]) -> N
     )
 
 
+def read_job(job: Spec | JobFile, *, here: str, now_ms: int) -> Spec:
+    """A job as people write it in Python, as the server reads it. What it holds was checked by nobody yet."""
+    if isinstance(job, Spec):
+        return job
+    if not isinstance(job, JobFile):
+        raise TypeError(f"a job is a muster.Job, such as muster.Job('python train.py', gpus=8), not {job!r}")
+    try:
+        checked = msgspec.convert(msgspec.to_builtins(job, enc_hook=os.fspath), JobFile)
+        return make_spec(checked, here=here, now_ms=now_ms)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"muster.Job: {error}") from error
+    except FieldError as error:
+        raise FieldError(error.field, f"{error.field}: {error}") from error
+
+
 def _read(field: str, parse: Callable[[str], T], value: Amount) -> T:
     try:
         return parse(str(value))
