@@ -101,7 +101,9 @@ class PastRoutes:
         is_seen, at = sees_of(request), _instant(request)
 
         def look(world: World) -> list[TenantView]:
-            return [view for view in view_tenants(world, max(world.now, at)) if is_seen(view.name)]
+            return [
+                view for view in view_tenants(world, max(world.now, at), Listing(world).tenants()) if is_seen(view.name)
+            ]
 
         return JsonResponse(await self._follower.past.ask(at, look))
 

@@ -86,6 +86,11 @@ class Listing:
             rows.append(view_job(world, job, whole=False))
         return JobPage(rows, seq=world.seq)
 
+    def tenants(self) -> list[str]:
+        """Who has jobs here."""
+        here = self._world.jobs
+        return [tenant for tenant, numbers in self._by_tenant.items() if any(job in here for job in reversed(numbers))]
+
     def _candidates(self, asked: Asked) -> Iterator[int]:
         """The fewest numbers that are known to hold all that is asked for, in order."""
         if asked.phase in HOLDING:

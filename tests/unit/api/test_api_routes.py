@@ -281,6 +281,17 @@ def test_a_task_of_an_array_says_how_far_it_is(scene: Scene) -> None:
     assert "task 3 at step 5, checkpointed" in told
 
 
+def test_a_tenant_that_only_waits_is_there_until_its_jobs_are_gone(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("x",), tenant="patient", ask=Resources(gpus=4), held=True)))
+    assert [tenant["name"] for tenant in scene.call("GET", "/v1/tenants").json] == ["patient"]
+    assert scene.call("GET", "/v1/tenants/patient").json["name"] == "patient"
+    then = scene.call("GET", f"/v1/past/{scene.follower.at}/tenants").json
+    assert [tenant["name"] for tenant in then] == ["patient"]
+    scene.call("POST", "/v1/jobs/1/cancel")
+    retire(scene)
+    assert scene.call("GET", "/v1/tenants").json == []
+
+
 def test_nodes_and_tenants(scene: Scene) -> None:
     line = {"family": "gpu", "limit": 2_000_000}
     assert scene.call("PUT", "/v1/tenants/lab/vision", {"lines": [line]}).status == 200
