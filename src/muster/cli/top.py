@@ -107,7 +107,7 @@ def _wrong(sight: Sight, most: int) -> list[Row]:
     """What somebody who was woken up wants to know first: what is not as it should be, and whom it hit."""
     found: list[Row] = []
     if not sight.health.leader:
-        found.append(Row("! no leader: changes do not get through; `muster up` starts it"))
+        found.append(Row("! no leader: changes do not get through; `muster doctor` says why"))
     troubled = [node for node in sight.nodes if node.phase != "up" or node.bars or node.lacks is not None]
     found += [Row(f"! {_show_trouble(node)}", Subject("node", node.name)) for node in troubled]
     hit = [job for job in sight.live if job.epoch > 1 and _is_recent(job)]

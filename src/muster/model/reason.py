@@ -153,6 +153,7 @@ class Code(enum.StrEnum):
     UNKNOWN_CLUSTER = "M355"
     NO_LEAGUES = "M356"
     NO_BACKUP = "M357"
+    SERVER_SILENT = "M358"
     INVARIANT = "M900"
 
 

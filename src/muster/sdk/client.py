@@ -29,7 +29,7 @@ from muster.model.partition import show_partition
 from muster.model.reason import Code, Reason
 from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.paths import add_query, job_path, quote
-from muster.sdk.transport import Reply, Request, Transport
+from muster.sdk.transport import ANSWER_TIMEOUT_S, Reply, Request, Transport
 from muster.sdk.whereabouts import Address, default_root, find_server, find_token
 from muster.wire.access_views import (
     AuditPage,
@@ -77,6 +77,8 @@ if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
 PATIENCE_S: Final = 15.0
 LONG_PATIENCE_S: Final = 300.0
 """Whoever follows a job for hours wants to sit through a restart of the server."""
+HEALTH_WITHIN_S: Final = 5.0
+"""Whoever asks how a server is wants to know soon that it does not answer."""
 WAIT_MS: Final = 30_000
 LOG_WAIT_MS: Final = 10_000
 WATCH_LEAST_MS: Final = 50
@@ -94,7 +96,7 @@ class LogPart(msgspec.Struct, frozen=True):
 
 class Client:
     """Talks to one server: that of `home` (default: MUSTER_HOME or ~/.muster), or which it is logged in to; or the one
-    at `address`."""
+    at `address`. It waits `answer_s` for each answer, and `patience_s` for a server that went away."""
 
     def __init__(
         self,
@@ -103,6 +105,7 @@ class Client:
         address: Address | None = None,
         token: str | None = None,
         patience_s: float = PATIENCE_S,
+        answer_s: float = ANSWER_TIMEOUT_S,
     ) -> None:
         if address is not None and not isinstance(address, Address):
             raise TypeError(f"an address is an Address(host, port), not {address!r}; `muster login` takes a URL")
@@ -113,6 +116,7 @@ class Client:
             read_token=partial(find_token, root) if token is None else lambda: token,
             where=root if address is None else f"{address.host}:{address.port}",
             patience_s=patience_s,
+            answer_s=answer_s,
         )
         self._seq = 0
 

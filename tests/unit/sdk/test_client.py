@@ -154,6 +154,17 @@ def test_nobody_listens_is_said_at_once(tmp_path: Path) -> None:
         Client(Home(tmp_path), patience_s=3600).list()
 
 
+def test_a_server_that_listens_and_says_nothing_is_told_from_none() -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        address = Address("127.0.0.1", deaf.getsockname()[1])
+        with pytest.raises(NoServerError) as caught, Client(address=address, token="", answer_s=1) as client:
+            client.health()
+    assert code_of(caught.value) == "M358"
+    assert "is there and has not answered for 1 s" in words_of(caught.value).what
+
+
 @pytest.mark.parametrize(("status", "kind"), [(422, RejectedError), (404, RejectedError), (409, ConflictError)])
 def test_a_problem_is_raised_with_its_own_words(
     server: ScriptedServer, client: Client, status: int, kind: type[Exception]
