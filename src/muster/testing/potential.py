@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, TypeAlias
 
-from muster.model.job import Job
 from muster.model.phase import ACTIVE
-from muster.policy.taking import Strength, strength
+from muster.policy.taking import Strength
 from muster.scheduler.extras import Extras
 from muster.scheduler.herds import find_staying
-from muster.scheduler.rights import party_of
+from muster.scheduler.rights import strength_of
 from muster.scheduler.stage import Stage
 from muster.world.loans import Loans
-from muster.world.quota import Standing
 from muster.world.runs import BACK, FUNDS, GONE, JOB, LEAVING, ROW, STATE
 from muster.world.world import World
 
@@ -59,20 +57,15 @@ def potential_of(world: World, now: int) -> Potential:
     found: Potential = Counter()
     gangs, arrays, claims = count_loans(world, now)
     for number, funds in gangs.items():
-        found[_strength(world, world.jobs[number], funds)] += 1
+        found[strength_of(world, world.jobs[number], borrows=funds != 0)] += 1
     for number, (staying, borrowed) in arrays.items():
-        found[_strength(world, world.jobs[number], 1)] += borrowed
-        found[_strength(world, world.jobs[number], 0)] += staying - borrowed
+        found[strength_of(world, world.jobs[number], borrows=True)] += borrowed
+        found[strength_of(world, world.jobs[number], borrows=False)] += staying - borrowed
     for number, funds in claims.items():
         job = world.jobs[number]
         if not isinstance(job.phase, ACTIVE):
-            found[_strength(world, job, funds)] += world.claims[number].width if job.spec.array else 1
+            found[strength_of(world, job, borrows=funds != 0)] += world.claims[number].width if job.spec.array else 1
     return +found
-
-
-def _strength(world: World, job: Job, funds: int) -> Strength:
-    standing = Standing.BORROWING if funds else Standing.INSIDE
-    return strength(party_of(world, (job.spec.tier, job.spec.priority), standing))
 
 
 def falls(before: Potential, after: Potential) -> Strength | None:
