@@ -31,7 +31,8 @@ def fresh_response(request: Request, world: World, view: object, tag: str) -> Re
     """The same for a thing of which all that its reader sees is in the tag, but for what grows with time alone: one who
     has it already (`If-None-Match`) is told just that."""
     headers = {"Muster-Seq": str(world.seq), "ETag": f'"{tag}"'}
-    return Response(None, 304, headers) if tag in read_known(request) else JsonResponse(view, headers=headers)
+    is_known = not {tag, "*"}.isdisjoint(read_known(request))
+    return Response(None, 304, headers) if is_known else JsonResponse(view, headers=headers)
 
 
 async def ask_change(request: Request, follower: Follower, event: OfAdmin | OfNode) -> Answer:
