@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -24,18 +23,6 @@ from muster.wire.views import Changed, Health, JobPage, JobView, NodeView, Probl
 from muster.wire.words import put_in_words
 
 SPEC = Spec(("true",))
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer().serving() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: ScriptedServer) -> Iterator[Client]:
-    with Client(address=server.address, token="secret") as made:  # noqa: S106 - the scripted server's
-        yield made
 
 
 def make_problem(status: int, code: str = "M110") -> Answer:

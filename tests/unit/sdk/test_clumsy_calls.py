@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,6 @@ from muster.wire.forecast_views import TrialView
 from muster.wire.views import JobView, Submitted
 
 RUNNING = JobView(7, "", "default", "running", 1, Resources(), 1, 1)
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer().serving() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: ScriptedServer) -> Iterator[Client]:
-    with Client(address=server.address, token="secret") as made:  # noqa: S106 - the scripted server's
-        yield made
 
 
 NO_JOBS: tuple[Any, ...] = ("python train.py", ["python", "train.py"], {"command": "x"}, None, 7, muster.Job)
