@@ -44,7 +44,7 @@ def on_migrate_job(turn: Turn, item: event.MigrateJob) -> Done | Refused:
 def _find_refusal(turn: Turn, job: Job, item: event.MigrateJob) -> Refused | None:
     if isinstance(job.phase, Stopping) or turn.world.widths.resizes.get(job.id, Resize(0)).to:
         return refuse(Code.IS_STOPPING, "job", item.job)
-    why = why_immovable(job)
+    why = "it is an array; drain the node instead" if job.spec.array else why_immovable(job)
     if why:
         return refuse(Code.NOT_MOVABLE, "job", item.job, detail=why)
     count = len(item.to) + len(item.off)

@@ -7,8 +7,10 @@ somebody moves is said elsewhere; what is found here becomes its claim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from muster.model import fact
 from muster.model.job import Job
@@ -47,11 +49,17 @@ def claim_elsewhere(job: Job, leases: Sequence[Lease], now: int, grace_ms: int =
     return fact.Claimed(job.id, *columns, until, MOVED, ticket=ticket)
 
 
+def claim_tasks(job: Job, moves: Iterable[tuple[int, int, Lease]], now: int, grace_ms: int = 0) -> fact.Claimed:
+    """The same for tasks of an array: each a task, the ticket that it has and keeps, and its new place."""
+    movers, tickets, leases = map(list, zip(*sorted(moves), strict=True))
+    plain = claim_elsewhere(job, leases, now, grace_ms)
+    return replace(plain, ticket=max(tickets), movers=movers, tickets=tickets)
+
+
 def why_immovable(job: Job) -> str:
-    """Why a job cannot be moved as a whole, in words; nothing if it can."""
+    """Why a job cannot be moved, in words; nothing if it can."""
     needs = job.spec.needs
     reasons = {
-        "it is an array; drain the node instead": job.spec.array > 0,
         "it waits and holds no place": isinstance(job.phase, Queued),
         "it is held, so it would not start again": job.held,
         "it has several groups": bool(needs.groups),
