@@ -59,7 +59,7 @@ def may_be_driven(world: World, job: Job, at: int) -> bool:
     spec, tier = job.spec, world.tiers[job.spec.tier]
     if not isinstance(job.phase, Spread) or job.phase.cancelled or not world.arrays[job.id].counts[TaskPhase.RUNNING]:
         return False
-    if not (spec.evictable and has_devices(spec)) or tier.sharing is not None or job.id in world.claims or job.waits:
+    if not (spec.evictable and has_devices(spec)) or tier.sharing is not None or job.id in world.claims:
         return False
     return not why_immovable(job) and may_move(tier, at - tier.min_run_ms, job.evicted, (), at)
 
