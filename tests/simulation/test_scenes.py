@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muster.model.budget import GPU_HOURS, Budget
-from muster.model.event import SetTenant
+from muster.model.event import ScaleJob, SetTenant
 from muster.model.reason import Code
 from muster.model.tenant import Tenant
 from muster.simulator.engine import Network
@@ -417,3 +417,10 @@ def test_a_budget_that_is_spent_stops_what_runs_until_its_next_period() -> None:
         .advance(hours=4)
         .expect(waiting=["train", "sweep"], succeeded=["notebook", "other"])
     )
+
+
+def test_a_gang_that_shrank_once_keeps_its_place_as_any_other_when_a_node_forgets_it() -> None:
+    """What it was sent back for the last time does not count any more."""
+    scene = Scene().cluster(nodes=2).job("wide", gpus=4, gang=2, gang_most=4, minutes=600).advance(minutes=1)
+    scene.send(ScaleJob(scene.number("wide"), 2)).advance(minutes=5)
+    scene.fail("node-0").bring_back("node-0").advance(minutes=5).expect(running="wide", on={"wide": ["node-0"]})

@@ -2,25 +2,36 @@
 
 Whoever yields may use places that are kept for others until it expects to end: see `muster.scheduler.shadows`. In
 return it is told to stop from then on, if somebody who is due finds no room and would with it gone: found on a stage,
-and as few as can be. What comes free is nobody's claim. It goes by the order, as if a limit had ended it.
+and as few as can be. What comes free is claimed for whoever was given way to: by the order it might go back to who had
+it. Nobody gives way to a weaker one, from whom it could take the place again; nor, of two alike who yield, the one who
+came first: so places do not go round in a circle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from muster.model import fact
+from muster.model.job import Job
 from muster.model.phase import Lease, Running, Why
+from muster.policy.taking import Strength
 from muster.scheduler.consolidation import cost_of, seat_of
 from muster.scheduler.fit import find_gang
+from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.preemption import FOR_JOB
+from muster.scheduler.rights import strength_of
 from muster.scheduler.shadows import find_heads
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import NOWHERE, pools_within
 from muster.units import INSTANT_MAX, Limit
-from muster.world.queue import Line
+from muster.world.loans import Loans
+from muster.world.queue import BORROWING, Line
+from muster.world.runs import FUNDS
 from muster.world.world import World
+
+GIVEN_WAY: Final = "others give way"
 
 
 def plan_yields(world: World, now: int) -> list[fact.Fact]:
@@ -33,12 +44,14 @@ def plan_yields(world: World, now: int) -> list[fact.Fact]:
         return facts
     left = {name: tier.shadows for name, tier in world.tiers.items()}
     with Stage(world, now) as stage:
+        strengths = _find_strengths(world, stage, late)
         for line, standing in find_heads(world, now):
             job, tier = world.jobs[line.head()], line.band[2]
             if left[tier] and job.id not in world.claims:
                 left[tier] -= 1
-                taken = _make_room(world, stage, line, standing, late)
-                facts += [fact.StopAsked(each.job, Why.YIELD, cause=f"{FOR_JOB} {job.id}") for each in taken]
+                own = strength_of(world, job, borrows=standing == BORROWING)
+                behind = [each for each in late if _goes_before(job, own, each.job, strengths[each.job])]
+                facts += _make_room(world, stage, now, line, standing, behind)
     return facts
 
 
@@ -60,9 +73,24 @@ def _late(world: World, now: int) -> Iterator[Candidate]:
             yield Candidate(cost_of(world, job, now), number, 0, seat_of(job))
 
 
-def _make_room(world: World, stage: Stage, line: Line, standing: int, late: list[Candidate]) -> list[Candidate]:
-    """Who has to go so that the head of a line fits, which then has its places on the stage; nobody if it would not. In
-    which band the line was last met is not asked: a restored world would not know."""
+def _find_strengths(world: World, stage: Stage, late: list[Candidate]) -> dict[int, Strength]:
+    """How strong each of those is who are late, by whether it borrows where it runs."""
+    runs = world.know_runs()
+    Loans(world.quotas, world.ledger, runs, world.sites.all, *stage.spread())
+    jobs = [world.jobs[each.job] for each in late]
+    return {job.id: strength_of(world, job, borrows=runs.read(job.id, FUNDS) != 0) for job in jobs}
+
+
+def _goes_before(head: Job, own: Strength, late: int, other: Strength) -> bool:
+    """Whether a head is given way to by somebody who is late."""
+    return own < other or (own == other and (not head.spec.yields or head.id < late))
+
+
+def _make_room(
+    world: World, stage: Stage, now: int, line: Line, standing: int, late: list[Candidate]
+) -> list[fact.Fact]:
+    """Who has to go so that the head of a line fits, which then has its places on the stage, and claims them; nobody if
+    it would not. In which band the line was last met is not asked: a restored world would not know."""
     shape, fleet, job = line.shape, world.fleet, world.jobs[line.head()]
     if shape.needs.has_company or shape.needs.groups or shape.needs.booking:
         return []  # who minds others or waits for its window takes nobody's place
@@ -77,5 +105,10 @@ def _make_room(world: World, stage: Stage, line: Line, standing: int, late: list
     choice = choose(stage, fleet, want, staying, ()) if leases is None else Choice(0, [], leases)
     if choice is None:
         return []
+    until = now + stage.longest_grace(choice.leases) + MARGIN_MS
     stage.seat(job, tuple(choice.leases))
-    return choice.taken
+    if not choice.taken:
+        return []
+    columns = ([x.slot for x in choice.leases], [x.tasks for x in choice.leases], [x.devices for x in choice.leases])
+    stops = [fact.StopAsked(each.job, Why.YIELD, cause=f"{FOR_JOB} {job.id}") for each in choice.taken]
+    return [*stops, fact.Claimed(job.id, *columns, until, GIVEN_WAY)]

@@ -14,17 +14,15 @@ from typing import NamedTuple, TypeAlias
 from muster.kernel.kernel import Outcome
 from muster.model import fact
 from muster.model.event import Event
-from muster.model.job import Job
 from muster.model.phase import TaskPhase
-from muster.policy.taking import Strength, strength
+from muster.policy.taking import Strength
 from muster.scheduler.extras import Extras
 from muster.scheduler.herds import find_staying
-from muster.scheduler.rights import party_of
+from muster.scheduler.rights import strength_of
 from muster.scheduler.stage import Stage
 from muster.simulator.body import Body
 from muster.world.law import require
 from muster.world.loans import Loans
-from muster.world.quota import Standing
 from muster.world.runs import BACK, FUNDS, GONE, JOB, LEAVING, ROW, STATE
 from muster.world.world import World
 
@@ -65,23 +63,18 @@ def potential_of(world: World, now: int) -> Potential:
     found: Potential = Counter()
     gangs, arrays, claims = count_loans(world, now)
     for number, funds in gangs.items():
-        found[_strength(world, world.jobs[number], funds)] += 1
+        found[strength_of(world, world.jobs[number], borrows=funds != 0)] += 1
     for number, (staying, borrowed) in arrays.items():
-        found[_strength(world, world.jobs[number], 1)] += borrowed
-        found[_strength(world, world.jobs[number], 0)] += staying - borrowed
+        found[strength_of(world, world.jobs[number], borrows=True)] += borrowed
+        found[strength_of(world, world.jobs[number], borrows=False)] += staying - borrowed
     for number, (tasks, borrowed) in claims.items():
         job = world.jobs[number]
         if job.spec.array:
-            found[_strength(world, job, 1)] += borrowed
-            found[_strength(world, job, 0)] += tasks - borrowed
+            found[strength_of(world, job, borrows=True)] += borrowed
+            found[strength_of(world, job, borrows=False)] += tasks - borrowed
         elif number not in gangs:  # else it moves, and takes too long to be gone
-            found[_strength(world, job, borrowed)] += 1
+            found[strength_of(world, job, borrows=borrowed > 0)] += 1
     return +found
-
-
-def _strength(world: World, job: Job, funds: int) -> Strength:
-    standing = Standing.BORROWING if funds else Standing.INSIDE
-    return strength(party_of(world, (job.spec.tier, job.spec.priority), standing))
 
 
 def falls(before: Potential, after: Potential) -> Strength | None:

@@ -215,6 +215,7 @@ class Auditor:
 
     def _requeued(self, item: fact.Requeued) -> None:
         book = self._move(item.job, TaskPhase.QUEUED)
+        book.why = item.why
         if book.is_owed_rest(item.why):
             kept = (book.least_leases(), book.spares)
             left = [[(slot, tasks) for slot, tasks, devices in each if self._is_left(slot, devices)] for each in kept]

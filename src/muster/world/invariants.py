@@ -368,8 +368,9 @@ def _check_blocked(world: World) -> None:
     many of its own array are at it as may be."""
     law = "a task is blocked until its like is over"
     for number, tasks in world.arrays.items():
-        likes = [world.arrays[other].phase for other in world.jobs[number].waits if other in world.arrays]
-        is_full = check_throttle(world, world.jobs[number], tasks)
+        job = world.jobs[number]
+        likes = [world.arrays[other].phase for other in job.spec.likes if other in job.waits and other in world.arrays]
+        is_full = check_throttle(world, job, tasks)
         for first, count in spans_of(tasks.phase, (TaskPhase.BLOCKED,), 0, len(tasks)):
             for task in range(first, first + count):
                 stages = [phases[task] for phases in likes if phases[task] != TaskPhase.SUCCEEDED]

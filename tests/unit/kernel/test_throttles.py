@@ -215,3 +215,14 @@ def test_fewer_at_once_while_all_of_them_run_blocks_nobody() -> None:
     rig.exit(1, 0, first=0, count=2)
     assert counts(rig) == (7, 0, 1), "and nobody follows until there is a turn"
     settled(rig)
+
+
+def test_who_waits_for_a_shorter_array_may_have_turns_of_its_own() -> None:
+    """It does not wait task by task, so the tasks of the other one are not the likes of its own."""
+    rig = Rig(1)
+    rig.submit(array=2)
+    rig.submit(array=5, at_most=1, after=(After(1, When.OVER),))
+    settled(rig)
+    rig.exit(1, 0, first=0, count=2)
+    assert rig.world.arrays[2].counts[TaskPhase.STARTING] == 1
+    settled(rig)

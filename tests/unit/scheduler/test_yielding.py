@@ -58,7 +58,10 @@ def test_who_yields_in_time_overtakes_and_gives_way_at_the_instant() -> None:
         rig.feed(after_ms=wake_at - rig.now)
     assert rig.now == since + HOUR_MS // 2, "it is woken for it"
     assert stops(rig) == {guest: Why.YIELD}
-    assert rig.outcomes[-1].facts[-1] == fact.StopAsked(guest, Why.YIELD, cause=f"for job {due}")
+    stopped, claimed = rig.outcomes[-1].facts[-2:]
+    assert stopped == fact.StopAsked(guest, Why.YIELD, cause=f"for job {due}")
+    assert isinstance(claimed, fact.Claimed)
+    assert (claimed.job, claimed.slots, claimed.victims) == (due, [0, 1, 2, 3], 0)
     rig.exit(guest, code=143)
     assert rig.phase(due) == "Starting"
     assert rig.phase(guest) == "Queued", "it waits again, and has not failed"
@@ -130,5 +133,30 @@ def test_who_borrows_is_given_way_to_in_a_restored_world_too() -> None:
     rig.submit(8)
     end = rig.run(late).since + MINUTE_MS
     facts = plan_yields(rig.world, end)
-    assert [type(item) for item in facts] == [fact.StopAsked]
+    assert [type(item) for item in facts] == [fact.StopAsked, fact.Claimed]
     assert plan_yields(restore(snapshot(rig.world)), end) == facts
+
+
+def test_nobody_gives_way_to_whom_it_could_take_the_place_from_again() -> None:
+    rig = Rig(nodes=1)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)), event.SetTier("alarm", Tier(50, 0, emergency=True)))
+    alarm = rig.submit(8, tier="alarm", expect_ms=MINUTE_MS, yields=True)
+    start(rig, alarm)
+    rig.submit(8)
+    rig.feed(after_ms=HOUR_MS)
+    assert stops(rig) == {}, "it would be back at once, and lose all that it did"
+
+
+def test_of_two_who_yield_the_one_who_came_first_stays() -> None:
+    rig = Rig(nodes=1)
+    rig.feed(event.SetTier("standard", Tier(200, 0, shadows=2)))
+    first = rig.submit(8, expect_ms=MINUTE_MS, yields=True)
+    start(rig, first)
+    second = rig.submit(8, expect_ms=MINUTE_MS, yields=True)
+    rig.feed(after_ms=HOUR_MS)
+    assert stops(rig) == {}, "they would take turns for ever"
+    third = rig.submit(4)
+    assert stops(rig) == {first: Why.YIELD}, "who does not yield ends some day"
+    rig.exit(first, code=143)
+    assert rig.phase(third) == "Starting", "by the order, the place would be the first one's again"
+    assert [rig.phase(each) for each in (first, second)] == ["Queued", "Queued"]
