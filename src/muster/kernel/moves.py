@@ -14,7 +14,7 @@ from muster.kernel.bars import stop_ranges
 from muster.kernel.turn import Turn, find_live, refuse
 from muster.model import event, fact
 from muster.model.job import Job, Resize
-from muster.model.phase import Spread, Stopping, Why
+from muster.model.phase import Stopping, Why
 from muster.model.ranges import ranges_of
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.scheduler.moving import (
@@ -24,6 +24,7 @@ from muster.scheduler.moving import (
     find_elsewhere,
     find_tasks_elsewhere,
     why_immovable,
+    why_tasks_stay,
 )
 from muster.world.tasks import GOING_ON, spans_of
 from muster.world.widths import places_of
@@ -86,22 +87,11 @@ def _find_going(turn: Turn, job: Job) -> dict[int, int]:
 def _find_refusal(turn: Turn, job: Job, item: event.MigrateJob) -> Refused | None:
     if isinstance(job.phase, Stopping) or turn.world.widths.resizes.get(job.id, Resize(0)).to:
         return refuse(Code.IS_STOPPING, "job", item.job)
-    why = why_immovable(job)
-    if not why and job.spec.array:
-        why = _why_unmoved(turn, job)
+    why = why_immovable(job) or (why_tasks_stay(turn.world, job) if job.spec.array else "")
     if why:
         return refuse(Code.NOT_MOVABLE, "job", item.job, detail=why)
     count = len(item.to) + len(item.off)
     return refuse(Code.TOO_LARGE, "nodes", count, event.NODES_MAX) if count > event.NODES_MAX else None
-
-
-def _why_unmoved(turn: Turn, job: Job) -> str:
-    """Why no tasks of an array can be moved now, in words; nothing if they can."""
-    if isinstance(job.phase, Spread) and job.phase.cancelled:
-        return "it is cancelled"
-    if job.id in turn.world.claims:
-        return "places are kept for some of its tasks already"
-    return "" if _find_going(turn, job) else "it waits and holds no place"
 
 
 def _find_slots(turn: Turn, item: event.MigrateJob, mine: set[int]) -> set[int] | Reason:

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from muster.model.job import Job
-from muster.model.phase import Lease, Spread, TaskPhase
+from muster.model.phase import Lease, TaskPhase
 from muster.model.spec import has_devices
 from muster.model.tier import Tier
 from muster.policy.protection import may_move
 from muster.scheduler.fit import Pools, query_of
-from muster.scheduler.moving import why_immovable
+from muster.scheduler.moving import why_immovable, why_tasks_stay
 from muster.scheduler.near import find_near
 from muster.scheduler.reach import TAKE, add_one, price_nodes
 from muster.scheduler.rights import RESTART_MS
@@ -55,13 +55,13 @@ def find_drove(world: World, job: Job, at: int) -> Drove | None:
 
 
 def may_be_driven(world: World, job: Job, at: int) -> bool:
-    """Whether tasks of an array may be moved: not while it has a claim, for each of them needs a place of its own."""
+    """Whether tasks of an array may be moved."""
     spec, tier = job.spec, world.tiers[job.spec.tier]
-    if not isinstance(job.phase, Spread) or job.phase.cancelled or not world.arrays[job.id].counts[TaskPhase.RUNNING]:
+    if not (spec.evictable and has_devices(spec)) or tier.sharing is not None:
         return False
-    if not (spec.evictable and has_devices(spec)) or tier.sharing is not None or job.id in world.claims:
+    if why_immovable(job) or why_tasks_stay(world, job):
         return False
-    return not why_immovable(job) and may_move(tier, at - tier.min_run_ms, job.evicted, (), at)
+    return may_move(tier, at - tier.min_run_ms, job.evicted, (), at)
 
 
 def least_cost(job: Job) -> int:

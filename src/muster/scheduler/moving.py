@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from muster.model import fact
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, Lease, Queued
+from muster.model.phase import ACTIVE, Lease, Queued, Spread, TaskPhase
 from muster.model.ranges import ranges_of
 from muster.scheduler.booked import only
 from muster.scheduler.fit import find_gang, find_tasks, widest_room
@@ -87,6 +87,20 @@ def why_immovable(job: Job) -> str:
         "it has several groups": bool(needs.groups),
         "its place is a booking's": bool(needs.booking),
         "it minds who is beside it": needs.has_company,
+    }
+    return next((word for word, is_so in reasons.items() if is_so), "")
+
+
+def why_tasks_stay(world: World, job: Job) -> str:
+    """Why no tasks of an array can be moved now, in words; nothing if they can. If more are at it than may be, whoever
+    comes to wait is blocked."""
+    tasks, is_over = world.arrays[job.id], isinstance(job.phase, Spread) and job.phase.cancelled
+    is_full = 0 < job.spec.at_most < tasks.holding + tasks.counts[TaskPhase.QUEUED]
+    reasons = {
+        "it is cancelled": is_over,
+        "places are kept for some of its tasks already": job.id in world.claims,
+        "more of its tasks are at it than may be at once": is_full,
+        "it waits and holds no place": not (tasks.counts[TaskPhase.STARTING] or tasks.counts[TaskPhase.RUNNING]),
     }
     return next((word for word, is_so in reasons.items() if is_so), "")
 

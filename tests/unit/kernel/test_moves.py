@@ -262,6 +262,18 @@ def test_an_array_that_changes_its_mind_on_the_way_keeps_nothing(item: event.Eve
     settled(rig)
 
 
+def test_while_more_tasks_are_at_it_than_may_be_none_is_moved() -> None:
+    """One that came to wait would be blocked, and its place kept for nobody."""
+    rig = sweeping()
+    rig.feed(event.ScaleJob(1, 5))
+    assert refusal(rig, event.MigrateJob(1, off=("node-1",))) == Code.NOT_MOVABLE
+    rig.feed(event.Exited(1, 1, 0, 0, 1))
+    assert isinstance(rig.answer(event.MigrateJob(1, off=("node-1",))), Done)
+    rig.feed(event.Exited(1, 1, 143, 4, 2))
+    assert rig.world.arrays[1].slot[4:].tolist() == [0, 2]
+    settled(rig)
+
+
 @pytest.mark.parametrize("lost", ["node-0", "node-1", "node-2"])
 def test_a_node_lost_on_the_way_leaves_every_task_there(lost: str) -> None:
     rig = sweeping()
