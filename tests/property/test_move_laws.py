@@ -10,7 +10,7 @@ import pytest
 
 from muster.kernel.kernel import Outcome
 from muster.model import fact
-from muster.model.event import Cancel, SetTier
+from muster.model.event import Cancel, ScaleJob, SetTier
 from muster.model.phase import Lease, Running, TaskPhase
 from muster.model.spec import ANYWHERE
 from muster.model.tier import Tier
@@ -29,6 +29,7 @@ from muster.world.snapshot import digest
 
 SMALL = 9
 CASES = 80
+NAMES = [f"job-{number}" for number in range(6)]
 TOLD = [
     pytest.param((3, 18, 29, 43, 73), id="few"),
     *(pytest.param(range(first, first + 60), marks=pytest.mark.slow) for first in range(0, 240, 60)),
@@ -183,8 +184,7 @@ def swept(seed: int, *, shares: bool, owned: bool = False) -> Scene:
         scene.share("lab", gpus=dice.randrange(1, 7)).share("default", gpus=dice.randrange(1, 5))
     else:
         scene.tenant("lab", gpus=dice.randrange(3, 7))
-    names = [f"job-{number}" for number in range(6)]
-    for name, size in zip(names, sizes_of(dice, shares=shares), strict=False):
+    for name, size in zip(NAMES, sizes_of(dice, shares=shares), strict=False):
         array = dice.choice((0, 3, 5, 8))
         at_most = dice.choice((0, 0, 2)) if array else 0
         fields: dict[str, Any] = {
@@ -196,7 +196,7 @@ def swept(seed: int, *, shares: bool, owned: bool = False) -> Scene:
         scene.job(name, ask=ask_of(size), minutes=minutes, grace_ms=1000 * dice.randrange(1, 30), **fields)
         scene.advance(seconds=dice.randrange(60))
     scene.advance(minutes=dice.randrange(6))
-    for name in names:
+    for name in NAMES:
         if scene.nodes_of(name) and dice.random() < 0.3:
             scene.cancel(name)
     return scene.advance(minutes=1)
@@ -241,6 +241,52 @@ def test_plans_that_move_tasks_come_true_and_are_worth_it(seeds: Sequence[int], 
     plans = [plan for seed in seeds for plan in sweep_and_widen(seed, shares=shares).plans]
     assert all(0 < WORTH * plan.cost < plan.gain for plan in plans)
     assert sum(len(plan.tasks) for plan in plans) >= 2
+
+
+class Disturbed:
+    """A fleet full of arrays that people move, hold, requeue, scale and cancel, and in which nodes die and return."""
+
+    def __init__(self, seed: int) -> None:
+        self._dice = random.Random(f"{seed}/disturbed")
+        self._scene = swept(seed, shares=self._dice.random() < 0.4, owned=self._dice.random() < 0.5)
+        self._nodes = [f"node-{number}" for number in range(len(self._scene.body.world.fleet))]
+        self._away: list[str] = []
+        self.moved = 0
+        self._scene.body.observers.append(lambda outcome, _: self._note(outcome))
+
+    def _note(self, outcome: Outcome) -> None:
+        self.moved += sum(len(item.movers) for item in outcome.facts if isinstance(item, fact.Claimed))
+
+    def go(self) -> None:
+        """Something happens, and some time passes: the auditor looks at every batch."""
+        scene, dice = self._scene, self._dice
+        self._trouble_nodes()
+        for name in [name for name in NAMES if scene.find_job(name) is not None]:
+            if scene.nodes_of(name) and dice.random() < 0.3:
+                scene.migrate(name, *dice.sample(self._nodes, dice.randrange(2)))
+            elif dice.random() < 0.1:
+                dice.choice((scene.hold, scene.release, scene.requeue, scene.cancel))(name)
+            elif dice.random() < 0.05:
+                scene.send(ScaleJob(scene.number(name), dice.randrange(1, 5)))
+        scene.advance(seconds=dice.choice((0, 1, 3, 10, 60, 200)))
+
+    def _trouble_nodes(self) -> None:
+        if self._away and self._dice.random() < 0.5:
+            self._scene.bring_back(self._away.pop())
+        elif not self._away and self._dice.random() < 0.3:
+            self._away.append(self._dice.choice(self._nodes))
+            self._scene.fail(self._away[-1])
+
+
+@pytest.mark.parametrize("seeds", TOLD)
+def test_no_law_is_broken_whatever_comes_in_the_way_of_tasks_that_move(seeds: Sequence[int]) -> None:
+    moved = 0
+    for seed in seeds:
+        crowd = Disturbed(seed)
+        for _ in range(15):
+            crowd.go()
+        moved += crowd.moved
+    assert moved >= 10
 
 
 def test_some_plans_are_made() -> None:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from muster.model.errors import InvariantError
-from muster.model.event import Progressed, SetFlavor, SetTier
+from muster.model.event import Exited, Progressed, SetFlavor, SetTier, Submit
 from muster.model.fact import Fact, MovesPlanned
 from muster.model.job import Job
 from muster.model.node import Flavor
 from muster.model.partition import Partition, devices_in
 from muster.model.phase import Running
+from muster.model.ranges import ranges_of
 from muster.model.reason import Code, Refused
 from muster.model.sharing import Sharing
-from muster.model.spec import Needs
+from muster.model.spec import Needs, Spec
 from muster.model.tier import Tier
 from muster.testing.planted import PLANTED
+from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.world.invariants import check_world
 from muster.world.widths import leases_of, spares_of
 
 LONG: dict[str, Any] = {"minutes": 600, "limit_ms": 10 * HOUR_MS}
@@ -322,6 +326,24 @@ def test_tasks_that_share_devices_are_packed_so_that_whole_ones_come_free() -> N
     assert sorted(tasks.devices) == [1, 2, 4]
     scene.job("whole", gpus=2, **LONG).advance(minutes=2).expect(running=["tiny", "whole"])
     assert len(set(tasks.devices)) == 1
+
+
+def test_of_many_tasks_those_are_moved_who_leave_the_most_for_the_least() -> None:
+    """Forty nodes with a task on every device, of which many are over: more may be moved than are looked at."""
+    rig, dice = Rig(40, gpus=8), random.Random(1)
+    rig.feed(SetTier("standard", Tier(200, DAY_MS, moves_max=2)))
+    sweep = rig.submit(1, array=320, limit_ms=100 * HOUR_MS)
+    rig.start(sweep, 0, 320)
+    first, count, *more = ranges_of(sorted(dice.sample(range(320), 100)))
+    rig.feed(Exited(sweep, 1, 0, first, count, more=more))
+    rig.feed(after_ms=2 * MINUTE_MS)
+    slots = rig.world.arrays[sweep].slot[:]
+    left = sorted(slots.count(slot) for slot in range(40))
+    facts = rig.feed(Submit(Spec(("work",), gang=4, ask=Resources(8, 8000, 2**33), limit_ms=10 * HOUR_MS))).facts
+    (plan,) = (item for item in facts if isinstance(item, MovesPlanned))
+    assert len(plan.tasks) == sum(left[:4]), "those of the emptiest nodes"
+    assert not set(plan.off) & set(plan.to)
+    check_world(rig.world)
 
 
 def tell_of_one_move() -> None:
