@@ -10,15 +10,17 @@ import pytest
 
 from muster.kernel.kernel import Outcome
 from muster.model import fact
-from muster.model.event import Cancel, SetTier
-from muster.model.phase import Lease, Running
+from muster.model.event import Cancel, ScaleJob, SetTier
+from muster.model.phase import Lease, Running, TaskPhase
 from muster.model.spec import ANYWHERE
 from muster.model.tier import Tier
+from muster.scheduler.claims import Outlook
 from muster.scheduler.clearing import find_clearing
 from muster.scheduler.consolidation import WORTH, seat_of
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
 from muster.testing.exhaustive import least_moving_cost
+from muster.testing.potential import Watch
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, Resources
@@ -27,6 +29,12 @@ from muster.world.snapshot import digest
 
 SMALL = 9
 CASES = 80
+NAMES = [f"job-{number}" for number in range(6)]
+TOLD = [
+    pytest.param((3, 18, 29, 43, 73), id="few"),
+    *(pytest.param(range(first, first + 60), marks=pytest.mark.slow) for first in range(0, 240, 60)),
+]
+"""Crowds full of arrays: a few in which tasks are moved, and many."""
 
 
 class Promise:
@@ -35,6 +43,8 @@ class Promise:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._claims: dict[int, tuple[Lease, ...]] = {}
+        self._movers: dict[int, list[int]] = {}
+        self.tasks: dict[tuple[int, int], tuple[Lease, int, int]] = {}
         self.plans: list[fact.MovesPlanned] = []
         self.places: dict[int, tuple[Lease, ...]] = {}
         scene.body.observers.append(lambda outcome, _: self._note(outcome))
@@ -43,17 +53,37 @@ class Promise:
         for item in outcome.facts:
             if isinstance(item, fact.Claimed):
                 self._claims[item.job] = tuple(map(Lease, item.slots, item.tasks, item.devices))
+                self._movers[item.job] = item.movers
+            elif isinstance(item, fact.ClaimDropped) and item.cause == Outlook.STARTED.value:
+                self.places.pop(item.job, None)  # somebody ended, so that it found a place sooner
             elif isinstance(item, fact.MovesPlanned):
                 self.plans.append(item)
-                self.places |= {number: self._claims[number] for number in (item.job, *item.moved)}
+                for number in dict.fromkeys((item.job, *item.moved)):
+                    self._promise(number)
+
+    def _promise(self, number: int) -> None:
+        if self._movers[number]:
+            tasks = self._scene.body.world.arrays[number]
+            for task, lease in zip(self._movers[number], self._claims[number], strict=True):
+                self.tasks[number, task] = lease, tasks.ticket[task], tasks.epoch[task] + 1
+        else:
+            self.places[number] = self._claims[number]
 
     def is_kept(self) -> bool:
-        """Whether everybody runs where it was to."""
-        jobs = self._scene.body.world.jobs
-        phases = {number: jobs[number].phase for number in self.places}
+        """Whether everybody runs where it was to; of tasks, those and no others, in their next try, and as old as they
+        were."""
+        world = self._scene.body.world
+        phases = {number: world.jobs[number].phase for number in self.places}
+        arrays = {who: world.arrays[who[0]] for who in self.tasks}
         return all(
             isinstance(phase, Running) and places_on(phase.run.places) == places_on(self.places[number])
             for number, phase in phases.items()
+        ) and all(
+            tasks.phase[task] == TaskPhase.RUNNING
+            and (tasks.slot[task], tasks.devices[task])
+            == (self.tasks[number, task][0].slot, self.tasks[number, task][0].devices)
+            and (tasks.ticket[task], tasks.epoch[task]) == self.tasks[number, task][1:]
+            for (number, task), tasks in arrays.items()
         )
 
 
@@ -141,6 +171,122 @@ def spared(seed: int) -> Scene:
     for name in [name for name in names if scene.nodes_of(name) and dice.random() < 0.3]:
         scene.cancel(name)
     return scene.run()
+
+
+def swept(seed: int, *, shares: bool, owned: bool = False) -> Scene:
+    """Some nodes full of arrays and small jobs, of which some went again; and of the arrays some tasks came only as
+    others ended, so that they differ in age, and some wait at a limit or for their turn. If it is `owned`, somebody
+    lends what others use."""
+    dice = random.Random(f"{seed}/swept")
+    scene = Scene(seed, inspect_every=20).send(SetTier("standard", Tier(200, DAY_MS, moves_max=3)))
+    scene.cluster(nodes=dice.randrange(1, 4) if shares else dice.randrange(2, 6), gpus=3 if shares else 4)
+    if owned:
+        scene.share("lab", gpus=dice.randrange(1, 7)).share("default", gpus=dice.randrange(1, 5))
+    else:
+        scene.tenant("lab", gpus=dice.randrange(3, 7))
+    for name, size in zip(NAMES, sizes_of(dice, shares=shares), strict=False):
+        array = dice.choice((0, 3, 5, 8))
+        at_most = dice.choice((0, 0, 2)) if array else 0
+        fields: dict[str, Any] = {
+            "array": array,
+            "at_most": at_most,
+            "tenant": dice.choice(("lab", "default", "default")),
+        }
+        minutes = dice.choice((3, 6000, 6000, 6000))
+        scene.job(name, ask=ask_of(size), minutes=minutes, grace_ms=1000 * dice.randrange(1, 30), **fields)
+        scene.advance(seconds=dice.randrange(60))
+    scene.advance(minutes=dice.randrange(6))
+    for name in NAMES:
+        if scene.nodes_of(name) and dice.random() < 0.3:
+            scene.cancel(name)
+    return scene.advance(minutes=1)
+
+
+def sweep_and_widen(seed: int, *, shares: bool) -> Promise:
+    """Wider and wider jobs come to a fleet full of arrays."""
+    scene, dice = swept(seed, shares=shares), random.Random(f"{seed}/widen")
+    promise = Promise(scene)
+    for number in range(3):
+        ask = ask_of(dice.choice((1, 2, 700, 900) if shares else (2, 3, 4)))
+        scene.job(f"wide-{number}", ask=ask, minutes=6000, limit_ms=2 * HOUR_MS).advance(minutes=2)
+        assert promise.is_kept(), scene.story()
+        scene.advance(minutes=dice.choice((0, 70)))
+        promise.tasks.clear()
+        promise.places.clear()
+    return promise
+
+
+def widen_owned(seed: int, *, shares: bool) -> int:
+    """The same where tenants lend to each other, and the potential is watched; how many tasks were moved."""
+    scene, dice = swept(seed, shares=shares, owned=True), random.Random(f"{seed}/owned")
+    Watch(scene.body)
+    promise = Promise(scene)
+    for number in range(3):
+        ask = ask_of(dice.choice((1, 2, 700, 900) if shares else (2, 3, 4)))
+        tenant = dice.choice(("lab", "default"))
+        scene.job(f"wide-{number}", ask=ask, tenant=tenant, minutes=6000, limit_ms=10 * HOUR_MS)
+        scene.advance(minutes=dice.choice((2, 70)))
+    return sum(len(plan.tasks) for plan in promise.plans)
+
+
+@pytest.mark.parametrize("shares", [False, True], ids=["nodes", "devices"])
+@pytest.mark.parametrize("seeds", TOLD)
+def test_the_potential_only_grows_while_tasks_are_moved(seeds: Sequence[int], shares: bool) -> None:
+    assert sum(widen_owned(seed, shares=shares) for seed in seeds) >= 2
+
+
+@pytest.mark.parametrize("shares", [False, True], ids=["nodes", "devices"])
+@pytest.mark.parametrize("seeds", TOLD)
+def test_plans_that_move_tasks_come_true_and_are_worth_it(seeds: Sequence[int], shares: bool) -> None:
+    plans = [plan for seed in seeds for plan in sweep_and_widen(seed, shares=shares).plans]
+    assert all(0 < WORTH * plan.cost < plan.gain for plan in plans)
+    assert sum(len(plan.tasks) for plan in plans) >= 2
+
+
+class Disturbed:
+    """A fleet full of arrays that people move, hold, requeue, scale and cancel, and in which nodes die and return."""
+
+    def __init__(self, seed: int) -> None:
+        self._dice = random.Random(f"{seed}/disturbed")
+        self._scene = swept(seed, shares=self._dice.random() < 0.4, owned=self._dice.random() < 0.5)
+        self._nodes = [f"node-{number}" for number in range(len(self._scene.body.world.fleet))]
+        self._away: list[str] = []
+        self.moved = 0
+        self._scene.body.observers.append(lambda outcome, _: self._note(outcome))
+
+    def _note(self, outcome: Outcome) -> None:
+        self.moved += sum(len(item.movers) for item in outcome.facts if isinstance(item, fact.Claimed))
+
+    def go(self) -> None:
+        """Something happens, and some time passes: the auditor looks at every batch."""
+        scene, dice = self._scene, self._dice
+        self._trouble_nodes()
+        for name in [name for name in NAMES if scene.find_job(name) is not None]:
+            if scene.nodes_of(name) and dice.random() < 0.3:
+                scene.migrate(name, *dice.sample(self._nodes, dice.randrange(2)))
+            elif dice.random() < 0.1:
+                dice.choice((scene.hold, scene.release, scene.requeue, scene.cancel))(name)
+            elif dice.random() < 0.05:
+                scene.send(ScaleJob(scene.number(name), dice.randrange(1, 5)))
+        scene.advance(seconds=dice.choice((0, 1, 3, 10, 60, 200)))
+
+    def _trouble_nodes(self) -> None:
+        if self._away and self._dice.random() < 0.5:
+            self._scene.bring_back(self._away.pop())
+        elif not self._away and self._dice.random() < 0.3:
+            self._away.append(self._dice.choice(self._nodes))
+            self._scene.fail(self._away[-1])
+
+
+@pytest.mark.parametrize("seeds", TOLD)
+def test_no_law_is_broken_whatever_comes_in_the_way_of_tasks_that_move(seeds: Sequence[int]) -> None:
+    moved = 0
+    for seed in seeds:
+        crowd = Disturbed(seed)
+        for _ in range(15):
+            crowd.go()
+        moved += crowd.moved
+    assert moved >= 10
 
 
 def test_some_plans_are_made() -> None:

@@ -7,20 +7,16 @@ different times; and nobody backs off in them, so that nothing comes to rest onl
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from unittest import mock
 
 import pytest
 
-from muster.kernel.kernel import Outcome
-from muster.model import fact
-from muster.model.event import Event, SetTenant, SetTier
-from muster.model.phase import TaskPhase
+from muster.model.event import SetTenant, SetTier
 from muster.model.tenant import CPU, GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
 from muster.scheduler import preemption
-from muster.testing.potential import Potential, falls, potential_of
+from muster.testing.potential import Watch
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS
 from muster.world.claim_books import ClaimBooks
@@ -81,37 +77,10 @@ def submit(scene: Scene, dice: random.Random, name: str) -> None:
     )
 
 
-class Watch:
-    """Sees every batch of a scene: what is taken, and whether the potential fell though nobody came or ended."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.taken = Counter[int]()
-        self._world = scene.body.world
-        self._latest: Potential | None = None
-        scene.body.observers.append(self.look)
-
-    def look(self, outcome: Outcome, _: Sequence[Event]) -> None:
-        """After every batch, and so after every plan."""
-        if not outcome.facts:
-            return
-        self.taken.update(item.job for item in outcome.facts if isinstance(item, fact.Claimed) and item.victims)
-        found = potential_of(self._world, outcome.at)
-        if self._latest is not None and not any(map(_comes_or_ends, outcome.facts)):
-            fewer = falls(self._latest, found)
-            assert fewer is None, f"at {outcome.at}: fewer of {fewer}\n{self._latest}\n{found}\n{outcome.facts}"
-        self._latest = found
-
-
-def _comes_or_ends(item: fact.Fact) -> bool:
-    if isinstance(item, fact.TasksEnded):
-        return item.phase != TaskPhase.QUEUED
-    return isinstance(item, fact.Accepted | fact.Ended | fact.TenantSet | fact.TierSet | fact.NodeJoined)
-
-
 def check_rest(seed: int, inspect_every: int = 1) -> None:
     """Places come to rest, and on the way the potential only grows."""
     scene = crowd(seed, inspect_every)
-    watch = Watch(scene)
+    watch = Watch(scene.body)
     scene.advance(hours=SETTLED_H)
     watch.taken.clear()
     scene.advance(hours=QUIET_H)

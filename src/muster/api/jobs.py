@@ -203,7 +203,7 @@ class Jobs:
         return await self._change(request, asked, 202)
 
     async def migrate(self, request: Request) -> Response:
-        """Let a gang go on elsewhere; that it is asked for is durable, not that it is done."""
+        """Let a gang go on elsewhere, or tasks of an array; that it is asked for is durable, not that it is done."""
         body = await read_body(request, _migrate_decoder, "migrate")
         asked = MigrateJob(read_job(request), body.to, body.off, cause_of(request))
         return await self._change(request, asked, 202)

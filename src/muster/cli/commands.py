@@ -61,7 +61,7 @@ COMMANDS: Final = {
     "hold": Entry("jobs", "Keep jobs from starting, until they are released."),
     "release": Entry("jobs", "Let held jobs start again."),
     "requeue": Entry("jobs", "Stop what runs of jobs, and let them wait again."),
-    "migrate": Entry("jobs", "Let a gang go on elsewhere."),
+    "migrate": Entry("jobs", "Let a gang, or tasks of an array, go on elsewhere."),
     "scale": Entry("jobs", "Let a gang have at most so many tasks, or other bounds; an array, so many at once."),
     "nodes": Entry("fleet", "List nodes and what is free on them; or show one."),
     "flavors": Entry("fleet", "List kinds of capacity, what they count as and what is free; or show or set one."),

@@ -313,7 +313,8 @@ def scale(job: int, width: str) -> None:
 def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
     """Let a gang go on elsewhere, from its checkpoint: muster migrate 12 --off node-3
 
-    It is told to stop only if there is a place for it, which is kept until it is gone from the old one.
+    It is told to stop only if there is a place for it, which is kept until it is gone from the old one. Of an array,
+    only those tasks are that have to go.
     """
     with Client() as client:
         client.migrate(job, to, off)

@@ -51,7 +51,9 @@ def measure(world: World, now: int) -> list[Family]:
 
 
 def _count_moves(world: World, now: int) -> int:
-    return sum(len(recent(job.moves, now)) for job in world.jobs.values() if job.moves)
+    gangs = [job.moves for job in world.jobs.values() if job.moves]
+    tasks = [moves for array in world.arrays.values() for moves in array.moved.values()]
+    return sum(len(recent(moves, now)) for moves in (*gangs, *tasks))
 
 
 def _count_advice(world: World) -> list[Family]:

@@ -17,7 +17,7 @@ from muster.model.errors import StoreError
 from muster.model.event import find_note
 from muster.model.partition import devices_in, slots_in, start_in
 from muster.model.phase import Lease, TaskPhase, Why
-from muster.model.ranges import Span
+from muster.model.ranges import Span, ranges_of
 from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.units import show_bytes, show_cpus, show_duration, show_resources
@@ -194,19 +194,24 @@ class _Teller:
         return "released"
 
     def claimed(self, item: fact.Claimed) -> str:
-        leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
-        return f"has a claim on {self._places(leases)}"
+        return f"has a claim on {self._places(item.leases)}"
 
     def moves_planned(self, item: fact.MovesPlanned) -> str:
         account = f"gain {show_device_time(item.gain)}, cost {show_device_time(item.cost)}"
         if item.job == self._job:
-            count = len(item.moved)
-            return f"{count} job{' is' if count == 1 else 's are'} moved so that it fits: {account}"
-        at = item.moved.index(self._job)
-        off, to = self._names[item.off[at]], self._names[item.to[at]]
-        way = f"within {to}" if off == to else f"from {off} to {to}"
+            count, what = len(item.moved), "task" if item.tasks and min(item.tasks) != fact.WHOLE else "job"
+            return f"{count} {what}{' is' if count == 1 else 's are'} moved so that it fits: {account}"
         asks = f"{show_cpus(item.asks_milli)} GPU{'s' if item.asks_milli != 1000 else ''}"
-        return f"moved {way} so that job {item.job} ({asks}) can start: {account}"
+        return f"{self._ways(item)} so that job {item.job} ({asks}) can start: {account}"
+
+    def _ways(self, item: fact.MovesPlanned) -> str:
+        """Who of it is moved, and which way: tasks that go the same way together."""
+        ways: dict[str, list[int]] = {}
+        for (number, task), off, to in zip(item.movers, item.off, item.to, strict=True):
+            if number == self._job:
+                way = f"within {self._names[to]}" if off == to else f"from {self._names[off]} to {self._names[to]}"
+                ways.setdefault(way, []).append(task)
+        return ", ".join(f"{_movers(tasks)}moved {way}" for way, tasks in ways.items())
 
     def claim_dropped(self, item: fact.ClaimDropped) -> str:
         return f"claim over: {item.cause}"
@@ -326,6 +331,14 @@ def _spans(spans: Sequence[Span]) -> str:
     total, more = (sum(count for _, count in part) for part in (spans, spans[SPANS_SHOWN:]))
     shown = ", ".join(words) + (f" and {more} more" if more else "")
     return f"{'task' if total == 1 else 'tasks'} {shown}"
+
+
+def _movers(tasks: list[int]) -> str:
+    """`tasks 3, 7-9 `, or nothing if it is a gang that moves."""
+    if tasks == [fact.WHOLE]:
+        return ""
+    ranges = ranges_of(sorted(tasks))
+    return f"{_spans(list(zip(ranges[::2], ranges[1::2], strict=True)))} "
 
 
 def _span(word: str, first: int, count: int) -> str:

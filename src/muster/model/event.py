@@ -79,7 +79,7 @@ NODES_MAX: Final = 1000
 
 class MigrateJob(Record, frozen=True, tag="migrate_job"):
     """Somebody wants a gang to go on elsewhere: on the nodes that `to` names, or off those of `off`; if neither names
-    any, off those that it has."""
+    any, off those that it has. Of an array, those tasks go that have to."""
 
     job: int
     to: tuple[str, ...] = ()

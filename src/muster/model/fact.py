@@ -7,14 +7,14 @@ a row or scattered (`muster.model.ranges`).
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from muster.model.advice import Advice
 from muster.model.booking import Booking
 from muster.model.job import Bar, BarKind, NodePhase
 from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.overlay import Overlay
-from muster.model.phase import TaskPhase, Why
+from muster.model.phase import Lease, TaskPhase, Why
 from muster.model.profile import Profile
 from muster.model.ranges import Ranged
 from muster.model.record import Record
@@ -22,6 +22,9 @@ from muster.model.spec import Spec
 from muster.model.tenant import Tenant
 from muster.model.tier import Tier
 from muster.units import Resources
+
+WHOLE: Final = -1
+"""For a task: all of a gang."""
 
 
 class TenantSet(Record, frozen=True, tag="tenant_set.2"):
@@ -387,7 +390,8 @@ class JobReleased(Record, frozen=True, tag="job_released.1"):
 class Claimed(Record, frozen=True, tag="claimed.1"):
     """A waiting job is to have these places once they are free, and nobody else: `tasks[i]` of its tasks on `slots[i]`
     with those devices. The claim is given up at the instant `until`. So many `victims` were stopped for it. `ticket` is
-    the one that it had its places by, if it only keeps them or moves from there."""
+    the one that it had its places by, if it only keeps them or moves from there. If tasks of an array move, each place
+    is for one of them, which are `movers` upwards, with their `tickets`; then `ticket` is the newest of those."""
 
     job: int
     slots: list[int]
@@ -397,12 +401,20 @@ class Claimed(Record, frozen=True, tag="claimed.1"):
     cause: str = ""
     victims: int = 0
     ticket: int = 0
+    movers: list[int] = []
+    tickets: list[int] = []
+
+    @property
+    def leases(self) -> tuple[Lease, ...]:
+        """The places."""
+        return tuple(map(Lease, self.slots, self.tasks, self.devices))
 
 
 class MovesPlanned(Record, frozen=True, tag="moves_planned.1"):
     """Runs were told to stop, each with a claim on another place, so that a job that waits fits: `moved[i]` leaves a
     node `off[i]` for one `to[i]`, the first that it has and will have. The job asks for so many thousandths of devices,
-    and by the account gains so much device time (thousandths times milliseconds) by it, which costs the others less."""
+    and by the account gains so much device time (thousandths times milliseconds) by it, which costs the others less.
+    Of an array it is the task `tasks[i]` that leaves, of a gang `WHOLE`; left out if all are gangs."""
 
     job: int
     moved: list[int]
@@ -412,6 +424,12 @@ class MovesPlanned(Record, frozen=True, tag="moves_planned.1"):
     gain: int
     cost: int
     cause: str = ""
+    tasks: list[int] = []
+
+    @property
+    def movers(self) -> list[tuple[int, int]]:
+        """Who is moved: a job, and its task if it is an array's."""
+        return list(zip(self.moved, self.tasks or [WHOLE] * len(self.moved), strict=True))
 
 
 class ClaimDropped(Record, frozen=True, tag="claim_dropped.1"):
@@ -550,7 +568,7 @@ def jobs_of(fact: Fact) -> list[int]:
     if isinstance(fact, (Placed, AfterMet, Retired)):
         return fact.jobs
     if isinstance(fact, MovesPlanned):
-        return [fact.job, *fact.moved]
+        return list(dict.fromkeys([fact.job, *fact.moved]))
     if type(fact) is Accepted and fact.spec.again is not None:
         return [fact.job, fact.spec.again.of]
     job = getattr(fact, "job", None)

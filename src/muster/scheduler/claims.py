@@ -4,7 +4,7 @@ A claim is served when all its places are free: the job is placed there and nowh
 more (its node is gone or barred, the quota has no room, nobody leaves who is in the way) is given up, and the job waits
 like everybody. It decides nothing about whose places they were. A claim on what is left of a broken gang's places is
 served when the whole gang fits: see `muster.scheduler.repair`. One of somebody who moves is served when its old run is
-over.
+over; one of tasks that move when the last of them is gone, each in the place that was kept for it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def serve_claims(world: World, draft: Draft, now: int) -> list[fact.Fact]:
 def drop_outlived(world: World, now: int) -> list[fact.Fact]:
     """Give up the claims of those who found a place elsewhere."""
     jobs = [world.jobs[number] for number in sorted(world.claims)]
-    outlived = [job.id for job in jobs if not (world.is_waiting(job) or is_moving(job))]
+    outlived = [job.id for job in jobs if not (world.is_waiting(job) or is_moving(world, job))]
     return [item for number in outlived for item in _drop(world, number, Outlook.STARTED, now)]
 
 
@@ -79,7 +79,7 @@ def look_at(world: World, job: Job, claim: Claim, now: int) -> Outlook:
     for lease in claim.leases:
         if not world.fleet.is_listed(lease.slot):
             return Outlook.NODE_CLOSED
-    if is_moving(job):
+    if is_moving(world, job):
         return Outlook.WAITS
     if looks_anew(job, claim):
         return Outlook.WAITS if find_repair(world, job) is None else Outlook.READY
@@ -111,19 +111,30 @@ def _has_places(world: World, job: Job, claim: Claim) -> bool:
     for lease in claim.leases:
         if not fleet.is_vacant(lease.slot, ask, lease.tasks, lease.devices):
             return False
-    others = claimed_on(world, slots_of(claim), but=job.id)
-    return all(_has_place(world, job, lease, others[lease.slot]) for lease in claim.leases)
+    others, here = claimed_on(world, slots_of(claim), but=job.id), dict[int, list[Lease]]()
+    for lease in claim.leases:
+        here.setdefault(lease.slot, []).append(lease)
+    return all(_has_place(world, job, leases, others[slot]) for slot, leases in here.items())
 
 
-def _has_place(world: World, job: Job, lease: Lease, others: Lack) -> bool:
-    """Whether one lease of a claim is free, but for what others claim. Of a device there is room for all who claim a
-    share of it, once those are gone who stand in the way, and whoever is first leaves the others theirs."""
-    fleet, kept, ask = world.fleet, world.fleet.claimed[lease.slot], job.spec.ask
-    shared = devices_in(lease.devices) & ~_claimed_whole(world, lease.slot) if ask.gpu_milli else 0
-    fleet.set_claimed(lease.slot, Lack(others.devices & ~shared, others.amount))
-    has_place = fleet.has_room(lease.slot, ask, lease.tasks, lease.devices)
-    fleet.set_claimed(lease.slot, kept)
-    return has_place
+def _has_place(world: World, job: Job, leases: list[Lease], others: Lack) -> bool:
+    """Whether the leases of a claim on one node are free together, but for what others claim. Of a device there is room
+    for all who claim a share of it, once those are gone who stand in the way, and whoever is first leaves the others
+    theirs."""
+    fleet, ask, slot, shown = world.fleet, job.spec.ask, leases[0].slot, list[Lease]()
+    kept, devices = fleet.claimed[slot], others.devices
+    for lease in leases if ask.gpu_milli else ():
+        devices &= ~devices_in(lease.devices) | _claimed_whole(world, slot)
+    fleet.set_claimed(slot, Lack(devices, others.amount))
+    for lease in leases:
+        if not fleet.has_room(slot, ask, lease.tasks, lease.devices):
+            break
+        fleet.show(slot, ask, lease.tasks, lease.devices)
+        shown.append(lease)
+    for lease in shown:
+        fleet.show(slot, ask, -lease.tasks, lease.devices)
+    fleet.set_claimed(slot, kept)
+    return len(shown) == len(leases)
 
 
 def _claimed_whole(world: World, slot: int) -> int:
@@ -174,7 +185,9 @@ def _drop(world: World, number: int, outlook: Outlook, now: int) -> list[fact.Fa
 
 
 def _place(world: World, draft: Draft, job: Job, claim: Claim) -> None:
-    if job.spec.array:
+    if claim.movers:
+        _place_movers(world, draft, job, claim)
+    elif job.spec.array:
         _place_tasks(world, draft, job, claim)
     else:
         leases = find_repair(world, job) if looks_anew(job, claim) else list(claim.leases)
@@ -193,3 +206,14 @@ def _place_tasks(world: World, draft: Draft, job: Job, claim: Claim) -> None:
         first, count = run
         here, leases = split_leases(leases, count, job.spec.ask)
         draft.place_tasks(job, first, here, claim.ticket)
+
+
+def _place_movers(world: World, draft: Draft, job: Job, claim: Claim) -> None:
+    """Each task that moves in its own place, and as old as it was; neighbours that are alike in that go together."""
+    epochs, moves = world.arrays[job.id].epoch, list(zip(claim.movers, claim.tickets, claim.leases, strict=True))
+    while moves:
+        task, ticket, _ = moves[0]
+        alike = ((task + at, ticket, epochs[task]) == (*move[:2], epochs[move[0]]) for at, move in enumerate(moves))
+        count = next((at for at, is_alike in enumerate(alike) if not is_alike), len(moves))
+        draft.place_tasks(job, task, [lease for _, _, lease in moves[:count]], ticket)
+        moves = moves[count:]

@@ -17,9 +17,9 @@ from contextlib import ExitStack
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
-from muster.model.job import Job
 from muster.model.partition import devices_in
 from muster.model.phase import Lease
+from muster.model.spec import Spec
 from muster.scheduler.fit import Pools, find_gang
 from muster.scheduler.sparing import spares_last
 from muster.scheduler.stage import Stage
@@ -65,7 +65,7 @@ def find_clearing(
         clearing = next((clearing for way in ways if (clearing := search.attempt(way)) is not None), None)
         if clearing is not None:
             found.append(clearing)
-    return min(found, key=lambda each: (each.cost, [one.job for one, _ in each.moves]), default=None)
+    return min(found, key=lambda each: (each.cost, [_who(one) for one, _ in each.moves]), default=None)
 
 
 def _sitters_of(candidates: Iterable[Candidate]) -> Sitters:
@@ -90,8 +90,8 @@ def _bundles_on(
     parts = _shares_on(fleet, slot, ask, sitters) if ask.gpu_milli else _wholes_on(fleet, slot, sitters)
     for number, (bundle, milli) in enumerate(parts):
         known[slot, number] = bundle
-        mine = {each.job for each in bundle}
-        here = [(other, lease) for each, other, lease in sitters if each.job in mine]
+        mine = {_who(each) for each in bundle}
+        here = [(other, lease) for each, other, lease in sitters if _who(each) in mine]
         rest = [sum(amounts_of(other, lease.tasks)[kind] for other, lease in here) for kind in (1, 2)]
         yield Candidate(sum(each.cost for each in bundle), slot, number, bundle[0].seat), (milli, rest[0], rest[1])
 
@@ -167,7 +167,7 @@ class _Search:
         """Who of them is needed, and where each would go; the stage is left as it was."""
         for each in way:
             self._stage.take(each.seat)
-        gone = {each.job: each for each in way}
+        gone = {_who(each): each for each in way}
         leases = self.find()
         for each in reversed(way) if leases is not None else ():  # the dearest first
             self._stage.give_back(each.seat)
@@ -175,7 +175,7 @@ class _Search:
             if found is None:
                 self._stage.take(each.seat)
             else:
-                del gone[each.job]
+                del gone[_who(each)]
                 leases = found
         homes = None if leases is None else self._rehouse(list(gone.values()), leases)
         for each in gone.values():
@@ -189,14 +189,18 @@ class _Search:
         homes: list[tuple[Candidate, list[Lease]]] = []
         with ExitStack() as shown:
             self._show(shown, self._shape.ask, leases)
-            for each in sorted(gone, key=lambda one: (*_size_of(one), one.job)):
-                spec, pools = each.seat.spec, home_pools(self._world, self._world.jobs[each.job])
+            for each in sorted(gone, key=lambda one: (*_size_of(one), _who(one))):
+                spec, pools = each.seat.spec, self._home_pools(each)
                 home = find_gang(self._world.fleet, spec.ask, spec.places, spec.needs, pools) if pools else None
                 if home is None or _by_node(home) == _by_node(each.seat.leases):
                     return None
                 self._show(shown, spec.ask, home)
                 homes.append((each, spares_last(spec, home)))
         return homes
+
+    def _home_pools(self, each: Candidate) -> tuple[int, ...]:
+        """Where one may go: by its ranks, if it is a gang."""
+        return home_pools(self._world, each.seat.spec, leases_of(self._world.jobs[each.job]) or each.seat.leases)
 
     def _show(self, shown: ExitStack, ask: Resources, leases: Sequence[Lease]) -> None:
         """Let somebody be there, until the stack is closed."""
@@ -208,7 +212,12 @@ class _Search:
 
 def _each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Everybody once, the cheapest first."""
-    return sorted({each.job: each for each in candidates}.values(), key=lambda each: each[:3])
+    return sorted({_who(each): each for each in candidates}.values(), key=lambda each: each[:3])
+
+
+def _who(each: Candidate) -> tuple[int, int]:
+    """A gang, or a task of an array."""
+    return each.job, each.first
 
 
 def _size_of(each: Candidate) -> tuple[int, int]:
@@ -226,9 +235,8 @@ def _by_node(leases: Sequence[Lease]) -> dict[int, tuple[int, int]]:
     return found
 
 
-def home_pools(world: World, job: Job) -> tuple[int, ...]:
+def home_pools(world: World, spec: Spec, leases: Sequence[Lease]) -> tuple[int, ...]:
     """The pools that a run may be moved within: of its site and its flavors."""
-    leases, spec = leases_of(job), job.spec
     flavors = {world.fleet.flavor(lease.slot) for lease in leases}
     here = dict(places_of(world, world.fleet, spec.ask, spec.needs)).get(world.site_of(leases[0].slot), ())
     return tuple(pool for pool in here if world.fleet.pools[pool].flavor in flavors)

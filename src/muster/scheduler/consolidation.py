@@ -7,26 +7,29 @@
                 others lose by it; a plan is taken only if the gain is a multiple of the cost
     5  claims   the movers are told to stop, each with a claim on its new place, and the head has one on what they leave
 
-Nobody has a right to it, so nobody is worse off but for the restart: everybody keeps its ticket, its site and its
-flavor. It is looked at once in a while (`LOOK_MS`), and everything is judged as of the beginning of that while: so a
-look that is made twice finds the same.
+Whoever moves is a gang as a whole, or a task of an array by itself: see `muster.scheduler.droves`. Nobody has a right
+to it, so nobody is worse off but for the restart: everybody keeps its ticket, its site and its flavor. It is looked at
+once in a while (`LOOK_MS`), and everything is judged as of the beginning of that while: so a look that is made twice
+finds the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
 from muster.model import fact
 from muster.model.job import Job, Resize
 from muster.model.phase import Lease, Running, TaskPhase, Why
+from muster.model.ranges import ranges_of
 from muster.model.spec import has_devices
 from muster.policy.protection import may_move, may_take
 from muster.scheduler.clearing import find_clearing
+from muster.scheduler.droves import Drove, choose_near, find_all, find_drove, least_cost, may_be_driven
 from muster.scheduler.fit import Pools, find_gang, find_pools, query_of
 from muster.scheduler.herds import MARGIN_MS
-from muster.scheduler.moving import claim_elsewhere, why_immovable
+from muster.scheduler.moving import claim_elsewhere, claim_tasks, why_immovable
 from muster.scheduler.preemption import FOR_JOB
 from muster.scheduler.query import POOL_COUNT, POOL_ROWS, ROW, ROW_POOL
 from muster.scheduler.rights import RESTART_MS
@@ -52,7 +55,7 @@ from muster.world.compiled import Words, compiled
 from muster.world.outlook import Outlook
 from muster.world.queue import OVER, Line, Shape, job_of
 from muster.world.runs import amounts_of
-from muster.world.widths import leases_of, places_of, width_of
+from muster.world.widths import places_of, width_of
 from muster.world.world import World
 
 LOOK_MS: Final = MINUTE_MS
@@ -74,12 +77,14 @@ WORTH: Final = 2
 
 
 class Plan(NamedTuple):
-    """Who waits and is to have which places, who moves for it and where to, and the account of it."""
+    """Who waits and is to have which places, who moves for it and where to, and the account of it. The `moves` are by
+    job, each with the claim of what of it moves; the `ways` are of each gang or task: off which node, and to which."""
 
     job: Job
     leases: list[Lease]
     until: int
     moves: list[tuple[Job, fact.Claimed]]
+    ways: list[tuple[int, int, int, int]]
     gain: int
     cost: int
 
@@ -87,15 +92,26 @@ class Plan(NamedTuple):
         """The plan as facts."""
         cause = f"{FOR_JOB} {self.job.id} of {self.job.spec.tenant}"
         for job, claim in self.moves:
-            yield fact.StopAsked(job.id, Why.MIGRATE, cause=cause)
+            yield _stop_of(job, claim, cause)
             yield claim
         columns = ([x.slot for x in self.leases], [x.tasks for x in self.leases], [x.devices for x in self.leases])
-        count = len(self.moves)
-        waits_for = f"{count} job{'s' if count != 1 else ''} to move"
-        yield fact.Claimed(self.job.id, *columns, self.until, waits_for, count)
-        off, to = [leases_of(job)[0].slot for job, _ in self.moves], [claim.slots[0] for _, claim in self.moves]
-        account = (devices_asked(self.job), self.gain, self.cost)
-        yield fact.MovesPlanned(self.job.id, [job.id for job, _ in self.moves], off, to, *account, cause)
+        yield fact.Claimed(self.job.id, *columns, self.until, f"{self._movers()} to move", len(self.ways))
+        moved, tasks, off, to = map(list, zip(*self.ways, strict=True))
+        account, are_gangs = (devices_asked(self.job), self.gain, self.cost), max(tasks) == fact.WHOLE
+        yield fact.MovesPlanned(self.job.id, moved, off, to, *account, cause, [] if are_gangs else tasks)
+
+    def _movers(self) -> str:
+        tasks = sum(task != fact.WHOLE for _, task, _, _ in self.ways)
+        counts = ((len(self.ways) - tasks, "job"), (tasks, "task"))
+        return " and ".join(f"{count} {word}{'s' if count != 1 else ''}" for count, word in counts if count)
+
+
+def _stop_of(job: Job, claim: fact.Claimed, cause: str) -> fact.Fact:
+    """Who moves is told to stop: all of a gang, or those tasks of an array that have a claim."""
+    if not claim.movers:
+        return fact.StopAsked(job.id, Why.MIGRATE, cause=cause)
+    first, count, *more = ranges_of(claim.movers)
+    return fact.TasksMoved(job.id, first, count, TaskPhase.STOPPING, cause, more, why=Why.MIGRATE)
 
 
 def look_of(now: int) -> int:
@@ -110,8 +126,8 @@ def find_next_look(now: int) -> int:
 
 def plan_moves(world: World, at: int, now: int) -> list[fact.Fact]:
     """The first plan that is worth it, as facts that are not true yet: judged as of an instant, and told now."""
-    movers = find_movers(world, at)
-    if not movers:
+    movers = Movers(world, at)
+    if not movers.has_any:
         return []
     for line, job, is_urgent in islice(_heads(world, at, now), HEADS_MAX):
         plan = _find_plan(world, at, now, line, job, movers)
@@ -163,16 +179,60 @@ def has_devices_asked(shape: Shape) -> bool:
 # -- who may move --------------------------------------------------------------------------------------------------
 
 
-def find_movers(world: World, at: int) -> list[Candidate]:
-    """Everybody who may be moved, whoever loses least for what it has first."""
-    found: list[tuple[int, Candidate]] = []
-    for (_, tier, _), numbers in world.know_runs().by_class.items():
-        for number in sorted(numbers) if world.tiers[tier].moves_max else ():
-            job = world.jobs[number]
-            if is_movable(world, job, at):
-                cost = cost_of(world, job, at)
-                found.append((cost // devices_asked(job), Candidate(cost, number, 0, seat_of(job))))
-    return [each for _, each in sorted(found, key=lambda one: (one[0], one[1].job))]
+class Movers:
+    """Everybody who may be moved: gangs, whoever loses least for what it has first, and arrays of which tasks may; at
+    these it is looked only if somebody might be helped."""
+
+    def __init__(self, world: World, at: int) -> None:
+        self._world = world
+        self._at = at
+        self._gangs: list[Candidate] = []
+        self._arrays: list[Job] = []
+        self._droves: list[Drove] | None = None
+        for (_, tier, _), numbers in world.know_runs().by_class.items():
+            for number in sorted(numbers) if world.tiers[tier].moves_max else ():
+                self._add(world.jobs[number])
+        self._gangs.sort(key=_rate_of)
+
+    def _add(self, job: Job) -> None:
+        if job.spec.array:
+            self._arrays += [job] if may_be_driven(self._world, job, self._at) else []
+        elif is_movable(self._world, job, self._at):
+            self._gangs.append(Candidate(cost_of(self._world, job, self._at), job.id, 0, seat_of(job)))
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is anybody."""
+        return bool(self._gangs or self._arrays)
+
+    def has_below(self, below: int) -> bool:
+        """Whether anybody might lose less than that."""
+        return any(each.cost < below for each in self._gangs) or any(least_cost(job) < below for job in self._arrays)
+
+    def find(self, shape: Shape, pools: Pools, below: int) -> list[Candidate]:
+        """Those who lose less than that, whoever loses least for what it has first. If there are too many, those of
+        the nodes that promise most to a gang."""
+        droves = self._know_droves()
+        gangs = [each for each in self._gangs if each.cost < below]
+        if len(gangs) + sum(len(drove.tasks) for drove in droves) <= MOVERS_MAX:
+            return sorted((*gangs, *find_all(self._world, droves, below)), key=_rate_of)
+        found: dict[tuple[int, int], Candidate] = {}
+        for here in choose_near(self._world, shape, pools, gangs, droves, below):
+            found |= {(each.job, each.first): each for each in here}
+            if len(found) >= MOVERS_MAX:
+                break
+        return sorted(found.values(), key=_rate_of)
+
+    def _know_droves(self) -> list[Drove]:
+        if self._droves is None:
+            found = (find_drove(self._world, job, self._at) for job in sorted(self._arrays, key=lambda job: job.id))
+            self._droves = [drove for drove in found if drove is not None]
+        return self._droves
+
+
+def _rate_of(each: Candidate) -> tuple[int, int, int]:
+    """What one loses for what it has."""
+    return each.cost // amounts_of(each.seat.spec.ask, each.seat.spec.gang)[0], each.job, each.first
 
 
 def is_movable(world: World, job: Job, at: int) -> bool:
@@ -208,28 +268,49 @@ def seat_of(job: Job) -> Seat:
 # -- the plan and its account --------------------------------------------------------------------------------------
 
 
-def _find_plan(world: World, at: int, now: int, line: Line, job: Job, movers: list[Candidate]) -> Plan | None:
+def _find_plan(world: World, at: int, now: int, line: Line, job: Job, movers: Movers) -> Plan | None:
     """The plan for one head, if it lacks nothing but a place and the account is good."""
-    shape, most = line.shape, gain_of(job, at, at + AHEAD_MS)
-    cheap = [each for each in movers if each.cost * WORTH < most][:MOVERS_MAX]
+    shape, below = line.shape, -(-gain_of(job, at, at + AHEAD_MS) // WORTH)
+    if not movers.has_below(below):
+        return None
     with Stage(world, at) as stage:
         pools = pools_within(world, line.tenant, shape)
-        if not cheap or pools == NOWHERE or not is_scattered(world, shape, pools):
+        if pools == NOWHERE or not is_scattered(world, shape, pools):
             return None
-        clearing = find_clearing(world, stage, shape, pools, cheap)
+        clearing = find_clearing(world, stage, shape, pools, movers.find(shape, pools, below))
         if clearing is None:
             return None
-        claims = [
-            claim_elsewhere(world.jobs[each.job], home, now, stage.longest_grace(home)) for each, home in clearing.moves
-        ]
+        moves = list(_claims_of(world, stage, clearing.moves, now))
         graces = [each.seat.spec.grace_ms for each, _ in clearing.moves]
         grace_ms = max(stage.longest_grace(clearing.leases), *graces)
     gain = gain_of(job, at + grace_ms, find_opening(world, at, shape, pools))
     if gain <= WORTH * clearing.cost:
         return None
-    moves = [(world.jobs[each.job], claim) for (each, _), claim in zip(clearing.moves, claims, strict=True)]
     leases = spares_last(job.spec, clearing.leases)
-    return Plan(job, leases, now + grace_ms + MARGIN_MS, moves, gain, clearing.cost)
+    ways = [_way_of(each, home) for each, home in clearing.moves]
+    return Plan(job, leases, now + grace_ms + MARGIN_MS, moves, ways, gain, clearing.cost)
+
+
+def _claims_of(
+    world: World, stage: Stage, moves: Sequence[tuple[Candidate, list[Lease]]], now: int
+) -> Iterator[tuple[Job, fact.Claimed]]:
+    """The claims of those who move, one for each job: of an array, with all of its tasks that do."""
+    by_array: dict[int, list[tuple[int, int, Lease]]] = {}
+    for each, home in moves:
+        if each.seat.spec.array:
+            ticket = world.arrays[each.job].ticket[each.first]
+            by_array.setdefault(each.job, []).append((each.first, ticket, home[0]))
+        else:
+            yield world.jobs[each.job], claim_elsewhere(world.jobs[each.job], home, now, stage.longest_grace(home))
+    for number, tasks in by_array.items():
+        grace_ms = stage.longest_grace([lease for _, _, lease in tasks])
+        yield world.jobs[number], claim_tasks(world.jobs[number], tasks, now, grace_ms)
+
+
+def _way_of(each: Candidate, home: list[Lease]) -> tuple[int, int, int, int]:
+    """Who moves off which node, and to which: the first that it has and will have."""
+    task = each.first if each.seat.spec.array else fact.WHOLE
+    return each.job, task, each.seat.leases[0].slot, home[0].slot
 
 
 def is_scattered(world: World, shape: Shape, pools: Pools) -> bool:

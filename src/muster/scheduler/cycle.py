@@ -28,7 +28,7 @@ from muster.scheduler.shadows import Shadow, Shadows, are_due
 from muster.scheduler.sparing import set_apart
 from muster.scheduler.timeshare import Shares
 from muster.scheduler.within import EVERYWHERE, pools_on, pools_within, quota_room
-from muster.world.claiming import spoken_for
+from muster.world.claiming import movers_of, spoken_for
 from muster.world.draft import Draft
 from muster.world.queue import INSIDE, Line
 from muster.world.sites import Site
@@ -131,5 +131,5 @@ def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, p
         if key not in parts:
             parts[key] = max(1, count_room(world.fleet, spec.ask, spec.needs, pools, most * TURNS) // TURNS)
         most = min(most, parts[key])
-    first, count = tasks.get_queued(most)
+    first, count = tasks.get_queued(most, movers_of(world, job.id))
     draft.place_tasks(job, first, find_tasks(world.fleet, spec.ask, count, spec.needs, pools))

@@ -50,7 +50,7 @@ class Neighbourhood:
     def rounds(self) -> Iterator[list[int]]:
         """The nodes to look at: those that promise most, and then all; none at all if it would fit nowhere."""
         slots = find_filled(self._prices, 2)
-        near = sorted(self._find_near(slots))
+        near = sorted(find_near(self._world, self._shape, self._prices))
         if not near:
             return
         self._wanted = array("q", (0, NOWHERE)) * self._nodes
@@ -77,27 +77,29 @@ class Neighbourhood:
             found.append(Candidate(cost, job.id, task, Seat(job.id, task, job.spec, (Lease(slot, 1, devices),))))
         return found
 
-    def _find_near(self, slots: list[int]) -> list[int]:
-        """The cheapest nodes of the few cheapest domains that would have room."""
-        priced = []
-        for nodes in self._domains(slots).values():
-            nodes.sort()
-            price, rooms = 0, 0
-            for cost, slot in nodes:
-                if rooms < self._shape.gang:
-                    price, rooms = price + cost, rooms + self._prices[2 * slot]
-            if rooms >= self._shape.gang:
-                priced.append((price, nodes[0][1], nodes))
-        priced.sort(key=lambda each: each[:2])
-        most = self._shape.gang + MARGIN
-        return [slot for _, _, nodes in priced[:DOMAINS_NEAR] for _, slot in nodes[:most]]
 
-    def _domains(self, slots: list[int]) -> dict[int, list[tuple[int, int]]]:
-        """Nodes as (price, slot), by the domain that the gang has to stay within."""
-        words, level = self._world.fleet.words, LEVELS[self._shape.needs.within or "cluster"]
-        field = int(words[AT_NODES]) + DOMAINS + level - 1
-        found: dict[int, list[tuple[int, int]]] = {}
-        for slot in slots:
-            domain = slot if level == Level.NODE else int(words[field + NODE_ROW * slot])
-            found.setdefault(domain, []).append((self._prices[2 * slot + 1], slot))
-        return found
+def find_near(world: World, shape: Shape, prices: array[int]) -> list[int]:
+    """The cheapest nodes of the few cheapest domains that would have room, by what `price_nodes` wrote of each."""
+    priced = []
+    for nodes in _domains(world, shape, prices).values():
+        nodes.sort()
+        price, rooms = 0, 0
+        for cost, slot in nodes:
+            if rooms < shape.gang:
+                price, rooms = price + cost, rooms + prices[2 * slot]
+        if rooms >= shape.gang:
+            priced.append((price, nodes[0][1], nodes))
+    priced.sort(key=lambda each: each[:2])
+    most = shape.gang + MARGIN
+    return [slot for _, _, nodes in priced[:DOMAINS_NEAR] for _, slot in nodes[:most]]
+
+
+def _domains(world: World, shape: Shape, prices: array[int]) -> dict[int, list[tuple[int, int]]]:
+    """Nodes that would have room as (price, slot), by the domain that the gang has to stay within."""
+    words, level = world.fleet.words, LEVELS[shape.needs.within or "cluster"]
+    field = int(words[AT_NODES]) + DOMAINS + level - 1
+    found: dict[int, list[tuple[int, int]]] = {}
+    for slot in find_filled(prices, 2):
+        domain = slot if level == Level.NODE else int(words[field + NODE_ROW * slot])
+        found.setdefault(domain, []).append((prices[2 * slot + 1], slot))
+    return found

@@ -22,7 +22,7 @@ from muster.world.world import World
 def only_older(world: World, ticket: int) -> Iterator[None]:
     """As if nobody held or claimed anything by a later ticket, or more than its least."""
     later = list(_find_later(world, ticket))
-    claims = [number for number, claim in world.claims.items() if claim.ticket > ticket]
+    claims = [(number, claim.after(ticket)) for number, claim in world.claims.items()]
     _charge(world, later, claims, -1)
     try:
         yield
@@ -30,12 +30,14 @@ def only_older(world: World, ticket: int) -> Iterator[None]:
         _charge(world, later, claims, 1)
 
 
-def _charge(world: World, later: list[tuple[Job, list[Lease]]], claims: list[int], sign: int) -> None:
+def _charge(
+    world: World, later: list[tuple[Job, list[Lease]]], claims: list[tuple[int, list[Lease]]], sign: int
+) -> None:
     for job, leases in later:
         for site, ask, tasks in world.sites.share(job.spec, leases):
             world.ledger.charge(job.spec.tenant, site, ask, sign * tasks)
-    for number in claims:
-        charge_claim(world, number, sign)
+    for number, leases in claims:
+        charge_claim(world, number, sign, leases)
 
 
 def _find_later(world: World, ticket: int) -> Iterator[tuple[Job, list[Lease]]]:

@@ -14,7 +14,7 @@ from muster.model.job import Job
 from muster.model.phase import ACTIVE, Why
 from muster.model.spec import Needs
 from muster.model.tier import Tier
-from muster.policy.taking import Kin, Party, find_right
+from muster.policy.taking import Kin, Party, Strength, find_right, strength
 from muster.scheduler.fit import query_of
 from muster.scheduler.reach import (
     IF_BORROWING,
@@ -381,6 +381,12 @@ def party_of(world: World, kind: Kind, standing: Standing) -> Party:
     name, priority = kind
     tier: Tier = world.tiers[name]
     return Party(standing, tier.rank, name, priority, tier.emergency)
+
+
+def strength_of(world: World, job: Job, *, borrows: bool) -> Strength:
+    """How strong a job is, if it borrows or if it does not."""
+    standing = Standing.BORROWING if borrows else Standing.INSIDE
+    return strength(party_of(world, (job.spec.tier, job.spec.priority), standing))
 
 
 def kin_of(tenant: str, chain: Sequence[str]) -> Kin:

@@ -212,9 +212,11 @@ class Stage:
         """What is held besides gangs, as rows: by the tasks of each array that stay, and by those who are seated."""
         world, rows = self._world, list[tuple[int, ...]]()
         for seat in self._seated.values():
-            for where, tasks in world.sites.spread(seat.leases):
-                held = (self._tickets[seat.job], CLAIM, where.number, tasks)
-                rows.append(row_of(world.know_runs(), seat.job, seat.spec, held))
+            claim = world.claims.get(seat.job)
+            for ticket, leases in ((self._tickets[seat.job], seat.leases),) if claim is None else claim.parts():
+                for where, tasks in world.sites.spread(leases):
+                    held = (ticket, CLAIM, where.number, tasks)
+                    rows.append(row_of(world.know_runs(), seat.job, seat.spec, held))
         return spread_rows(world, self.staying, rows)
 
     def staying(self, job: int) -> Words:

@@ -190,7 +190,8 @@ class Client:
         self._send(Request("POST", job_path(job, "/scale"), body=msgspec.json.encode(body)))
 
     def migrate(self, job: int, to: Sequence[str] = (), off: Sequence[str] = ()) -> None:
-        """Let a gang go on elsewhere: on the nodes of `to`, or off those of `off`; by itself, off those that it has."""
+        """Let a gang go on elsewhere: on the nodes of `to`, or off those of `off`; by itself, off those that it has. Of
+        an array, the tasks that have to."""
         body = {"to": list(to), "off": list(off)}
         self._send(Request("POST", job_path(job, "/migrate"), body=msgspec.json.encode(body)))
 

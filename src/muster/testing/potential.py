@@ -8,17 +8,21 @@ no plan is asked how it came about.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from muster.model.job import Job
-from muster.model.phase import ACTIVE
-from muster.policy.taking import Strength, strength
+from muster.kernel.kernel import Outcome
+from muster.model import fact
+from muster.model.event import Event
+from muster.model.phase import TaskPhase
+from muster.policy.taking import Strength
 from muster.scheduler.extras import Extras
 from muster.scheduler.herds import find_staying
-from muster.scheduler.rights import party_of
+from muster.scheduler.rights import strength_of
 from muster.scheduler.stage import Stage
+from muster.simulator.body import Body
+from muster.world.law import require
 from muster.world.loans import Loans
-from muster.world.quota import Standing
 from muster.world.runs import BACK, FUNDS, GONE, JOB, LEAVING, ROW, STATE
 from muster.world.world import World
 
@@ -26,12 +30,12 @@ Potential: TypeAlias = Counter[Strength]
 
 
 class Census(NamedTuple):
-    """Who borrows, as of the moment when all who were told to stop are gone: gangs and claims with the funds that they
-    borrow of, and of each array how many tasks stay and how many of these borrow."""
+    """Who borrows, as of the moment when all who were told to stop are gone: gangs with the funds that they borrow of;
+    of each array how many tasks stay and how many of these borrow, and the same of each claim."""
 
     gangs: dict[int, int]
     arrays: dict[int, tuple[int, int]]
-    claims: dict[int, int]
+    claims: dict[int, tuple[int, int]]
 
 
 def count_loans(world: World, now: int) -> Census:
@@ -59,20 +63,18 @@ def potential_of(world: World, now: int) -> Potential:
     found: Potential = Counter()
     gangs, arrays, claims = count_loans(world, now)
     for number, funds in gangs.items():
-        found[_strength(world, world.jobs[number], funds)] += 1
+        found[strength_of(world, world.jobs[number], borrows=funds != 0)] += 1
     for number, (staying, borrowed) in arrays.items():
-        found[_strength(world, world.jobs[number], 1)] += borrowed
-        found[_strength(world, world.jobs[number], 0)] += staying - borrowed
-    for number, funds in claims.items():
+        found[strength_of(world, world.jobs[number], borrows=True)] += borrowed
+        found[strength_of(world, world.jobs[number], borrows=False)] += staying - borrowed
+    for number, (tasks, borrowed) in claims.items():
         job = world.jobs[number]
-        if not isinstance(job.phase, ACTIVE):
-            found[_strength(world, job, funds)] += world.claims[number].width if job.spec.array else 1
+        if job.spec.array:
+            found[strength_of(world, job, borrows=True)] += borrowed
+            found[strength_of(world, job, borrows=False)] += tasks - borrowed
+        elif number not in gangs:  # else it moves, and takes too long to be gone
+            found[strength_of(world, job, borrows=borrowed > 0)] += 1
     return +found
-
-
-def _strength(world: World, job: Job, funds: int) -> Strength:
-    standing = Standing.BORROWING if funds else Standing.INSIDE
-    return strength(party_of(world, (job.spec.tier, job.spec.priority), standing))
 
 
 def falls(before: Potential, after: Potential) -> Strength | None:
@@ -81,3 +83,31 @@ def falls(before: Potential, after: Potential) -> Strength | None:
         if before[each] != after[each]:
             return each if after[each] < before[each] else None
     return None
+
+
+class Watch:
+    """Sees every batch of a body: what is taken, and whether the potential fell though nobody came or ended."""
+
+    def __init__(self, body: Body) -> None:
+        self.taken = Counter[int]()
+        self._world = body.world
+        self._latest: Potential | None = None
+        body.observers.append(self.look)
+
+    def look(self, outcome: Outcome, _: Sequence[Event]) -> None:
+        """After every batch, and so after every plan."""
+        if not outcome.facts:
+            return
+        self.taken.update(item.job for item in outcome.facts if isinstance(item, fact.Claimed) and item.victims)
+        found = potential_of(self._world, outcome.at)
+        if self._latest is not None and not any(map(_comes_or_ends, outcome.facts)):
+            fewer = falls(self._latest, found)
+            evidence = f"at {outcome.at}: fewer of {fewer}\n{self._latest}\n{found}\n{outcome.facts}"
+            require(fewer is None, "the potential only grows", evidence)
+        self._latest = found
+
+
+def _comes_or_ends(item: fact.Fact) -> bool:
+    if isinstance(item, fact.TasksEnded):
+        return item.phase != TaskPhase.QUEUED
+    return isinstance(item, fact.Accepted | fact.Ended | fact.TenantSet | fact.TierSet | fact.NodeJoined)

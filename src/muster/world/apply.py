@@ -278,6 +278,7 @@ def _ended(world: World, item: fact.Ended, at: int) -> None:
     if job.spec.array:
         world.widths.throttled.pop(item.job, None)
         world.arrays[item.job].marks = None
+        world.arrays[item.job].moved.clear()
         leave_others(world, job)
         world.put(after)
     else:
@@ -335,8 +336,8 @@ def _job_released(world: World, item: fact.JobReleased, at: int) -> None:  # noq
 
 
 def _claimed(world: World, item: fact.Claimed, at: int) -> None:
-    leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
-    put_claim(world, item.job, Claim(leases, item.until, item.ticket or next_ticket(world)))
+    movers = tuple(item.movers), tuple(item.tickets)
+    put_claim(world, item.job, Claim(item.leases, item.until, item.ticket or next_ticket(world), 0, 0, *movers))
     if item.victims:
         job = world.jobs[item.job]
         world.jobs[item.job] = replace(job, took=(*job.took, at)[-EVICTIONS_MAX:])
@@ -346,9 +347,13 @@ def _claimed(world: World, item: fact.Claimed, at: int) -> None:
 
 def _moves_planned(world: World, item: fact.MovesPlanned, at: int) -> None:
     world.claims[item.job] = replace(world.claims[item.job], gain=item.gain, cost=item.cost)
-    for number in item.moved:
+    for number, task in item.movers:
         job = world.jobs[number]
-        world.jobs[number] = replace(job, moves=(*job.moves, at)[-EVICTIONS_MAX:])
+        if job.spec.array:
+            moved = world.arrays[number].moved
+            moved[task] = (*moved.get(task, ()), at)[-EVICTIONS_MAX:]
+        else:
+            world.jobs[number] = replace(job, moves=(*job.moves, at)[-EVICTIONS_MAX:])
 
 
 def _claim_dropped(world: World, item: fact.ClaimDropped, at: int) -> None:  # noqa: ARG001 - one signature

@@ -14,7 +14,7 @@ from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import NodePhase
-from muster.model.phase import RESIZED, TAKEN, Lease, TaskPhase, Why
+from muster.model.phase import RESIZED, TAKEN, TaskPhase, Why
 from muster.model.ranges import tasks_in
 from muster.model.spec import Spec
 from muster.model.tenant import OPEN
@@ -298,11 +298,10 @@ class Auditor:
         book = self._book_of(item.job)
         require(not book.held, _HELD, f"job {item.job} claims places")
         self._claims.check(item, self._at, self._jobs)
-        leases = tuple(map(Lease, item.slots, item.tasks, item.devices))
         ranks = sum(item.tasks) - self._claims.spares_owed(item.job)
-        keeps = self._claims.is_owed(item.job) and book.why in RESIZED and ranks == book.spec.gang
-        keeps = keeps or (book.phase == TaskPhase.STOPPING and book.why == Why.MIGRATE)
-        claim = Claim(leases, item.until, self._tickets.claim(item.job, item.ticket, keeps=keeps))
+        keeps = book.is_moving or (self._claims.is_owed(item.job) and book.why in RESIZED and ranks == book.spec.gang)
+        ticket = self._tickets.claim_tasks(item, book) or self._tickets.claim(item.job, item.ticket, keeps=keeps)
+        claim = Claim(item.leases, item.until, ticket, 0, 0, tuple(item.movers), tuple(item.tickets))
         self._claims.claim(item.job, book.spec, claim, self._fleet.plots_of(claim))
         for slot in item.slots:
             self._fleet.touch(slot)
@@ -500,6 +499,7 @@ class Auditor:
     def _find_later(self, ticket: int) -> list[Held]:
         """What is held or claimed by later tickets: whoever was granted it counted on those before."""
         held = self._tickets.find_after(self._jobs, ticket) if self._quota.has_owners else []
+        held += self._claims.movers_after(ticket)
         return [*self._claims.after(ticket), *((spec, self._fleet.plots_at(places)) for spec, places in held)]
 
     def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:

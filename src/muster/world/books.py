@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -136,6 +137,17 @@ class JobBook:
             due = max(self.began[first : first + count]) + limit_ms
             require(due <= at, "no task is stopped before its limit", f"job {number}: tasks from {first} at {at}")
         self.whys[first : first + count] = bytes([STOPS.index(why)]) * count
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether a gang was told to go on elsewhere, and is not gone yet."""
+        return self.phase == TaskPhase.STOPPING and self.why == Why.MIGRATE
+
+    def are_moving(self, movers: Sequence[int]) -> bool:
+        """Whether some tasks of an array were told to go on elsewhere, each of them, or wait for it."""
+        told = [task for task in movers if self.phases[task] == TaskPhase.STOPPING]
+        waits = all(self.phases[task] == TaskPhase.QUEUED for task in movers if task not in told)
+        return bool(movers) and waits and all(STOPS[self.whys[task]] == Why.MIGRATE for task in told)
 
     def end_tasks(self, number: int, first: int, count: int, after: TaskPhase, why: Why) -> None:
         """Tasks of an array give their places back: those that were to stop have failed if it was for their limit, else

@@ -12,7 +12,7 @@ from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.node import Lack
 from muster.model.partition import devices_in, slots_in
-from muster.model.phase import TaskPhase, Why
+from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
 from muster.model.tier import EVICTIONS_MAX
 from muster.units import DAY_MS, MINUTE_MS, Resources
@@ -103,8 +103,13 @@ class ClaimBooks:
 
     def after(self, ticket: int) -> list[tuple[Spec, Plots]]:
         """What is claimed by later tickets."""
-        later = [job for job, claim in self.claims.items() if claim.ticket > ticket]
+        later = [job for job, claim in self.claims.items() if not claim.movers and claim.ticket > ticket]
         return [(self._specs[job], self._plots[job]) for job in later]
+
+    def movers_after(self, ticket: int) -> list[tuple[Spec, list[tuple[int, int]]]]:
+        """What is claimed for tasks that move and have later tickets, as (slot, tasks)."""
+        moving = {job: claim.after(ticket) for job, claim in self.claims.items() if claim.movers}
+        return [(self._specs[job], [(lease.slot, lease.tasks) for lease in leases]) for job, leases in moving.items()]
 
     def on(self, slot: int) -> list[int]:
         """The jobs that claim something of a node."""
@@ -133,7 +138,7 @@ class ClaimBooks:
         for number in self.claims:
             book = jobs.get(number)
             phases = () if book is None or book.held else (book.phase, *book.phases)
-            moves = book is not None and book.phase == TaskPhase.STOPPING and book.why == Why.MIGRATE
+            moves = book is not None and (book.is_moving or book.are_moving(self.claims[number].movers))
             waits = TaskPhase.QUEUED in phases or (moves and bool(phases))
             require(waits, "whoever has a claim waits", f"job {number}")
 

@@ -6,7 +6,7 @@ decided elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from muster.model.claim import Claim
 from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack
 from muster.model.partition import devices_in
-from muster.model.phase import Stopping, TaskPhase, Why
+from muster.model.phase import Lease, Stopping, TaskPhase, Why
 from muster.world.goodput import claimed_milli
 
 if TYPE_CHECKING:  # the world counts claims when a node joins again
@@ -75,10 +75,10 @@ def _set_claimed(world: World, slot: int, claimed: Lack) -> None:
     goodput.claim(slot, claimed_milli(fleet, slot) - before, world.budgets.now)
 
 
-def charge_claim(world: World, job: int, sign: int) -> None:
-    """Count what a job claims as held (1), or not (-1)."""
+def charge_claim(world: World, job: int, sign: int, leases: Sequence[Lease] | None = None) -> None:
+    """Count what a job claims as held (1), or not (-1): all of it, or some leases of it."""
     spec = world.jobs[job].spec
-    for site, tasks in world.sites.spread(world.claims[job].leases):
+    for site, tasks in world.sites.spread(world.claims[job].leases if leases is None else leases):
         world.ledger.charge(spec.tenant, site, spec.ask, sign * tasks)
 
 
@@ -88,15 +88,28 @@ def is_spoken_for(world: World, job: int) -> bool:
     return tasks is not None and 0 < tasks.counts[TaskPhase.QUEUED] == spoken_for(world, job)
 
 
-def is_moving(job: Job) -> bool:
-    """Whether a job was told to stop so that it goes on elsewhere: it may claim its new places already."""
+def is_moving(world: World, job: Job) -> bool:
+    """Whether a job was told to stop so that it goes on elsewhere, or tasks of it were, and they are not gone yet: it
+    may claim its new places already."""
+    movers = movers_of(world, job.id)
+    if movers:
+        return any(world.arrays[job.id].phase[task] == TaskPhase.STOPPING for task in movers)
     return isinstance(job.phase, Stopping) and job.phase.why is Why.MIGRATE
 
 
+def movers_of(world: World, job: int) -> tuple[int, ...]:
+    """The tasks of an array that move: each has a place that is kept for it and for no other."""
+    return world.claims[job].movers if job in world.claims else ()
+
+
 def spoken_for(world: World, job: int) -> int:
-    """How many tasks of a job its claim is for. Those of an array start nowhere else; if no others wait, it is in no
-    line."""
-    return world.claims[job].width if job in world.claims else 0
+    """How many tasks of a job that wait its claim is for. Those of an array start nowhere else; if no others wait, it
+    is in no line."""
+    claim = world.claims.get(job)
+    if claim is None:
+        return 0
+    phases = world.arrays[job].phase if claim.movers else b""
+    return sum(phases[task] == TaskPhase.QUEUED for task in claim.movers) if claim.movers else claim.width
 
 
 def next_ticket(world: World) -> int:

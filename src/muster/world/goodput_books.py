@@ -150,9 +150,10 @@ class GoodputBooks:
         self._close(self._runs[(job, _GANG)], spec, seats, LOST)
         self._runs[(job, _GANG)].stopped = self.at
 
-    def unsaved_ms(self, job: int, at: int) -> int:
-        """For how long a gang had been up at an instant, or with the width that it has, since it was last saved."""
-        run = self._runs[(job, _GANG)]
+    def unsaved_ms(self, job: int, at: int, task: int = _GANG) -> int:
+        """For how long a gang had been up at an instant, or with the width that it has, since it was last saved; or a
+        task of an array."""
+        run = self._runs[(job, task)]
         return 0 if run.ran is None else max(0, at - max(run.ran, run.saved))
 
     def end(self, job: int, spec: Spec, seats: Seats, is_useful: bool) -> None:

@@ -38,6 +38,7 @@ from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.limit_law import check_task_limits
 from muster.world.mark_law import check_marks
+from muster.world.move_law import check_movers
 from muster.world.overlay_law import check_overlays
 from muster.world.promises import count_promised, due_of
 from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
@@ -472,11 +473,13 @@ def _check_claims(world: World) -> None:
     claimants: dict[int, list[int]] = {}
     for number, claim in world.claims.items():
         job = world.jobs.get(number)
-        waits = job is not None and (world.is_waiting(job) or is_moving(job)) and not (job.held or job.stands_back)
+        moves = job is not None and is_moving(world, job)
+        waits = job is not None and (world.is_waiting(job) or moves) and not (job.held or job.stands_back)
         require(waits, "whoever has a claim waits", f"job {number}")
+        check_movers(world, number, claim)
         width, most = claim.width, 0 if job is None else job.spec.places
         if number in world.arrays:
-            most = world.arrays[number].counts[TaskPhase.QUEUED]
+            most = len(claim.movers) or world.arrays[number].counts[TaskPhase.QUEUED]
         require(0 < width <= most, "a claim is for a job's tasks", f"job {number}: {width} of {most}")
         for slot in slots_of(claim):
             claimants.setdefault(slot, []).append(number)

@@ -89,12 +89,13 @@ class Loans:
         herds = [(*group, *counts[3 * herd : 3 * herd + 3]) for herd, group in enumerate(self._groups)]
         return [(job, site, borrowed, funds) for job, site, tasks, borrowed, funds in herds if tasks]
 
-    def claims(self) -> dict[int, int]:
-        """The funds that those would borrow of who have a claim, by job."""
-        flat, found = self._spread, dict[int, int]()
+    def claims(self) -> dict[int, tuple[int, int]]:
+        """For how many tasks those have a claim who do, and how many of these would borrow, by job."""
+        flat, found = self._spread, dict[int, tuple[int, int]]()
         for at in range(0, len(flat), ROW):
             if flat[at + SLOT] == CLAIM:
-                found[flat[at + JOB]] = found.get(flat[at + JOB], 0) | flat[at + FUNDS]
+                tasks, borrowed = found.get(flat[at + JOB], (0, 0))
+                found[flat[at + JOB]] = (tasks + flat[at + TASKS], borrowed + flat[at + BORROWED])
         return found
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from muster.model import fact
-from muster.model.phase import TaskPhase, Why
+from muster.model.phase import TaskPhase
 from muster.model.tier import EVICTIONS_MAX, Tier
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS
 from muster.world.books import JobBook
@@ -27,13 +27,13 @@ AHEAD_MS: Final = 4 * HOUR_MS
 
 
 class MoveBooks:
-    """When each job was moved, the latest few."""
+    """When each gang was moved, and each task of an array: the latest few."""
 
     def __init__(self, claims: ClaimBooks, goodput: GoodputBooks) -> None:
         self._claims = claims
         self._goodput = goodput
-        self._moved: dict[int, tuple[int, ...]] = {}
-        self._touched: dict[int, None] = {}
+        self._moved: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._touched: dict[tuple[int, int], None] = {}
 
     def plan(self, item: fact.MovesPlanned, at: int, jobs: Mapping[int, JobBook], tiers: Mapping[str, Tier]) -> None:
         """Take one plan down."""
@@ -45,29 +45,41 @@ class MoveBooks:
         asks = (1000 * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang
         is_worth = asks == item.asks_milli and WORTH * item.cost < item.gain <= asks * AHEAD_MS
         require(is_worth, "a move is worth it", f"for job {item.job}: gain {item.gain}, cost {item.cost}")
-        least = sum(self._check(number, at, jobs[number], tiers) for number in item.moved)
+        least = sum(self._check(mover, at, jobs[mover[0]], tiers) for mover in item.movers)
         require(item.cost >= least, "an account leaves nothing out", f"for job {item.job}: {item.cost} of {least}")
 
-    def _check(self, number: int, at: int, book: JobBook, tiers: Mapping[str, Tier]) -> int:
+    def _check(self, mover: tuple[int, int], at: int, book: JobBook, tiers: Mapping[str, Tier]) -> int:
         """Whether one may be moved, and what that costs at least."""
-        spec, lately = book.spec, [when for when in self._moved.get(number, ()) if when > at - DAY_MS]
-        moves = book.phase == TaskPhase.STOPPING and book.why == Why.MIGRATE and spec.evictable
-        claim = self._claims.claims.get(number)
-        has_place = claim is not None and claim.width == spec.places
-        require(moves and has_place, "whoever is moved has a place that is kept for it", f"job {number}")
+        (number, task), spec = mover, book.spec
+        lately = [when for when in self._moved.get(mover, ()) if when > at - DAY_MS]
+        has_place = self._has_task_place(number, task, book) if spec.array else self._has_place(number, book)
+        law = "whoever is moved has a place that is kept for it"
+        require(has_place and spec.evictable, law, f"job {number}, task {task}")
         rested = not lately or at // MINUTE_MS * MINUTE_MS >= lately[-1] + (HOUR_MS << (len(lately) - 1))
         may_move = rested and len(lately) < tiers[spec.tier].moves_max
         require(may_move, "nobody is moved more often than its tier allows", f"job {number}: {lately} and {at}")
-        self._moved[number] = (*self._moved.get(number, ()), at)[-EVICTIONS_MAX:]
-        self._touched[number] = None
-        milli = (1000 * spec.ask.gpus + spec.ask.gpu_milli) * sum(tasks for _, tasks, _ in book.leases)
-        return milli * (self._goodput.unsaved_ms(number, at // MINUTE_MS * MINUTE_MS) + spec.grace_ms + MINUTE_MS)
+        self._moved[mover] = (*self._moved.get(mover, ()), at)[-EVICTIONS_MAX:]
+        self._touched[mover] = None
+        width = 1 if spec.array else sum(tasks for _, tasks, _ in book.leases)
+        unsaved_ms = self._goodput.unsaved_ms(number, at // MINUTE_MS * MINUTE_MS, task)
+        return (1000 * spec.ask.gpus + spec.ask.gpu_milli) * width * (unsaved_ms + spec.grace_ms + MINUTE_MS)
+
+    def _has_place(self, number: int, book: JobBook) -> bool:
+        """Whether a gang was told to go on elsewhere, where there is a place for all of it."""
+        claim = self._claims.claims.get(number)
+        return book.is_moving and claim is not None and claim.width == book.spec.places
+
+    def _has_task_place(self, number: int, task: int, book: JobBook) -> bool:
+        """The same of a task of an array."""
+        claim, is_told = self._claims.claims.get(number), book.phases[task] == TaskPhase.STOPPING
+        return is_told and book.are_moving((task,)) and claim is not None and task in claim.movers
 
     def compare(self, world: World, jobs: Mapping[int, JobBook]) -> None:
         """Whether the world says the same of those who were moved just now; nobody needs to know of those who are
         gone."""
-        for number in self._touched:
-            require_same(world.jobs[number].moves, self._moved[number], "moves are what the facts say", f"job {number}")
+        for number, task in self._touched:
+            kept = world.jobs[number].moves if task == fact.WHOLE else world.arrays[number].moved[task]
+            require_same(kept, self._moved[number, task], "moves are what the facts say", f"job {number}, {task}")
         self._touched.clear()
-        for number in [number for number in self._moved if number not in jobs]:
-            del self._moved[number]
+        for mover in [mover for mover in self._moved if mover[0] not in jobs]:
+            del self._moved[mover]

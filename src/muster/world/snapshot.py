@@ -71,7 +71,8 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     """An array's tasks by index; why they are to stop is left out if none is, but for a drain. Of those that said how
-    far they are, their marks; at which steps they could resume is left out if none can."""
+    far they are, their marks; at which steps they could resume is left out if none can. When those were `moved` that
+    were."""
 
     phase: bytes
     failures: bytes
@@ -83,6 +84,7 @@ class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     why: bytes = b""
     marks: list[MarkRow] = []
     resumes: bytes = b""
+    moved: list[tuple[int, tuple[int, ...]]] = []
 
 
 class Spending(msgspec.Struct, frozen=True, array_like=True):
@@ -401,6 +403,7 @@ def _restore_tasks(world: World, job: Job, columns: TaskColumns) -> None:
         tasks.know_marks().restore(columns.marks)
     if columns.resumes:
         tasks.know_marks().resume = array("q", columns.resumes)
+    tasks.moved = dict(columns.moved)
     tasks.counts = [tasks.phase.count(phase) for phase in TaskPhase]
     if job.spec.at_most and not isinstance(job.phase, TERMINAL):
         world.widths.throttled[job.id] = None
@@ -429,6 +432,7 @@ def _task_columns(tasks: Tasks) -> TaskColumns:
         bytes(tasks.why) if tasks.why.count(0) < len(tasks) else b"",
         [] if tasks.marks is None else tasks.marks.rows(),
         tasks.marks.resume.tobytes() if tasks.marks is not None and tasks.marks.resumes(0, len(tasks)) else b"",
+        sorted(tasks.moved.items()),
     )
 
 

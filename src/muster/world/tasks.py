@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from muster.model.errors import InvariantError
@@ -71,10 +71,11 @@ class Tasks:
     """Columns by task index: phase, epoch of the latest try, slot and devices it holds, and how often it failed. Of
     those that hold places, also when each came into its phase, and the number of its ticket; 0 of those that do not. Of
     those that are stopping, why, by its place in `STOPS`; 0 of the others. There are `marks` once one of them said how
-    far it is."""
+    far it is. Of the few that were `moved` so that others fit and are not over, when: the latest times."""
 
     __slots__ = (
-        "counts", "devices", "epoch", "failures", "marks", "phase", "search_from", "since", "slot", "ticket", "why",
+        "counts", "devices", "epoch", "failures", "marks", "moved", "phase", "search_from", "since", "slot", "ticket",
+        "why",
     )  # fmt: skip
 
     def __init__(self, count: int, phase: TaskPhase = TaskPhase.QUEUED) -> None:
@@ -87,6 +88,7 @@ class Tasks:
         self.ticket = array("q", bytes(8 * count))
         self.counts = [count if each == phase else 0 for each in TaskPhase]
         self.marks: Marks | None = None
+        self.moved: dict[int, tuple[int, ...]] = {}
         self.search_from = 0
 
     def __len__(self) -> int:
@@ -114,19 +116,24 @@ class Tasks:
         that at which they came into their phase."""
         return self.since if self.marks is None else self.marks.saved_at
 
-    def find_queued(self, most: int) -> tuple[int, int] | None:
-        """The first run of waiting tasks with one epoch, at most `most` long."""
+    def find_queued(self, most: int, but: Sequence[int] = ()) -> tuple[int, int] | None:
+        """The first run of waiting tasks with one epoch, at most `most` long; without some that go upwards."""
         first = self.phase.find(TaskPhase.QUEUED, self.search_from)
         if first < 0:
             return None
         self.search_from = first
+        while first in but:
+            first = self.phase.find(TaskPhase.QUEUED, first + 1)
+            if first < 0:
+                return None
+        most = next((task - first for task in but if first < task < first + most), most)
         other = _NOT_QUEUED.search(self.phase, first, first + most)
         end = other.start() if other else min(first + most, len(self.phase))
         return first, self.same_epoch(first, end - first)
 
-    def get_queued(self, most: int) -> tuple[int, int]:
+    def get_queued(self, most: int, but: Sequence[int] = ()) -> tuple[int, int]:
         """The same, for a caller who knows that some task waits."""
-        run = self.find_queued(most)
+        run = self.find_queued(most, but)
         if run is None:
             raise InvariantError("an array in the queue has waiting tasks", f"counts {self.counts}")
         return run
@@ -208,10 +215,16 @@ class Tasks:
             self._note_why(ranges, 0)
         if self.marks is not None:
             self.marks.clear(ranges)
+        if self.moved and phase not in LIVE:
+            self._forget_moves(ranges)
         tally = blank_words(len(TaskPhase))
         _enter(column_of(self.phase), words_of(self.since), words_of(ranges), int(phase), 0, tally)
         _unseat(column_of(self.slot), words_of(self.devices), words_of(self.ticket), words_of(ranges))
         self._recount(ranges, tally, phase)
+
+    def _forget_moves(self, ranges: Ranges) -> None:
+        for task in tasks_in(ranges):
+            self.moved.pop(task, None)
 
     def _note_why(self, ranges: Ranges, why: int) -> None:
         for first, count in zip(ranges[::2], ranges[1::2], strict=True):
@@ -274,7 +287,7 @@ class Tasks:
         for column in ("phase", "failures", "epoch", "slot", "devices", "since", "ticket", "why", "counts"):
             setattr(twin, column, getattr(self, column)[:])
         twin.search_from = self.search_from
-        twin.marks = None if self.marks is None else self.marks.fork()
+        twin.marks, twin.moved = None if self.marks is None else self.marks.fork(), self.moved.copy()
         return twin
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 
+from muster.model import fact
+from muster.model.phase import TaskPhase
 from muster.model.spec import Spec
 from muster.world.books import JobBook
 from muster.world.group_books import cut
@@ -25,6 +27,7 @@ class TicketBooks:
         self._tasks: dict[int, array[int]] = {}
         self._claims: dict[int, int] = {}
         self._served: dict[int, int] = {}
+        self._movers: dict[int, dict[int, int]] = {}
 
     def claim(self, job: int, ticket: int, *, keeps: bool) -> int:
         """A job is given a claim, or keeps the places of its last run, or moves: which ticket that is."""
@@ -32,15 +35,33 @@ class TicketBooks:
         require(ticket == wanted, "who keeps its places is as old as before", f"job {job}: {ticket}, not {wanted}")
         self.given += not ticket
         self._claims[job] = ticket or self.given
+        self._movers.pop(job, None)
         return self._claims[job]
+
+    def claim_tasks(self, item: fact.Claimed, book: JobBook) -> int:
+        """If tasks of an array move, each keeps the ticket that it has: which one their claim has, or 0."""
+        if not item.movers:
+            return 0
+        moves = book.are_moving(item.movers) and item.tasks == [1] * len(item.movers)
+        told = moves and all(book.phases[task] == TaskPhase.STOPPING for task in item.movers)
+        require(told, "who moves is told to stop", f"job {item.job}: tasks {item.movers}")
+        known, movers = self._tasks.get(item.job, array("q")), dict(zip(item.movers, item.tickets, strict=True))
+        same = all(ticket == known[task] for task, ticket in movers.items()) and item.ticket == max(item.tickets)
+        require(same, "who keeps its places is as old as before", f"job {item.job}: {movers}, {item.ticket}")
+        self._claims[item.job], self._movers[item.job] = item.ticket, movers
+        return item.ticket
 
     def serve(self, job: int, width: int) -> None:
         """A job gets what it claimed, for so many tasks."""
         self._served[job] = width
 
     def start(self, job: int, book: JobBook, first: int, count: int, claim: int) -> None:
-        """Tasks of a job get places, by a claim or by none."""
-        require(claim in (0, self._claims.get(job)), "only its own claim makes a run older", f"job {job}: {claim}")
+        """Tasks of a job get places, by a claim or by none; those that moved there, by their own tickets."""
+        if claim and job in self._movers:
+            own = {self._movers[job].pop(task, 0) for task in range(first, first + count)}
+            require(own == {claim}, "who moved is as old as before", f"job {job}, tasks from {first}: {claim}")
+        else:
+            require(claim in (0, self._claims.get(job)), "only its own claim makes a run older", f"job {job}: {claim}")
         require(bool(claim) or job not in self._served, "who is served is as old as its claim", f"job {job}")
         self.given += not claim
         left = self._served.pop(job, 0) - count
@@ -76,7 +97,7 @@ class TicketBooks:
     def compare(self, world: World, jobs: Mapping[int, JobBook]) -> None:
         """Whether the world says the same of how many there were; nobody needs to know more of those who are gone."""
         require_same(world.tickets, self.given, "tickets are what the facts say")
-        for kept in (self._gangs, self._tasks, self._claims):
+        for kept in (self._gangs, self._tasks, self._claims, self._movers):
             for job in [job for job in kept if job not in jobs]:
                 del kept[job]
 

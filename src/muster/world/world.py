@@ -210,11 +210,12 @@ class World:
         self.refund(job.spec, leases, at)
         if self.fleet.company.by_name:
             self.leave_company(job.spec, leases)
-        if after == TaskPhase.QUEUED and tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id):
-            self.enqueue(job)
+        is_first = after == TaskPhase.QUEUED and tasks.counts[TaskPhase.QUEUED] == spoken_for(self, job.id)
         if job.spec.limit_ms is not None:
             self.timers.tasks.leave(job.id, job.spec.limit_ms, tasks, ranges)
         tasks.leave(ranges, after)
+        if is_first and tasks.counts[TaskPhase.QUEUED] > spoken_for(self, job.id):
+            self.enqueue(job)
         if not tasks.holding:
             self.ends.spread.pop(job.id, None)
             if self.runs is not None:

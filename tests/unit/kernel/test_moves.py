@@ -8,7 +8,7 @@ from stage_kit import settled
 from muster.model import event, fact
 from muster.model.instruction import Start, Stop
 from muster.model.job import BarKind
-from muster.model.phase import Stopping, Why
+from muster.model.phase import Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
 from muster.model.spec import Needs
 from muster.scheduler.moving import MOVED
@@ -160,9 +160,9 @@ def test_what_is_starting_moves_too_and_an_elastic_gang_with_what_it_needs() -> 
 
 def test_what_cannot_be_is_refused_and_changes_nothing() -> None:
     rig = running()
-    rig.submit(1, array=3)
+    rig.submit(1, array=3, held=True)
     assert refusal(rig, event.MigrateJob(9)) == Code.UNKNOWN_JOB
-    assert refusal(rig, event.MigrateJob(2)) == Code.NOT_MOVABLE, "an array"
+    assert refusal(rig, event.MigrateJob(2)) == Code.NOT_MOVABLE, "an array of which nothing runs"
     assert refusal(rig, event.MigrateJob(1, to=("nowhere",))) == Code.UNKNOWN_NODE
     assert refusal(rig, event.MigrateJob(1, to=("x",) * (event.NODES_MAX + 1))) == Code.TOO_LARGE
     rig.feed(event.HoldJob(1))
@@ -181,6 +181,117 @@ def test_who_waits_or_minds_others_is_not_moved() -> None:
     assert refusal(rig, event.MigrateJob(waiting)) == Code.NOT_MOVABLE
     shy = rig.submit(1, name="shy", needs=Needs(apart=("default/shy",)))
     assert refusal(rig, event.MigrateJob(shy)) == Code.NOT_MOVABLE
+
+
+def sweeping(nodes: int = 3, array: int = 6, **fields: object) -> Rig:
+    """An array with four tasks on the first node and the others on the next one."""
+    rig = Rig(nodes, gpus=4)
+    rig.submit(1, array=array, **fields)
+    rig.start(1, 0, array)
+    return rig
+
+
+def test_of_an_array_those_tasks_go_that_have_to() -> None:
+    rig = sweeping()
+    tasks = rig.world.arrays[1]
+    assert tasks.slot.tolist() == [0, 0, 0, 0, 1, 1]
+    outcome = rig.feed(event.MigrateJob(1, off=("node-1",), cause="ann"))
+    assert [(item.first, item.count) for item in outcome.instructions if isinstance(item, Stop)] == [(4, 2)]
+    assert (rig.world.claims[1].movers, rig.world.claims[1].tickets) == ((4, 5), (1, 1))
+    settled(rig)
+    rig.feed(event.Exited(1, 1, 143, 4, 1))
+    assert tasks.counts[TaskPhase.QUEUED] == 1, "it waits for the other one"
+    settled(rig)
+    rig.feed(event.Exited(1, 1, 143, 5, 1))
+    assert (tasks.slot.tolist(), tasks.epoch.tolist()) == ([0, 0, 0, 0, 2, 2], [1, 1, 1, 1, 2, 2])
+    assert tasks.ticket.tolist() == [1] * 6, "as old as they were"
+    assert tasks.failures == bytes(6)
+    settled(rig)
+
+
+def test_all_tasks_go_or_none() -> None:
+    rig = sweeping()
+    answer = rig.answer(event.MigrateJob(1))
+    assert isinstance(answer, Refused)
+    assert (answer.reason.code, answer.reason.needed, answer.reason.available) == (Code.NO_PLACE_ELSEWHERE, 6, 4)
+    assert not rig.feed(event.MigrateJob(1, off=("node-2",))).facts, "none is there"
+    rig.feed(event.MigrateJob(1, to=("node-2", "node-1")))
+    assert refusal(rig, event.MigrateJob(1, off=("node-1",))) == Code.NOT_MOVABLE, "some move already"
+    rig.feed(event.Exited(1, 1, 143, 0, 4))
+    assert set(rig.world.arrays[1].slot) == {1, 2}
+    settled(rig)
+
+
+def test_tasks_of_a_tenant_at_its_limit_move_all_the_same() -> None:
+    rig = Rig(3, gpus=4)
+    rig.tenant("lab", gpus=4)
+    rig.submit(1, array=8, tenant="lab")
+    rig.start(1, 0, 4)
+    rig.feed(event.MigrateJob(1))
+    settled(rig)
+    rig.feed(event.Exited(1, 1, 143, 0, 4))
+    tasks = rig.world.arrays[1]
+    assert (tasks.epoch.tolist(), tasks.counts[TaskPhase.QUEUED]) == ([2] * 4 + [0] * 4, 4)
+    assert 0 not in tasks.slot[:4]
+    settled(rig)
+
+
+def test_a_waiting_task_gets_no_place_that_is_kept_for_another() -> None:
+    rig = sweeping(nodes=2, array=9)
+    tasks = rig.world.arrays[1]
+    assert tasks.counts[TaskPhase.QUEUED] == 1
+    rig.feed(event.Exited(1, 1, 0, 0, 3))
+    assert tasks.slot.tolist() == [-1, -1, -1, 0, 1, 1, 1, 1, 0]
+    rig.feed(event.MigrateJob(1, off=("node-1",)))
+    assert tasks.counts[TaskPhase.STOPPING] == 0, "there is room for two of four"
+    rig.feed(event.Exited(1, 1, 0, 4, 2))
+    rig.feed(event.MigrateJob(1, off=("node-1",)))
+    assert rig.world.claims[1].movers == (6, 7)
+    rig.feed(event.NodeGone("node-0"))
+    assert not rig.world.claims, "its new place closed"
+    settled(rig)
+
+
+@pytest.mark.parametrize("item", [event.Cancel(1), event.HoldJob(1), event.ScaleJob(1, 2)])
+def test_an_array_that_changes_its_mind_on_the_way_keeps_nothing(item: event.Event) -> None:
+    rig = sweeping()
+    rig.feed(event.MigrateJob(1, off=("node-1",)))
+    rig.feed(item)
+    assert not rig.world.claims
+    rig.feed(event.Exited(1, 1, 143, 4, 2))
+    settled(rig)
+
+
+def test_while_more_tasks_are_at_it_than_may_be_none_is_moved() -> None:
+    """One that came to wait would be blocked, and its place kept for nobody."""
+    rig = sweeping()
+    rig.feed(event.ScaleJob(1, 5))
+    assert refusal(rig, event.MigrateJob(1, off=("node-1",))) == Code.NOT_MOVABLE
+    rig.feed(event.Exited(1, 1, 0, 0, 1))
+    assert isinstance(rig.answer(event.MigrateJob(1, off=("node-1",))), Done)
+    rig.feed(event.Exited(1, 1, 143, 4, 2))
+    assert rig.world.arrays[1].slot[4:].tolist() == [0, 2]
+    settled(rig)
+
+
+@pytest.mark.parametrize("lost", ["node-0", "node-1", "node-2"])
+def test_a_node_lost_on_the_way_leaves_every_task_there(lost: str) -> None:
+    rig = sweeping()
+    rig.feed(event.MigrateJob(1, off=("node-1",)))
+    rig.feed(event.NodeGone(lost))
+    rig.feed(event.Exited(1, 1, 143, 4, 2))
+    settled(rig)
+    counts = rig.world.arrays[1].counts
+    assert counts[TaskPhase.QUEUED] + counts[TaskPhase.STARTING] + counts[TaskPhase.RUNNING] == 6
+
+
+def test_a_restored_world_moves_tasks_alike() -> None:
+    rig = sweeping()
+    rig.feed(event.MigrateJob(1, off=("node-1",)))
+    rig.feed(event.Exited(1, 1, 143, 4, 1))
+    twin = type(rig.kernel)(restore(snapshot(rig.world)))
+    batch = [event.Exited(1, 1, 143, 5, 1)]
+    assert rig.kernel.handle(batch, rig.now + 5).facts == twin.handle(batch, rig.now + 5).facts
 
 
 def test_a_restored_world_moves_alike() -> None:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from muster.model.errors import InvariantError
-from muster.model.event import Progressed, SetFlavor, SetTier
+from muster.model.event import Exited, Progressed, SetFlavor, SetTier, Submit
 from muster.model.fact import Fact, MovesPlanned
 from muster.model.job import Job
 from muster.model.node import Flavor
 from muster.model.partition import Partition, devices_in
 from muster.model.phase import Running
+from muster.model.ranges import ranges_of
 from muster.model.reason import Code, Refused
 from muster.model.sharing import Sharing
-from muster.model.spec import Needs
+from muster.model.spec import Needs, Spec
 from muster.model.tier import Tier
 from muster.testing.planted import PLANTED
+from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.world.invariants import check_world
 from muster.world.widths import leases_of, spares_of
 
 LONG: dict[str, Any] = {"minutes": 600, "limit_ms": 10 * HOUR_MS}
@@ -205,9 +209,188 @@ def test_a_tier_of_turns_moves_nobody() -> None:
     assert answer.reason.code == Code.TURNS_NOT_MOVED
 
 
+def sweeping(**tier: Any) -> Watched:
+    """Two nodes of eight, on one of them an array of one device for each task. `b` is in a tier that allows no moves.
+
+    node-0  0 1 2 3 . . . .        node-1  b b b b . . . .
+    """
+    scene = Watched(**tier)
+    scene.cluster(nodes=2, gpus=8).job("sweep", gpus=1, array=4, **LONG).job("brief", gpus=4, minutes=1)
+    scene.job("b", gpus=4, tier="critical", **LONG).run().advance(minutes=2)
+    return scene
+
+
+def test_tasks_of_an_array_are_moved_and_stay_who_they_are() -> None:
+    scene = sweeping()
+    tasks = scene.body.world.arrays[scene.number("sweep")]
+    before = tasks.ticket[:]
+    scene.job("wide", gpus=8, **LONG).expect(reason={"wide": Code.MOVED_FOR})
+    claim = scene.body.world.claims[scene.number("sweep")]
+    assert (claim.movers, claim.tickets, [lease.slot for lease in claim.leases]) == (
+        (0, 1, 2, 3),
+        tuple(before),
+        [1] * 4,
+    )
+    scene.advance(minutes=1).expect(running=["sweep", "b", "wide"], on={"wide": "node-0"})
+    assert (tasks.slot.tolist(), tasks.epoch.tolist(), tasks.ticket) == ([1] * 4, [2] * 4, before)
+    (plan,) = scene.plans
+    assert (plan.moved, plan.tasks) == ([scene.number("sweep")] * 4, [0, 1, 2, 3])
+    ran_ms = 2 * MINUTE_MS - 2040
+    assert plan.cost == 4 * 1000 * (ran_ms + 10_000 + MINUTE_MS)
+
+
+def test_only_those_tasks_move_that_have_to() -> None:
+    """Two of the five on the first node; who waits wants six.
+
+    node-0  0 1 2 3 4 . . .        node-1  b b b b b b . .
+    """
+    scene = Watched()
+    scene.cluster(nodes=2, gpus=8).job("sweep", gpus=1, array=5, **LONG).job("brief", gpus=3, minutes=1)
+    scene.job("b", gpus=6, tier="critical", **LONG).run().advance(minutes=2)
+    scene.job("wide", gpus=5, **LONG).advance(minutes=1).expect(running=["sweep", "b", "wide"])
+    tasks = scene.body.world.arrays[scene.number("sweep")]
+    assert sorted(tasks.slot) == [0, 0, 0, 1, 1]
+    assert sorted(tasks.epoch) == [1, 1, 1, 2, 2]
+
+
+def test_tasks_that_saved_lately_move_rather_than_others() -> None:
+    """Who waits wants six of the eight where four run; two of those have a checkpoint of just now."""
+    scene = sweeping()
+    sweep = scene.advance(hours=5).number("sweep")
+    scene.job("wide", gpus=6, minutes=60, limit_ms=HOUR_MS).advance(minutes=3).expect(waiting="wide")
+    assert not scene.plans, "five hours of each would be lost"
+    scene.send(Progressed(sweep, 1, step=7, checkpointed=True, first=1, count=1, more=[3, 1])).advance(minutes=2)
+    scene.expect(running=["sweep", "b", "wide"])
+    assert (scene.plans[0].moved, scene.plans[0].tasks) == ([sweep] * 2, [1, 3])
+    marks = scene.body.world.arrays[sweep].marks
+    assert marks is not None
+    assert marks.resume.tolist() == [-1, 7, -1, 7], "and go on from there"
+
+
+def test_of_an_array_that_may_have_few_at_once_the_same_tasks_go_on() -> None:
+    scene = Watched()
+    scene.cluster(nodes=2, gpus=8).job("sweep", gpus=1, array=9, at_most=4, **LONG).job("brief", gpus=4, minutes=1)
+    scene.job("b", gpus=4, tier="critical", **LONG).run().advance(minutes=2)
+    scene.job("wide", gpus=8, **LONG).advance(minutes=2).expect(on={"wide": "node-0"})
+    tasks = scene.body.world.arrays[scene.number("sweep")]
+    assert tasks.epoch.tolist() == [2] * 4 + [0] * 5
+    assert tasks.slot.tolist() == [1] * 4 + [-1] * 5
+
+
+def test_a_task_that_waits_does_not_get_the_place_of_one_that_moves() -> None:
+    """The tenant is at its limit, so that the fifth one waits."""
+    scene = Watched()
+    scene.cluster(nodes=3, gpus=8).tenant("lab", gpus=4).job("sweep", gpus=1, array=5, tenant="lab", **LONG)
+    scene.job("brief", gpus=4, minutes=1).job("b", gpus=4, tier="critical", **LONG)
+    scene.job("c", gpus=8, tier="critical", **LONG).run().advance(minutes=2)
+    tasks = scene.body.world.arrays[scene.number("sweep")]
+    assert tasks.slot.tolist() == [0, 0, 0, 0, -1]
+    scene.job("wide", gpus=8, **LONG).advance(minutes=2).expect(on={"wide": "node-0"})
+    assert tasks.slot.tolist() == [1, 1, 1, 1, -1]
+    assert tasks.epoch.tolist() == [2, 2, 2, 2, 0]
+
+
+def test_a_task_that_was_moved_rests_and_the_others_do_not() -> None:
+    scene = sweeping()
+    sweep = scene.share("default", gpus=16).number("sweep")
+    scene.job("first", gpus=5, minutes=2, limit_ms=HOUR_MS).advance(minutes=4)
+    assert scene.body.world.arrays[sweep].moved.keys() == {0}
+    scene.job("second", gpus=6, minutes=2, limit_ms=HOUR_MS).advance(minutes=4)
+    assert [plan.tasks for plan in scene.plans] == [[0], [1]]
+
+
+def test_tasks_are_moved_by_the_same_rules_as_gangs() -> None:
+    for tier in ({"moves_max": 0}, {"min_run_ms": HOUR_MS}, {"evictions_max": 0}):
+        scene = sweeping(**tier)
+        scene.job("wide", gpus=8, **LONG).advance(minutes=5).expect(waiting="wide")
+        assert not scene.plans
+
+
+@pytest.mark.parametrize("how", ["cancel", "hold"])
+def test_an_array_that_does_not_want_to_go_on_gives_its_new_places_up(how: str) -> None:
+    scene = sweeping()
+    scene.job("wide", gpus=8, **LONG)
+    assert scene.number("sweep") in scene.body.world.claims
+    getattr(scene, how)("sweep")
+    assert scene.number("sweep") not in scene.body.world.claims
+    scene.advance(minutes=1).expect(running=["b", "wide"])
+
+
+def test_tasks_that_share_devices_are_packed_so_that_whole_ones_come_free() -> None:
+    scene = Watched()
+    scene.cluster(nodes=1, gpus=3)
+    for name in ("x", "y", "z"):
+        scene.job(f"{name}-brief", ask=share(700), minutes=1)
+    scene.job("tiny", ask=share(300), array=3, **LONG).run().advance(minutes=2)
+    tasks = scene.body.world.arrays[scene.number("tiny")]
+    assert sorted(tasks.devices) == [1, 2, 4]
+    scene.job("whole", gpus=2, **LONG).advance(minutes=2).expect(running=["tiny", "whole"])
+    assert len(set(tasks.devices)) == 1
+
+
+def test_of_many_tasks_those_are_moved_who_leave_the_most_for_the_least() -> None:
+    """Forty nodes with a task on every device, of which many are over: more may be moved than are looked at."""
+    rig, dice = Rig(40, gpus=8), random.Random(1)
+    rig.feed(SetTier("standard", Tier(200, DAY_MS, moves_max=2)))
+    sweep = rig.submit(1, array=320, limit_ms=100 * HOUR_MS)
+    rig.start(sweep, 0, 320)
+    first, count, *more = ranges_of(sorted(dice.sample(range(320), 100)))
+    rig.feed(Exited(sweep, 1, 0, first, count, more=more))
+    rig.feed(after_ms=2 * MINUTE_MS)
+    slots = rig.world.arrays[sweep].slot[:]
+    left = sorted(slots.count(slot) for slot in range(40))
+    facts = rig.feed(Submit(Spec(("work",), gang=4, ask=Resources(8, 8000, 2**33), limit_ms=10 * HOUR_MS))).facts
+    (plan,) = (item for item in facts if isinstance(item, MovesPlanned))
+    assert len(plan.tasks) == sum(left[:4]), "those of the emptiest nodes"
+    assert not set(plan.off) & set(plan.to)
+    check_world(rig.world)
+
+
 def tell_of_one_move() -> None:
     """It is worth it: somebody who has only just begun is moved."""
     scattered().job("wide", gpus=8, **LONG).advance(minutes=2)
+
+
+def tell_of_tasks() -> None:
+    """Four tasks move, all that there are."""
+    sweeping().job("wide", gpus=8, **LONG).advance(minutes=2)
+
+
+def spread_out() -> Watched:
+    """Four nodes; the tasks of an array are on two of them, and all would find room on the others. Only they may move.
+
+    node-0  0 1 . . . . . .   node-1  2 3 . . . . . .   node-2  b b b b . . . .   node-3  c c c c c c c .
+    """
+    scene = Watched()
+    scene.cluster(nodes=4, gpus=8)
+    for name, gpus, brief in (("p", 6, 6), ("q", 6, 6), ("b", 4, 4), ("c", 7, 1)):
+        if name in "bc":
+            scene.job(name, gpus=gpus, tier="critical", **LONG).run()
+        scene.job(f"brief-{name}", gpus=brief, minutes=2).run()
+    scene.job("sweep", gpus=1, array=4, **LONG).advance(minutes=3)
+    return scene
+
+
+def test_tasks_of_several_nodes_wait_for_the_last_of_them() -> None:
+    scene = spread_out()
+    tasks = scene.body.world.arrays[scene.number("sweep")]
+    assert sorted(tasks.slot) == [0, 0, 1, 1]
+    scene.job("wide", gpus=8, gang=2, **LONG).advance(minutes=2).expect(running=["sweep", "b", "c", "wide"])
+    assert not {0, 1} & set(tasks.slot)
+    assert tasks.epoch.tolist() == [2] * 4
+
+
+def tell_of_several_nodes() -> None:
+    """Some tasks are gone before others, and there is a place that nobody claims."""
+    spread_out().job("wide", gpus=8, gang=2, **LONG).advance(minutes=2)
+
+
+def tell_of_tasks_twice() -> None:
+    """Tasks would move twice within the hour."""
+    scene = sweeping(moves_max=1).share("default", gpus=16)
+    scene.job("wide", gpus=8, minutes=2, limit_ms=HOUR_MS).advance(minutes=5)
+    scene.job("firm", gpus=4, evictable=False, **LONG).run().cancel("b").run()
+    scene.job("again", gpus=8, **LONG).advance(minutes=2)
 
 
 def tell_of_much_to_lose() -> None:
@@ -231,6 +414,10 @@ def tell_of_two_moves() -> None:
         ("lost_work_not_counted", tell_of_one_move, "an account leaves nothing out"),
         ("moved_again_and_again", tell_of_two_moves, "nobody is moved more often than its tier allows"),
         ("moved_as_new", tell_of_one_move, "who keeps its places is as old as before"),
+        ("moved_to_nowhere", tell_of_tasks, "whoever is moved has a place that is kept for it"),
+        ("tasks_moved_as_one", tell_of_tasks, "an account leaves nothing out"),
+        ("moved_again_and_again", tell_of_tasks_twice, "nobody is moved more often than its tier allows"),
+        ("mover_starts_elsewhere", tell_of_several_nodes, "a task that moves leaves, or waits for its new place"),
     ],
 )
 def test_a_planted_bug_is_found(name: str, tell: Callable[[], None], law: str) -> None:

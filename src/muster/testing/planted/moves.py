@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Final
+from fractions import Fraction
+from typing import Any, Final
 from unittest import mock
 
 import msgspec
@@ -12,10 +13,13 @@ import msgspec
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease
-from muster.scheduler import consolidation, moving
+from muster.scheduler import clearing, consolidation, cycle, droves, moving
+from muster.scheduler.clearing import Clearing
 from muster.scheduler.consolidation import Plan
 from muster.testing.planted.plant import Plant
 from muster.units import MINUTE_MS
+from muster.world import claiming, invariants
+from muster.world import world as worlds
 from muster.world.runs import amounts_of
 from muster.world.widths import width_of
 from muster.world.world import World
@@ -37,7 +41,7 @@ def moved_to_nowhere() -> Iterator[None]:
 @contextlib.contextmanager
 def moved_at_any_price() -> Iterator[None]:
     """A plan is taken whatever it costs."""
-    with mock.patch.object(consolidation, "WORTH", 0):
+    with mock.patch.object(consolidation, "WORTH", Fraction(1, 1000)):
         yield
 
 
@@ -55,7 +59,10 @@ def lost_work_not_counted() -> Iterator[None]:
 @contextlib.contextmanager
 def moved_again_and_again() -> Iterator[None]:
     """Nobody rests from being moved."""
-    with mock.patch.object(consolidation, "may_move", return_value=True):
+    with (
+        mock.patch.object(consolidation, "may_move", return_value=True),
+        mock.patch.object(droves, "may_move", return_value=True),
+    ):
         yield
 
 
@@ -70,10 +77,43 @@ def moved_as_new() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def tasks_moved_as_one() -> Iterator[None]:
+    """The account counts one task of each array that moves, and forgets the others."""
+    honest = clearing.find_clearing
+
+    def find_clearing(*args: Any) -> Clearing | None:
+        found = honest(*args)
+        if found is None:
+            return None
+        once = {each.job: each.cost for each, _ in found.moves}
+        return found._replace(cost=sum(once.values()))
+
+    with mock.patch.object(consolidation, "find_clearing", find_clearing):
+        yield
+
+
+@contextlib.contextmanager
+def mover_starts_elsewhere() -> Iterator[None]:
+    """A task that moves and is gone from its old place takes the first one that it finds."""
+    honest = claiming.spoken_for
+
+    def spoken_for(world: World, job: int) -> int:
+        return 0 if claiming.movers_of(world, job) else honest(world, job)
+
+    with contextlib.ExitStack() as stack:
+        for room in (claiming, cycle, invariants, worlds):
+            stack.enter_context(mock.patch.object(room, "spoken_for", spoken_for))
+        stack.enter_context(mock.patch.object(cycle, "movers_of", return_value=()))
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
     moved_to_nowhere,
     moved_at_any_price,
     lost_work_not_counted,
     moved_again_and_again,
     moved_as_new,
+    tasks_moved_as_one,
+    mover_starts_elsewhere,
 )
