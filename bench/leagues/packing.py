@@ -39,7 +39,7 @@ from bench.league import LeagueOptions
 from bench.leagues.dice import Dice
 from bench.leagues.entries import count_dropped
 from bench.leagues.packing_bound import find_bound
-from bench.report import Metric, Result
+from bench.report import Metric, Result, tell_distance
 from muster.app.process import settle_memory
 from muster.kernel.kernel import Kernel
 from muster.learning.packing import Kind, PackingAdviser, class_columns, pick_typical
@@ -134,9 +134,7 @@ def run(options: LeagueOptions) -> Result:
             if stem in known:
                 found = known[stem].result()
                 metrics[f"{stem}.{HINDSIGHT}.unallocated_pct"] = Metric(found, "%")
-                metrics[f"{stem}.{HINDSIGHT}.above_bound"] = Metric(
-                    (found - bound) / bound if bound else 0.0, "of bound"
-                )
+                metrics |= tell_distance(f"{stem}.{HINDSIGHT}.above_bound", found, bound, "of bound")
             scores = {name: [future.result() for future in runs[stem, name]] for name in wanted}
             for name in wanted:
                 metrics |= {f"{stem}.{name}.{key}": each for key, each in _measures(scores, name, bound).items()}
@@ -161,7 +159,7 @@ def _measures(scores: dict[str, list[Score]], name: str, bound: float) -> dict[s
         "unallocated_pct": Metric(middle, "%"),
         "sd": Metric(statistics.stdev(mine) if len(mine) > 1 else 0.0, "%"),
         "at_130": Metric(statistics.median(score.at_overfull for score in scores[name]), "%"),
-        "above_bound": Metric((middle - bound) / bound if bound else 0.0, "of bound"),
+        **tell_distance("above_bound", middle, bound, "of bound"),
         "decisions_per_s": Metric(statistics.median(score.decisions_per_s for score in scores[name]), "/s CPU", 5000),
     }
     if "fgd" in scores and name != "fgd":
@@ -179,6 +177,9 @@ def _summary(metrics: dict[str, Metric], lists: dict[str, list[Record]]) -> dict
 def read_folder(folder: Path) -> tuple[openb.FleetReading, dict[str, Reading]]:
     """The one list of nodes and all lists of pods below a folder, found by their columns."""
     lists = {stem: openb.read_pods(path) for stem, path in find_traces(folder, openb.PODS)}
+    for stem, reading in lists.items():
+        if not any(map(asked_by, reading.records)):
+            raise RejectedError(Reason(Code.BAD_TRACE, stem, detail="holds no pod that asks for a device"))
     fleets = [openb.read_nodes(path) for _, path in find_traces(folder, openb.NODES)]
     if len(fleets) != 1:
         fault = f"{len(fleets)} lists of nodes; wanted one"

@@ -71,6 +71,12 @@ def test_a_folder_without_nodes_is_refused(tmp_path: Path) -> None:
         read_folder(tmp_path)
 
 
+def test_a_list_of_pods_without_devices_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pods").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1000,1,0,0\n")
+    with pytest.raises(RejectedError, match="no pod that asks for a device"):
+        read_folder(tmp_path)
+
+
 def test_the_page_has_a_table_for_each_measure() -> None:
     metrics = {f"list.{policy}.idle": {"value": value, "unit": "%"} for policy, value in (("a", 1.5), ("bound", 1))}
     (table,) = standings_of(metrics)
