@@ -192,8 +192,8 @@ def run(options: LeagueOptions) -> Result:
 
 
 def _goals(found: dict[str, dict[str, Metric]]) -> dict[str, Metric]:
-    """What Muster is to reach: as many strict deadlines as the best of the others, and no more time lost by those who
-    have none than with any of them that does so well."""
+    """What Muster is to reach: as many strict deadlines as the best of the others, and no more waiting of those without
+    one than with any of them."""
     others = [figures for policy, figures in found.items() if policy != "muster"]
     if not others:
         return {}
