@@ -59,6 +59,10 @@ class LeagueOptions(msgspec.Struct, frozen=True):
             sys.stderr.write(f"\r\033[K{words}")
             sys.stderr.flush()
 
+    def warn(self, words: str) -> None:
+        """Say what a reader of the figures has to know, to whoever reads the errors."""
+        sys.stderr.write(f"{words}\n")
+
     def is_wanted(self, policy: str) -> bool:
         """Whether a policy takes part."""
         return not self.policies or policy in self.policies

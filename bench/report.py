@@ -51,6 +51,11 @@ class Result(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
+def tell_distance(name: str, value: float, bound: float, unit: str) -> dict[str, Metric]:
+    """How far a result is from its bound, in parts of it; no figure where the bound is nothing."""
+    return {name: Metric((value - bound) / bound, unit)} if bound > 0 else {}
+
+
 def cpu_seconds(work: Callable[[], object]) -> float:
     """CPU time of this process for one call."""
     begin = process_time()

@@ -74,7 +74,7 @@ async def _lead(leader: Leader) -> int:
 
 def main(home: Home, cpus: int) -> int:
     """Lead."""
-    start_log()
+    start_log(home.log_file("leader"))
     home.prepare()
     with contextlib.closing(SqliteStore(home.journal_file)) as store:
         write_note(home.process_file("leader"))

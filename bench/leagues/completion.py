@@ -10,7 +10,7 @@ from bench.leagues.bounds import Bounds
 from bench.leagues.profiles import POLICIES
 from bench.leagues.sight import spec_of
 from bench.leagues.trial import Life, Setting, Trial
-from bench.report import Metric
+from bench.report import Metric, tell_distance
 from muster.model.spec import Spec
 from muster.simulator.traces.record import Record
 from muster.simulator.witness import Witness
@@ -45,8 +45,8 @@ def figures(trial: Trial, bound: Bounds) -> dict[str, Metric]:
         "avg_jct_s": Metric(average, "s"),
         "p99_jct_s": Metric(_percentile([life.completion_ms for life in lives], 0.99) / SECOND_MS, "s"),
         "makespan_s": Metric(makespan, "s"),
-        "over_bound": Metric((average - bound.completion_s) / bound.completion_s, "of the bound"),
-        "makespan_over_bound": Metric((makespan - bound.makespan_s) / bound.makespan_s, "of the bound"),
+        **tell_distance("over_bound", average, bound.completion_s, "of the bound"),
+        **tell_distance("makespan_over_bound", makespan, bound.makespan_s, "of the bound"),
         "preemptions_per_job": Metric(sum(life.stopped for life in lives) / count, "times"),
         "migrations_per_job": Metric(sum(life.moved for life in lives) / count, "times"),
         "most_preemptions": Metric(max(life.stopped for life in lives), "times"),

@@ -6,9 +6,11 @@ missed. The players, all of them advisers of the same kernel:
 
     edf       the earliest deadline first
     elastic   the same among those who are admitted: a job is, if it and all admitted before it can still be met, by the
-              area of their work (as ElasticFlow's minimum share is, for jobs that cannot shrink)
-    muster    at every submit, the most jobs that can be met together: of those due by some instant that are too much,
-              the one with the most work left goes last (Moore and Hodgson); the rest by deadline
+              area of their work (as ElasticFlow's minimum share is, for jobs that cannot shrink); who can be met no
+              longer goes last
+    muster    at every submit, the most jobs that can be met together with those who will come: if more must be done by
+              some instant than half of what can be, the job with most of it goes last (as Moore and Hodgson do by
+              whole jobs), a soft one before a strict one; the rest by deadline
 
 The first jobs of a file are played, as many as `JOBS_MAX`.
 """
@@ -16,13 +18,15 @@ The first jobs of a file are played, as many as `JOBS_MAX`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from heapq import heappop, heappush
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+import numpy as np
+from msgspec.structs import replace
+
 from bench.league import LeagueOptions
 from bench.leagues.completion import named
-from bench.leagues.entries import count_dropped, keep_first, read_entries
+from bench.leagues.entries import count_dropped, keep_first, keep_fitting, read_entries
 from bench.leagues.sight import spec_of
 from bench.leagues.trial import NODE_GPUS, Life, Setting, Trial, nodes_of
 from bench.report import Metric, Result
@@ -33,25 +37,30 @@ from muster.model.phase import Running
 from muster.model.sharing import ADVISED, Sharing
 from muster.model.tier import Tier
 from muster.ports.adviser import Adviser
-from muster.simulator.traces.record import Record
+from muster.simulator.traces.record import Reading, Record
 from muster.units import DAY_MS, HOUR_MS, INSTANT_MAX, MINUTE_MS, SECOND_MS
 from muster.world.world import World
 
 JOBS_MAX: Final = 8000
 SHORT: Final = 2.0
 """How much more is asked for than there is, while jobs come: much of it is run when none come any more."""
+PROMISED: Final = 0.5
+"""What part of the fleet is promised to those who are there; the rest is for those who will come and be due earlier."""
+INSTANTS_MAX: Final = 64
+"""At how many instants it is looked at what must be done until then."""
 LAST: Final = 1 << 50
 """Where those stand who are not to be met: behind everybody else."""
 RESTART_MS: Final = 30 * SECOND_MS
 
 
 class Want(NamedTuple):
-    """A live job with a deadline: what is left of it, and its work in device-milliseconds."""
+    """A live job with a deadline: what is left of it, its work in device-milliseconds, and whether it is strict."""
 
     deadline: int
     number: int
     left_ms: int
     work: int
+    is_strict: bool
 
 
 class DeadlineAdviser:
@@ -96,40 +105,56 @@ class DeadlineAdviser:
         served = job.served_ms + (now - job.phase.since if isinstance(job.phase, Running) else 0)
         left = max(0, record.duration_ms - served)
         deadline = INSTANT_MAX if record.deadline_ms is None else record.deadline_ms
-        return Want(deadline, number, left, left * record.gpus)
+        return Want(deadline, number, left, left * record.gpus, is_strict(record))
 
 
 class ElasticAdviser(DeadlineAdviser):
-    """Who is admitted is kept; who is not waits behind."""
+    """Who is admitted is kept as long as it can be met; who is not waits behind, or what is late would take from what
+    is not."""
 
     def rank(self, wants: Sequence[Want], new: Sequence[int], now: int) -> dict[int, int]:
         """The earliest deadline first, of those admitted."""
-        hopeful = [want for want in wants if want.left_ms <= want.deadline - now]
-        for number in new:
+        hopeful = {want.number: want for want in wants if want.left_ms <= want.deadline - now}
+        self.admitted = {number: None for number in self.admitted if number in hopeful}
+        for number in filter(hopeful.__contains__, new):
             self.admitted[number] = None
-            if not _are_met([want for want in hopeful if want.number in self.admitted], self.devices, now):
+            if not _are_met([want for each, want in hopeful.items() if each in self.admitted], self.devices, now):
                 del self.admitted[number]
         return {want.number: want.deadline if want.number in self.admitted else LAST + want.number for want in wants}
 
 
 class MusterAdviser(DeadlineAdviser):
-    """Whoever can be met together with the most others."""
+    """Whoever can be met together with the most others, and with those who will come."""
 
     def rank(self, wants: Sequence[Want], new: Sequence[int], now: int) -> dict[int, int]:  # noqa: ARG002 - all count
         """The earliest deadline first, of those who can be met; the others by what is left of them."""
-        met: list[tuple[int, Want]] = []
-        work = 0
-        late = {want.number: want for want in wants if want.left_ms > want.deadline - now}
-        for want in wants:
-            if want.number in late:
-                continue
-            heappush(met, (-want.work, want))
-            work += want.work
-            while work > self.devices * (want.deadline - now):
-                _, dropped = heappop(met)
-                work -= dropped.work
-                late[dropped.number] = dropped
-        return {want.number: LAST + want.work if want.number in late else want.deadline for want in wants}
+        hopeful = [want for want in wants if want.left_ms <= want.deadline - now]
+        met = {want.number for want in hopeful}
+        met -= give_up([want for want in hopeful if want.deadline < INSTANT_MAX], self.devices, now)
+        return {want.number: want.deadline if want.number in met else LAST + want.work for want in wants}
+
+
+def give_up(wants: Sequence[Want], devices: int, now: int) -> set[int]:
+    """Whom to give up, so that what must be done until any instant is no more than what is promised of it. What a job
+    must have done until then is what would be too late if it began as late as can be. Of those with too much to do it
+    is the one with most of it, and a soft one before a strict one."""
+    if not wants:
+        return set()
+    due = np.array([want.deadline - now for want in wants], dtype=np.float64)
+    left = np.array([want.left_ms for want in wants], dtype=np.float64)
+    devices_of = np.array([want.work for want in wants], dtype=np.float64) / np.maximum(left, 1.0)
+    instants = np.unique(np.concatenate((due, due - left + MINUTE_MS)))
+    instants = instants[np.linspace(0, len(instants) - 1, min(len(instants), INSTANTS_MAX)).astype(np.int64)]
+    musts = np.clip(instants - (due - left)[:, None], 0.0, left[:, None]) * devices_of[:, None]
+    soft = np.array([0.0 if want.is_strict else np.inf for want in wants])
+    needed, gone = musts.sum(axis=0), set[int]()
+    for at, room in enumerate(PROMISED * devices * instants):
+        while needed[at] > room + 1.0:
+            worst = int(np.argmax(np.where(musts[:, at] > 0.0, musts[:, at] + soft, -1.0)))
+            needed -= musts[worst]
+            musts[worst] = 0.0
+            gone.add(wants[worst].number)
+    return gone
 
 
 def _are_met(wants: Sequence[Want], devices: int, now: int) -> bool:
@@ -153,36 +178,60 @@ def run(options: LeagueOptions) -> Result:
     """Play every file of the format that is there."""
     metrics: dict[str, Metric] = {}
     for stem, whole in read_entries(options.traces, "chronus"):
-        reading = keep_first(whole, JOBS_MAX)
-        records, nodes = reading.records, fleet_for(reading.records)
+        reading, nodes = fit_fleet(stem, keep_first(whole, JOBS_MAX))
         metrics |= count_dropped(stem, reading.dropped)
-        met: dict[str, float] = {}
-        metrics[f"{stem}.bound.strict_met"] = Metric(most_met(records, nodes * NODE_GPUS), "of strict jobs")
-        for policy, kind in PLAYERS.items():
-            if options.is_wanted(policy):
-                lives, found = play(records, nodes, _adviser(kind, nodes))
-                met[policy] = found["strict_met"].value
-                found["nodes"] = Metric(nodes, "nodes")
-                if policy == "muster" and len(met) > 1:
-                    rival = max(share for name, share in met.items() if name != "muster")
-                    found["strict_met"] = Metric(met[policy], "of strict jobs", rival)
-                metrics |= named(stem, policy, found)
-                del lives
+        bound = Metric(most_met(reading.records, nodes * NODE_GPUS), "of strict jobs")
+        metrics |= named(stem, "bound", {"strict_met": bound})
+        found: dict[str, dict[str, Metric]] = {}
+        for policy in filter(options.is_wanted, PLAYERS):
+            found[policy] = play(reading.records, nodes, _adviser(PLAYERS[policy], nodes))
+            found[policy]["nodes"] = Metric(nodes, "nodes")
+        for policy, figures in found.items():
+            metrics |= named(stem, policy, figures | (_goals(found) if policy == "muster" else {}))
     return Result("league deadline", metrics, {})
 
 
+def _goals(found: dict[str, dict[str, Metric]]) -> dict[str, Metric]:
+    """What Muster is to reach: as many strict deadlines as the best of the others, and no more waiting of those without
+    one than with any of them."""
+    others = [figures for policy, figures in found.items() if policy != "muster"]
+    if not others:
+        return {}
+    mine, most = found["muster"], max(figures["strict_met"].value for figures in others)
+    least = min(figures["best_effort_wait_h"].value for figures in others)
+    return {
+        "strict_met": replace(mine["strict_met"], goal=most),
+        "best_effort_wait_h": replace(mine["best_effort_wait_h"], goal=least, at_least=False),
+    }
+
+
+def fit_fleet(stem: str, reading: Reading) -> tuple[Reading, int]:
+    """The jobs that are played, and how many nodes are half of what they ask for while they come. Who is wider than
+    that is left out: one such job would make a fleet on which nobody else ever waits."""
+    while True:
+        nodes = fleet_for(reading.records)
+        kept = keep_fitting(stem, reading, nodes)
+        if kept is reading:
+            return reading, nodes
+        reading = kept
+
+
 def fleet_for(records: Sequence[Record]) -> int:
-    """How many nodes are half of what is asked for while jobs come."""
+    """How many nodes are half of what is asked for while jobs come, or, if all come at once, while one of them runs; no
+    fewer than nine in ten of the jobs have room on."""
     work = sum(record.gpus * record.duration_ms for record in records)
-    span = max(1, records[-1].submit_ms - records[0].submit_ms)
-    least = max(nodes_of(record.gpus) for record in records)
-    return max(least, round(work / span / SHORT / NODE_GPUS))
+    mean_run = sum(record.duration_ms for record in records) // len(records)
+    span = max(1, records[-1].submit_ms - records[0].submit_ms, mean_run)
+    widths = sorted(nodes_of(record.gpus) for record in records)
+    return max(widths[9 * (len(widths) - 1) // 10], round(work / span / SHORT / NODE_GPUS))
 
 
 def most_met(records: Sequence[Record], devices: int) -> float:
     """A share of the strict jobs that nobody can pass: those that would be met alone, the smallest first, for as long
     as their work fits between the first submit and the last deadline."""
-    strict = [(record, record.deadline_ms) for record in records if record.deadline_ms is not None]
+    strict = [
+        (record, record.deadline_ms) for record in records if is_strict(record) and record.deadline_ms is not None
+    ]
     if not strict:
         return 1.0
     room = devices * (max(due for _, due in strict) - records[0].submit_ms)
@@ -190,24 +239,32 @@ def most_met(records: Sequence[Record], devices: int) -> float:
     return sum(total <= room for total in accumulate(works)) / len(strict)
 
 
+def is_strict(record: Record) -> bool:
+    """Whether a job is worth nothing after its deadline. A soft one is worth less and less until then."""
+    return record.deadline_ms is not None and not record.tier.startswith("soft")
+
+
 def _adviser(kind: type[DeadlineAdviser], nodes: int) -> Callable[[Sequence[Record]], Adviser]:
     return lambda records: kind(records, nodes * NODE_GPUS)
 
 
-def play(
-    records: Sequence[Record], nodes: int, adviser: Callable[[Sequence[Record]], Adviser]
-) -> tuple[list[Life], dict[str, Metric]]:
-    """One run: who was met, and what became of those without a strict deadline."""
+def play(records: Sequence[Record], nodes: int, adviser: Callable[[Sequence[Record]], Adviser]) -> dict[str, Metric]:
+    """One run: who was met, and what became of those without a deadline."""
     tier = Tier(200, INSTANT_MAX, 0, sharing=Sharing(ADVISED, MINUTE_MS, 1000, 1000))
     trial = Trial(Setting(nodes, tier, RESTART_MS, adviser), records, lambda record: spec_of("deadline", record))
     lives = trial.run()
-    strict = [life for life in lives if life.record.deadline_ms is not None]
-    others = [life for life in lives if life.record.deadline_ms is None]
-    met = sum(life.ended <= (life.record.deadline_ms or 0) for life in strict)
-    waits = sum(life.waited_ms * life.record.gpus for life in others)
-    return lives, {
-        "strict_met": Metric(met / max(1, len(strict)), "of strict jobs"),
+    strict = [life for life in lives if is_strict(life.record)]
+    soft = [life for life in lives if life.record.deadline_ms is not None and not is_strict(life.record)]
+    waits = sum(life.waited_ms * life.record.gpus for life in lives if life.record.deadline_ms is None)
+    return {
+        "strict_met": Metric(_share_met(strict), "of strict jobs"),
+        **({"soft_met": Metric(_share_met(soft), "of soft jobs")} if soft else {}),
         "best_effort_wait_h": Metric(waits / HOUR_MS, "GPU-h"),
         "preemptions_per_job": Metric(sum(life.stopped for life in lives) / len(lives), "times"),
         "cpu_s": Metric(trial.cpu_s, "s"),
     }
+
+
+def _share_met(lives: Sequence[Life]) -> float:
+    """Whose deadline was met; where nobody has one, all were."""
+    return sum(life.ended <= (life.record.deadline_ms or 0) for life in lives) / len(lives) if lives else 1.0

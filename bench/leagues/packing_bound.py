@@ -1,8 +1,8 @@
 """The bound beside packing: no policy, even one that knows all and may turn pods away, allocates more of the devices.
 
 A linear program over patterns, for all models of devices together: each device of a model holds one pattern of what may
-run there, whole devices and shares; no class is used more often than it comes, if the list's mix came to as much as
-there are devices. CPU, memory and nodes are left out, and parts of a pattern may be used, so it can only be too low.
+run there, whole devices and shares; no class is used more often than it comes, if what came were as much as there are
+devices, or more. CPU, memory and nodes are left out, and parts of a pattern may be used, so it can only be too low.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def find_bound(nodes: Sequence[NodeRow], pods: Sequence[Record]) -> float:
         cards[node.model] += node.capacity.gpus
     demand = _demand(pods, sorted(cards))
     total = sum(cards.values())
-    scale = total * DEVICE / sum(size * count for (size, _), count in demand.items())
+    scale = max(1.0, total * DEVICE / sum(size * count for (size, _), count in demand.items()))
     classes, models = sorted(demand), sorted(cards)
     rows = len(classes) + len(models)
 

@@ -56,7 +56,7 @@ def run(options: LeagueOptions) -> Result:
             if policy in PUBLISHED:
                 metrics[f"{stem}.{policy}.avg_jct_s_slowed"] = _play_again(_slowed(reading.records), policy, COST_S)
         for policy in ("muster", "tuned"):
-            if policy in averages and "srsf" in averages:
+            if policy in averages and averages.get("srsf"):
                 ratios.setdefault(policy, []).append(averages[policy] / averages["srsf"])
                 metrics[f"{stem}.{policy}.over_srsf"] = Metric(ratios[policy][-1], "times srsf")
     for policy, found in ratios.items():

@@ -9,8 +9,8 @@ device time held is that of the run times and the restarts (conservation of work
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from heapq import heappop, heappush
-from math import gcd
 from time import process_time
 
 import msgspec
@@ -37,13 +37,14 @@ class Life:
     """What becomes of one job of a trace."""
 
     __slots__ = ("began", "debt_ms", "done_ms", "ended", "epoch", "held_ms", "moved", "paid_ms", "record", "since",
-                 "stopped")  # fmt: skip
+                 "stopped", "why")  # fmt: skip
 
     def __init__(self, record: Record) -> None:
         self.record = record
         self.done_ms = self.debt_ms = self.paid_ms = self.held_ms = 0
         self.stopped = self.moved = self.epoch = 0
         self.since = self.began = self.ended = -1
+        self.why: Why | None = None
 
     @property
     def completion_ms(self) -> int:
@@ -161,6 +162,7 @@ class Trial:
                 self._count -= 1
             elif isinstance(item, fact.StopAsked):
                 life = self.lives[item.job]
+                life.why = item.why
                 life.stopped += item.why == Why.PREEMPT
                 life.moved += item.why == Why.MIGRATE
         for each in outcome.instructions:
@@ -176,7 +178,7 @@ class Trial:
     def _start(self, each: Start, now: int) -> None:
         life = self.lives[each.job]
         self.restarts += each.epoch > 1
-        life.epoch, life.since, life.began = each.epoch, now, now + life.debt_ms
+        life.epoch, life.since, life.began, life.why = each.epoch, now, now + life.debt_ms, None
         if life.debt_ms:
             heappush(self._planned, (life.began, each.job, each.epoch, 0))
         else:
@@ -232,17 +234,18 @@ def require(holds: bool, law: str, evidence: str) -> None:
         raise InvariantError(law, evidence)
 
 
+@cache
 def gang_of(gpus: int) -> tuple[int, int]:
-    """A job's tasks, and the devices of each: on as few nodes as can be, all alike."""
-    if gpus <= NODE_GPUS:
-        return 1, gpus
-    width = gcd(gpus, NODE_GPUS)
-    if width < NODE_GPUS:
-        width = max(size for size in range(1, NODE_GPUS + 1) if gpus % size == 0)
+    """A job's tasks, and the devices of each: all alike, on as few nodes as can be, and no more of them than needed."""
+    widths = [width for width in range(1, NODE_GPUS + 1) if gpus % width == 0]
+    width = min(widths, key=lambda width: (_count_nodes(gpus // width, width), -width))
     return gpus // width, width
 
 
 def nodes_of(gpus: int) -> int:
     """How many nodes a job needs."""
-    tasks, width = gang_of(gpus)
+    return _count_nodes(*gang_of(gpus))
+
+
+def _count_nodes(tasks: int, width: int) -> int:
     return -(-tasks // (NODE_GPUS // width))

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import pytest
 from live import LiveHome, await_true
 
 from muster.model.errors import MusterError
@@ -151,3 +152,27 @@ def test_f21_jobs_that_burn_every_core_do_not_starve_the_server(harmed: LiveHome
         client.cancel(burner)
         assert client.wait(burner).phase == "cancelled"
     await_true(lambda: find_free(harmed) == ALL_FREE, "all is free")
+
+
+@pytest.mark.slow
+def test_a_leader_or_a_follower_that_hangs_is_named(harmed: LiveHome) -> None:
+    """F21 from the other side: who is there and does nothing is not taken for fit."""
+    leader, follower = harmed.find_pid("leader"), harmed.find_pid("follower")
+    assert leader is not None
+    assert follower is not None
+    with harmed.client() as client:
+        os.kill(leader, signal.SIGSTOP)
+        try:
+            await_true(lambda: not client.health().leader, "the follower noticed that nobody decides")
+            assert "error[M307]" in harmed.muster("run", "-d", "--", "true", code=4).stderr
+            assert f"process {leader}; it does not answer" in harmed.muster("status", code=3).stdout
+            client.list()
+        finally:
+            os.kill(leader, signal.SIGCONT)
+        await_true(lambda: client.health().leader, "it speaks again")
+    os.kill(follower, signal.SIGSTOP)
+    try:
+        assert "error[M358]" in harmed.muster("status", code=3).stderr
+    finally:
+        os.kill(follower, signal.SIGCONT)
+    harmed.muster("status")

@@ -50,6 +50,7 @@ def test_a_live_server_s_record_replays_also_while_it_runs(harmed: LiveHome, tmp
     harmed.muster("up")
     harmed.muster("run", "--array", "5", "--", "true")
     longer = harmed.muster("bundle", str(file)).stdout
+    assert file.stat().st_mode & 0o777 == 0o600, "it holds what jobs were given as their environment"
     assert harmed.muster("replay", str(file)).stdout == f"same: {longer}"
     assert int(longer.split()[0]) > int(recorded.split()[0])
 

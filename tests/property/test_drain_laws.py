@@ -25,6 +25,7 @@ from muster.model.sharing import Sharing
 from muster.model.spec import Needs
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Promise, Tier
+from muster.simulator.engine import Network
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 
@@ -48,7 +49,8 @@ class Crowd:
 
     def __init__(self, seed: int, inspect_every: int) -> None:
         self.dice = random.Random(f"{seed}/drain")
-        self.scene = Scene(seed, inspect_every=inspect_every)
+        network = Network(lost=20, doubled=50) if self.dice.random() < 0.3 else None
+        self.scene = Scene(seed, network, inspect_every=inspect_every)
         self.names: list[str] = []
         self.away: list[str] = []
         self.nodes = self._add_nodes()
@@ -73,29 +75,32 @@ class Crowd:
         """One more comes, of any kind."""
         dice, name = self.dice, f"j{len(self.names)}"
         fields = dice.choices(tuple(KINDS), tuple(KINDS.values()))[0](dice)
-        minutes = dice.randrange(1, 600)
-        fields["needs"] = Needs(**fields.pop("needs", {}), **self._wishes())
+        minutes, tenant = dice.randrange(1, 600), dice.choice(TENANTS)
+        fields["needs"] = Needs(**fields.pop("needs", {}), **self._wishes(tenant, is_gang=not fields.get("array")))
         self.scene.job(
             name,
             minutes=minutes,
-            tenant=dice.choice(TENANTS),
+            tenant=tenant,
             tier=dice.choice(CHOSEN),
             priority=dice.choice((0, 0, 0, 5, -3)),
             grace_ms=1000 * dice.randrange(90),
             retries=dice.choice((0, 1, 3)),
             codes=dice.choice(((0,), (0,), (0,), (1, 0), (1,))),
             **self._conditions(),
-            **self._ends(minutes, is_gang=not fields.get("array")),
+            **self._ends(minutes, is_gang=not fields.get("array"), is_evictable=fields.get("evictable", True)),
             **fields,
         )
         self.names.append(name)
 
-    def _wishes(self) -> Fields:
+    def _wishes(self, tenant: str, *, is_gang: bool) -> Fields:
         found: Fields = {}
-        if self.dice.random() < 0.2:
+        if is_gang and self.dice.random() < 0.2:
             found["within"] = self.dice.choice(("node", "cluster", "fleet"))
         if self.names and self.dice.random() < 0.1:
-            found["apart"] = (f"{self.dice.choice(TENANTS)}/{self.dice.choice(self.names)}",)
+            found["apart"] = (f"{tenant}/{self.dice.choice(self.names)}",)
+        booked = [name for name, booking in self.scene.body.world.bookings.items() if booking.tenant == tenant]
+        if booked and self.dice.random() < 0.5:
+            found["booking"] = self.dice.choice(booked)
         return found
 
     def _conditions(self) -> Fields:
@@ -104,13 +109,13 @@ class Crowd:
             return {"after": (After(self.scene.number(self.dice.choice(known)), self.dice.choice(CONDITIONS)),)}
         return {"due_at": self.now() + self.dice.randrange(1, 48) * HOUR_MS} if self.dice.random() < 0.15 else {}
 
-    def _ends(self, minutes: int, *, is_gang: bool) -> Fields:
+    def _ends(self, minutes: int, *, is_gang: bool, is_evictable: bool) -> Fields:
         found: Fields = {}
         if self.dice.random() < 0.3:
             found["limit_ms"] = 1 + self.dice.choice((minutes // 2, minutes, 2 * minutes)) * MINUTE_MS
         if is_gang and self.dice.random() < 0.3:
             found["expect_ms"] = self.dice.choice((minutes // 2, minutes)) * MINUTE_MS + 1
-            found["yields"] = found["expect_ms"] < found.get("limit_ms", DAY_MS)
+            found["yields"] = is_evictable and found["expect_ms"] < found.get("limit_ms", DAY_MS)
         return found
 
     def live(self) -> list[str]:
@@ -214,15 +219,14 @@ def check_drained(seed: int, inspect_every: int = 50) -> None:
     assert not left, f"seed {seed}: {left}\n{crowd.scene.story()[-4000:]}"
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_everybody_is_over_in_the_end(seed: int) -> None:
-    check_drained(seed)
+def test_everybody_is_over_in_the_end() -> None:
+    check_drained(6, inspect_every=100)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(100, 200, 20))
-def test_so_it_is_in_a_hundred_crowds(first: int) -> None:
-    for seed in range(first, first + 20):
+@pytest.mark.parametrize("first", range(100, 140, 8))
+def test_so_it_is_in_forty_crowds(first: int) -> None:
+    for seed in range(first, first + 8):
         check_drained(seed)
 
 

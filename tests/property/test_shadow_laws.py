@@ -98,7 +98,7 @@ def play(stream: Sequence[Asked], shadows: int = 1, wait_ms: int = 0) -> tuple[l
             batch.append(stream[number].submit())
         twin = Kernel(restore(snapshot(rig.world)))
         outcome = rig.feed(*batch, after_ms=zero + now - rig.now)
-        check_alike(outcome, twin.handle(batch, rig.now))
+        check_alike(outcome, twin, batch)
         check_world(rig.world)
         check_nobody_overslept(rig.world)
         for job in jobs_placed(outcome):
@@ -259,7 +259,7 @@ def test_in_any_mixture_nobody_is_delayed_and_a_twin_decides_alike(
         twins = [restore(snapshot(rig.world)), rig.world.fork()]
         outcome = rig.feed(*batch, after_ms=(0, 1, 10, 300)[step[1] % 4])
         for twin in twins:
-            check_alike(outcome, Kernel(twin).handle(batch, rig.now))
+            check_alike(outcome, Kernel(twin), batch)
         check_shadows(before, outcome, rig.world)
         check_world(rig.world)
         check_nobody_overslept(rig.world)

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from muster.api.gate import principal_of
-from muster.api.params import read_match
+from muster.api.params import read_known, read_match
 from muster.api.problems import JsonResponse, ProblemResponse
 from muster.control.follower import Follower
 from muster.control.tags import tag_of
@@ -25,6 +25,14 @@ def read_response(world: World, view: object) -> Response:
 def tagged_response(world: World, view: object, thing: Record | None) -> Response:
     """A view of one thing, with the tag that a change of it may name."""
     return JsonResponse(view, headers={"Muster-Seq": str(world.seq), "ETag": f'"{tag_of(thing)}"'})
+
+
+def fresh_response(request: Request, world: World, view: object, tag: str) -> Response:
+    """The same for a thing of which all that its reader sees is in the tag, but for what grows with time alone: one who
+    has it already (`If-None-Match`) is told just that."""
+    headers = {"Muster-Seq": str(world.seq), "ETag": f'"{tag}"'}
+    is_known = not {tag, "*"}.isdisjoint(read_known(request))
+    return Response(None, 304, headers) if is_known else JsonResponse(view, headers=headers)
 
 
 async def ask_change(request: Request, follower: Follower, event: OfAdmin | OfNode) -> Answer:

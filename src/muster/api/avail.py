@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.api.answers import read_response
-from muster.api.gate import check_tenant
+from muster.api.gate import check_tenant, choose_tenant
 from muster.api.params import read_world
 from muster.control.follower import Follower
 from muster.control.offers import view_avail
@@ -26,7 +26,8 @@ class Avail:
 
     async def avail(self, request: Request) -> Response:
         """What a tenant could start now; one that was never named has no quota, as for a submit."""
-        tenant = request.query_params.get("tenant", "default")
+        said = request.query_params.get("tenant")
+        tenant = choose_tenant(request, Role.VIEWER) if said is None else said
         if not is_name(tenant):
             raise RejectedError(Reason(Code.BAD_NAME, "tenant", len(tenant), 128, tenant[:40]))
         check_tenant(request, Role.VIEWER, tenant)

@@ -56,8 +56,8 @@ class Bulk:
 
     async def _submit(self, request: Request, job: BulkJob) -> tuple[BulkPart, int]:
         try:
-            await check_submit(request, job.spec)
-            answer = await self._follower.submit(job.spec, job.key, cause_of(request))
+            spec = await check_submit(request, job.spec)
+            answer = await self._follower.submit(spec, job.key, cause_of(request))
         except MusterError as error:
             return _refuse(error.reason), 0
         if isinstance(answer.reply, Refused):

@@ -23,11 +23,13 @@ from muster.control.follower import Follower
 from muster.model.access import Principal, Role
 from muster.model.errors import InvariantError, RejectedError
 from muster.model.reason import Code, Reason
+from muster.model.spec import DEFAULT_TENANT
 
 Sees: TypeAlias = Callable[[str], bool]
 
 PRINCIPAL: Final = "muster.principal"
 GATE: Final = "muster.gate"
+TENANTS_NAMED: Final = 8
 
 
 class Where(enum.Enum):
@@ -192,6 +194,16 @@ class Gate:
         if held is None or held.rank < role.rank:
             raise not_allowed(role, tenant)
 
+    def choose_tenant(self, principal: Principal, role: Role) -> str:
+        """The tenant that whoever names none means: `default` if they have the role there, else their only one."""
+        if has_role(principal.grants, role, DEFAULT_TENANT, self._follower.parent_of):
+            return DEFAULT_TENANT
+        mine = sorted({grant.tenant for grant in principal.grants if grant.role.rank >= role.rank})
+        if len(mine) != 1:
+            named = ", ".join(mine[:TENANTS_NAMED]) + (", …" if len(mine) > TENANTS_NAMED else "")
+            raise RejectedError(Reason(Code.WHICH_TENANT, "tenant", needed=len(mine), detail=named))
+        return mine[0]
+
     def check_notified(self, names: Iterable[str]) -> None:
         """Raise if a job is to be told of where nobody is."""
         for name in names:
@@ -238,6 +250,11 @@ def cause_of(request: Request) -> str:
 def check_tenant(request: Request, role: Role, tenant: str, missing: int = 404) -> None:
     """Raise unless whoever asks has a role in the tenant that the request turned out to be about."""
     gate_of(request).check_tenant(principal_of(request), role, tenant, missing)
+
+
+def choose_tenant(request: Request, role: Role) -> str:
+    """The tenant that a request is about which names none."""
+    return gate_of(request).choose_tenant(principal_of(request), role)
 
 
 def sees_of(request: Request) -> Sees:

@@ -15,17 +15,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.answers import answer_response, read_response
-from muster.api.gate import cause_of, check_tenant, gate_of, principal_of, sees_of
+from muster.api.answers import answer_response, fresh_response, read_response
+from muster.api.gate import cause_of, check_tenant, choose_tenant, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
-from muster.api.params import read_body, read_choice, read_job, read_number, read_world
+from muster.api.params import read_body, read_choice, read_job, read_match, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
 from muster.control.follower import Follower
-from muster.control.listing import PHASES, STATES, Asked
+from muster.control.listing import ORDERS, PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want
 from muster.control.story import cut_story, find_failure_note, find_tries, get_beginning, tell
+from muster.control.tags import find_standing, tag_of
 from muster.control.views import (
     complete_reason,
     find_reason,
@@ -42,10 +43,10 @@ from muster.model.event import NODES_MAX, Cancel, HoldJob, MigrateJob, Progresse
 from muster.model.job import Job
 from muster.model.phase import Failed, Why
 from muster.model.reason import Code, Done, Reason
-from muster.model.spec import Spec, find_fault
+from muster.model.spec import Spec, find_fault, give_tenant
 from muster.ports import Logs
 from muster.units import AMOUNT_MAX, INSTANT_MAX
-from muster.wire.link import Answer
+from muster.wire.link import Answer, OfJob
 from muster.wire.views import JobAccount, JobView
 from muster.world.world import World
 
@@ -126,28 +127,20 @@ class Jobs:
 
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
-        spec = await read_spec(request)
-        await check_submit(request, spec)
+        spec = await check_submit(request, await read_spec(request))
         answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), cause_of(request))
         return answer_response(answer, 201)
 
     async def page(self, request: Request) -> Response:
-        """A page of jobs. Whoever asks for a phase means all jobs in it, over or not."""
-        query = request.query_params
-        phase = read_choice(query.get("phase"), "phase", PHASES, default="")
-        state = read_choice(query.get("state"), "state", STATES, default="all" if phase else "live")
-        after = read_number(query.get("after"), "after", default=0)
-        limit = read_limit(request, LIMIT_DEFAULT)
+        """A page of jobs, the newest first; who asks for a phase means all jobs in it, over or not."""
+        asked = read_asked(request)
         world = await read_world(request, self._follower)
-        tenant = query.get("tenant", "")
-        since = read_number(query.get("since"), "since", default=0, most=INSTANT_MAX)
-        asked = Asked(state, tenant, phase, after, limit, sees_of(request), since)
         wanted = want(asked, gate_of(request).find_tenants(principal_of(request)))
         # History first: whoever leaves the world meanwhile is in it since long.
         remembered = [] if wanted is None else await self._follower.read_finished(wanted)
         seen = [found for found in remembered if asked.sees is None or asked.sees(found.finished.tenant)]
         page = self._follower.listing.page(asked)
-        return read_response(world, merge(page, seen, limit, world.jobs.__contains__))
+        return read_response(world, merge(page, seen, asked, world.jobs.__contains__))
 
     async def show(self, request: Request) -> Response:
         """One job; `wait_ms` waits for its end."""
@@ -156,7 +149,9 @@ class Jobs:
         world = await read_world(request, self._follower)
         if wait_ms and number in world.jobs:
             await self._follower.until(lambda seen: _is_done(seen, number), wait_ms / 1000)
-        return read_response(world, await self._view(number))
+        standing = find_standing(self._follower.world, number)  # before the view: that may be newer than its tag
+        view = await self._view(number)
+        return fresh_response(request, world, view, tag_of(standing or view))
 
     async def why(self, request: Request) -> Response:
         """Why a job waits."""
@@ -182,15 +177,15 @@ class Jobs:
 
     async def cancel(self, request: Request) -> Response:
         """End a job; that it is asked for is durable, not that it is done."""
-        return answer_response(await self._follower.ask_of_job(Cancel(read_job(request), cause_of(request))), 202)
+        return await self._change(request, Cancel(read_job(request), cause_of(request)), 202)
 
     async def hold(self, request: Request) -> Response:
         """Keep a job from starting."""
-        return answer_response(await self._follower.ask_of_job(HoldJob(read_job(request), cause_of(request))), 200)
+        return await self._change(request, HoldJob(read_job(request), cause_of(request)), 200)
 
     async def release(self, request: Request) -> Response:
         """Let a held job start again."""
-        return answer_response(await self._follower.ask_of_job(ReleaseJob(read_job(request), cause_of(request))), 200)
+        return await self._change(request, ReleaseJob(read_job(request), cause_of(request)), 200)
 
     async def progress(self, request: Request) -> Response:
         """A run says how far it is, or a task of an array."""
@@ -205,13 +200,13 @@ class Jobs:
         it is done."""
         body = await read_body(request, _scale_decoder, "scale")
         asked = ScaleJob(read_job(request), body.most, body.least, cause_of(request))
-        return answer_response(await self._follower.ask_of_job(asked), 202)
+        return await self._change(request, asked, 202)
 
     async def migrate(self, request: Request) -> Response:
         """Let a gang go on elsewhere, or tasks of an array; that it is asked for is durable, not that it is done."""
         body = await read_body(request, _migrate_decoder, "migrate")
         asked = MigrateJob(read_job(request), body.to, body.off, cause_of(request))
-        return answer_response(await self._follower.ask_of_job(asked), 202)
+        return await self._change(request, asked, 202)
 
     async def requeue(self, request: Request) -> Response:
         """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done. Or have the
@@ -219,7 +214,7 @@ class Jobs:
         body = await read_body(request, _requeue_decoder, "requeue", if_empty=RequeueBody())
         if body.failed:
             return answer_response(await self._bring_back(request, read_job(request)), 202)
-        return answer_response(await self._follower.ask_of_job(RequeueJob(read_job(request), cause_of(request))), 202)
+        return await self._change(request, RequeueJob(read_job(request), cause_of(request)), 202)
 
     async def _bring_back(self, request: Request, number: int) -> Answer:
         follower, key = self._follower, request.headers.get("idempotency-key", "")
@@ -259,6 +254,10 @@ class Jobs:
             "Muster-Log-Over": "1" if found.is_over and piece.is_last else "0",
         }
         return Response(piece.data, headers=headers, media_type="application/octet-stream")
+
+    async def _change(self, request: Request, event: OfJob, status: int) -> Response:
+        """Ask for a change of a job, and only if it is as the request says that it was seen."""
+        return answer_response(await self._follower.ask_of_job(event, read_match(request)), status)
 
     async def _view(self, number: int) -> JobView:
         job = self._follower.world.jobs.get(number)
@@ -307,11 +306,32 @@ async def read_spec(request: Request) -> Spec:
     return await read_body(request, _spec_decoder, "spec")
 
 
-async def check_submit(request: Request, spec: Spec) -> None:
-    """Raise if a spec is wrong by itself, or not for whoever asks to submit, or says what is not for people to say."""
+def read_asked(request: Request) -> Asked:
+    """Which jobs a listing is to show, the newest first unless it says otherwise. Whoever asks for a phase means all
+    jobs in it, over or not."""
+    query = request.query_params
+    phase = read_choice(query.get("phase"), "phase", PHASES, default="")
+    return Asked(
+        state=read_choice(query.get("state"), "state", STATES, default="all" if phase else "live"),
+        tenant=query.get("tenant", ""),
+        phase=phase,
+        after=read_number(query.get("after"), "after", default=0),
+        limit=read_limit(request, LIMIT_DEFAULT),
+        sees=sees_of(request),
+        since=read_number(query.get("since"), "since", default=0, most=INSTANT_MAX),
+        newest=read_choice(query.get("order"), "order", ORDERS, default=ORDERS[0]) == ORDERS[0],
+    )
+
+
+async def check_submit(request: Request, spec: Spec) -> Spec:
+    """The job as it is submitted: of the tenant that is meant if it names none. Raise if it is wrong by itself, or not
+    for whoever asks to submit, or says what is not for people to say."""
     if spec.again is not None:
         raise RejectedError(Reason(Code.BAD_SPEC, "again", detail="it is what `muster requeue --failed` makes"))
+    if not spec.tenant:
+        spec = give_tenant(spec, choose_tenant(request, Role.USER))
     await _check_own(request, spec)
+    return spec
 
 
 async def _check_own(request: Request, spec: Spec) -> None:

@@ -19,6 +19,7 @@ from muster.api.params import read_world
 from muster.control.follower import Follower
 from muster.control.metrics import Family, Labels, measure, write_text
 
+TOOK: Final = "muster_request_seconds"
 BOUNDS_S: Final = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 LAG_WORDS: Final = "How long after their decision 99 of 100 entries were folded."
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE"})
@@ -63,9 +64,9 @@ class Counting:
         words = "Seconds until answers began."
         return [
             Family("muster_requests_total", "counter", "Answers of the API, by method and class of status.", answers),
-            Family("muster_request_seconds_bucket", "counter", words, within),
-            Family("muster_request_seconds_sum", "counter", words, [({}, self._sum_s)]),
-            Family("muster_request_seconds_count", "counter", words, [({}, total)]),
+            Family(f"{TOOK}_bucket", "histogram", words, within, TOOK),
+            Family(f"{TOOK}_sum", "histogram", words, [({}, self._sum_s)], TOOK),
+            Family(f"{TOOK}_count", "histogram", words, [({}, total)], TOOK),
         ]
 
 

@@ -35,7 +35,7 @@ from muster.api.tiers import TierBody
 from muster.api.tokens import TokenBody
 from muster.api.users import UserBody
 from muster.control.fleet import FILTERS
-from muster.control.listing import PHASES, STATES
+from muster.control.listing import ORDERS, PHASES, STATES
 from muster.model.spec import Spec
 from muster.units import INSTANT_MAX
 from muster.wire import access_views, forecast_views, views
@@ -48,7 +48,8 @@ PLAIN: Final = "text/plain"
 
 class Shape(NamedTuple):
     """What a route takes and gives. `media` is set where the answer is not JSON; `tagged` where it has, or a change may
-    name, a tag; `keyed` where a key makes a repeat harmless, `bare` where nothing needs to be said."""
+    name, a tag; `fresh` where a reader may name the tag of what they have; `keyed` where a key makes a repeat harmless,
+    `bare` where nothing needs to be said."""
 
     gives: Any = None
     takes: Any = None
@@ -58,6 +59,7 @@ class Shape(NamedTuple):
     tagged: bool = False
     keyed: bool = False
     bare: bool = False
+    fresh: bool = False
 
 
 def _number(least: int = 0, most: int = 10**DIGITS_MAX) -> dict[str, Any]:
@@ -76,7 +78,7 @@ TENANT: Final = {"tenant": TEXT}
 LOG: Final = {"task": _number(), "epoch": _number(), "offset": _number()}
 SINCE: Final = {"since": _number(most=INSTANT_MAX)}
 UNTIL: Final = {"until": _number(most=INSTANT_MAX)}
-JOBS: Final = {"state": _one_of(STATES), "phase": _one_of(PHASES), **TENANT, **BY_NUMBER}
+JOBS: Final = {"state": _one_of(STATES), "phase": _one_of(PHASES), "order": _one_of(ORDERS), **TENANT, **BY_NUMBER}
 
 SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/health": Shape(views.Health),
@@ -88,18 +90,18 @@ SHAPES: Final[dict[str, Shape]] = {
     "POST /v1/jobs": Shape(views.Submitted, Spec, status=201, keyed=True),
     "POST /v1/jobs/bulk": Shape(views.BulkAnswer, BulkBody),
     "GET /v1/jobs": Shape(views.JobPage, query={**JOBS, **SINCE}),
-    "GET /v1/jobs/{job}": Shape(views.JobView, query=WAIT),
+    "GET /v1/jobs/{job}": Shape(views.JobView, query=WAIT, tagged=True, fresh=True),
     "GET /v1/jobs/{job}/why": Shape(views.WhyView),
     "GET /v1/jobs/{job}/forecast": Shape(forecast_views.ForecastView),
     "GET /v1/jobs/{job}/story": Shape(views.Story, query=BY_NUMBER),
     "GET /v1/jobs/{job}/logs": Shape(media=BYTES, query={**LOG, **WAIT}),
     "GET /v1/jobs/{job}/logs/follow": Shape(media=EVENTS, query=LOG),
-    "POST /v1/jobs/{job}/cancel": Shape(views.Submitted, status=202),
-    "POST /v1/jobs/{job}/hold": Shape(views.Submitted),
-    "POST /v1/jobs/{job}/release": Shape(views.Submitted),
-    "POST /v1/jobs/{job}/requeue": Shape(views.Submitted, RequeueBody, status=202, keyed=True, bare=True),
-    "POST /v1/jobs/{job}/scale": Shape(views.Submitted, ScaleBody, status=202),
-    "POST /v1/jobs/{job}/migrate": Shape(views.Submitted, MigrateBody, status=202),
+    "POST /v1/jobs/{job}/cancel": Shape(views.Submitted, status=202, tagged=True),
+    "POST /v1/jobs/{job}/hold": Shape(views.Submitted, tagged=True),
+    "POST /v1/jobs/{job}/release": Shape(views.Submitted, tagged=True),
+    "POST /v1/jobs/{job}/requeue": Shape(views.Submitted, RequeueBody, status=202, keyed=True, bare=True, tagged=True),
+    "POST /v1/jobs/{job}/scale": Shape(views.Submitted, ScaleBody, status=202, tagged=True),
+    "POST /v1/jobs/{job}/migrate": Shape(views.Submitted, MigrateBody, status=202, tagged=True),
     "POST /v1/jobs/{job}/progress": Shape(views.Submitted, ProgressBody),
     "GET /v1/nodes": Shape(list[views.NodeView], query={**dict.fromkeys(FILTERS, TEXT), **BY_NUMBER}),
     "GET /v1/nodes/{name:path}": Shape(views.NodeView),
@@ -170,6 +172,12 @@ MATCH: Final = {
     "schema": TEXT,
     "description": "The tag of what this is a change of.",
 }
+KNOWN: Final = {
+    "name": "If-None-Match",
+    "in": "header",
+    "schema": TEXT,
+    "description": "The tag of what the reader has: the answer is 304 if it is still that.",
+}
 KEY: Final = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -234,6 +242,8 @@ def _operation(key: str, route: Route, named: Mapping[str, Any]) -> dict[str, An
             "503": {"$ref": "#/components/responses/Problem"},
         },
     }
+    if shape.fresh:
+        operation["responses"]["304"] = {"description": "What the reader has is what there is"}
     if shape.takes is not None:
         operation["requestBody"] = {
             "required": not shape.bare,
@@ -254,6 +264,8 @@ def _parameters(path: str, method: str, shape: Shape) -> Iterable[Mapping[str, A
         yield {"name": name, "in": "query", "schema": schema}
     if method == "GET":
         yield SEEN_LATER
+        if shape.fresh:
+            yield KNOWN
     elif shape.tagged:
         yield MATCH
     if shape.keyed:

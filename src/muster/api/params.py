@@ -16,6 +16,7 @@ from muster.model.reason import Code, Reason
 from muster.world.world import World
 
 DIGITS_MAX: Final = 18
+KNOWN_MAX: Final = 16
 AT_LEAST_PATIENCE_S: Final = 5.0
 Body = TypeVar("Body")
 
@@ -92,6 +93,12 @@ def read_match(request: Request) -> str:
         return ABSENT
     text = request.headers.get("if-match", "*")
     return "" if text == "*" else text.removeprefix('"').removesuffix('"')[:DIGITS_MAX] or ABSENT
+
+
+def read_known(request: Request) -> list[str]:
+    """The tags of what a reader has already: `If-None-Match: "tag"`, or several. A weak one is as good for a read."""
+    found = request.headers.get("if-none-match", "").split(",")[:KNOWN_MAX]
+    return [each.strip().removeprefix("W/").strip('"') for each in found]
 
 
 def read_version(request: Request) -> int | None:

@@ -9,13 +9,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.api.gate import check_tenant, sees_of
-from muster.api.params import read_choice, read_job, read_number
+from muster.api.jobs import read_asked
+from muster.api.params import read_job, read_number
 from muster.api.problems import JsonResponse, unknown_job
 from muster.control.bookings import view_bookings
 from muster.control.fleet import view_flavors, walk_nodes
 from muster.control.follower import Follower
 from muster.control.goodput import view_goodput
-from muster.control.listing import PHASES, STATES, Asked, Listing
+from muster.control.listing import Listing
 from muster.control.overlays import view_overlays
 from muster.control.tenants import view_tenants
 from muster.control.views import (
@@ -35,7 +36,6 @@ from muster.units import INSTANT_MAX, show_instant
 from muster.wire.views import BookingView, JobPage, JobView, NodeView, TenantView, View, WhyView
 from muster.world.world import World
 
-LIMIT_DEFAULT = 100
 LIMIT_MAX = 1000
 
 
@@ -58,13 +58,8 @@ class PastRoutes:
         ]
 
     async def page(self, request: Request) -> Response:
-        """A page of the jobs that there were."""
-        query = request.query_params
-        phase = read_choice(query.get("phase"), "phase", PHASES, default="")
-        state = read_choice(query.get("state"), "state", STATES, default="all" if phase else "live")
-        after = read_number(query.get("after"), "after", default=0)
-        limit = read_number(query.get("limit"), "limit", default=LIMIT_DEFAULT, least=1, most=LIMIT_MAX)
-        asked = Asked(state, query.get("tenant", ""), phase, after, limit, sees_of(request))
+        """A page of the jobs that there were, the newest first."""
+        asked = read_asked(request)
 
         def look(world: World) -> JobPage:
             return Listing(world).page(asked)
@@ -106,7 +101,9 @@ class PastRoutes:
         is_seen, at = sees_of(request), _instant(request)
 
         def look(world: World) -> list[TenantView]:
-            return [view for view in view_tenants(world, max(world.now, at)) if is_seen(view.name)]
+            return [
+                view for view in view_tenants(world, max(world.now, at), Listing(world).tenants()) if is_seen(view.name)
+            ]
 
         return JsonResponse(await self._follower.past.ask(at, look))
 

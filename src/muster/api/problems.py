@@ -28,6 +28,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.NEVER_FITS: 422,
     Code.NEVER_WITHIN_QUOTA: 422,
     Code.UNKNOWN_TENANT: 422,
+    Code.WHICH_TENANT: 422,
     Code.FLAVOR_IN_USE: 409,
     Code.LABEL_TOO_FINE: 422,
     Code.TENANT_LOOP: 422,

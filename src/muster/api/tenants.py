@@ -3,6 +3,7 @@ kernel judges."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
@@ -23,6 +24,8 @@ from muster.model.event import DropTenant, SetTenant
 from muster.model.reason import Code, Reason
 from muster.model.tenant import LINES_MAX, Line, Tenant
 from muster.units import AMOUNT_MAX
+from muster.wire.views import TenantView
+from muster.world.world import World
 
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
 
@@ -73,18 +76,17 @@ class Tenants:
         ]
 
     async def list(self, request: Request) -> Response:
-        """Every tenant that was named or holds something."""
+        """Every tenant that was named, holds something or has jobs."""
         world = await read_world(request, self._follower)
         is_seen = sees_of(request)
-        found = view_tenants(world, max(world.now, self._follower.now_ms()))
-        return page_response(world, request, (view for view in found if is_seen(view.name)))
+        return page_response(world, request, (view for view in self._view(world) if is_seen(view.name)))
 
     async def show(self, request: Request) -> Response:
         """One tenant."""
         name = request.path_params["name"]
         check_tenant(request, Role.VIEWER, name)
         world = await read_world(request, self._follower)
-        for view in view_tenants(world, max(world.now, self._follower.now_ms())):
+        for view in self._view(world):
             if view.name == name:
                 return tagged_response(world, view, world.tenants.get(name))
         raise RefusedError(Reason(Code.UNKNOWN_TENANT, "tenant", detail=name[:128]), 404)
@@ -103,6 +105,9 @@ class Tenants:
         check_above(request, self._follower, name)
         event = DropTenant(name, cause_of(request))
         return changed_response(await ask_change(request, self._follower, event))
+
+    def _view(self, world: World) -> Sequence[TenantView]:
+        return view_tenants(world, max(world.now, self._follower.now_ms()), self._follower.listing.tenants())
 
 
 async def read_tenant(request: Request) -> Tenant:

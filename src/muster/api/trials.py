@@ -36,8 +36,7 @@ class Trials:
 
     async def submit(self, request: Request) -> Response:
         """A job that is not submitted."""
-        spec = await read_spec(request)
-        await check_submit(request, spec)
+        spec = await check_submit(request, await read_spec(request))
         return JsonResponse(await self._try(request, Submit(spec, "", cause_of(request))))
 
     async def set_tenant(self, request: Request) -> Response:

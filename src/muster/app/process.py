@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from muster.app.log_file import LogFile
 from muster.engines.local.detaching import find_lock
 from muster.model.errors import ConflictError
 from muster.model.reason import Code, Reason
@@ -58,9 +59,9 @@ def only_follower(home: Home) -> Iterator[None]:
         os.close(lock)
 
 
-def start_log() -> None:
-    """Log to stderr; whoever starts the process says where that goes."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+def start_log(path: Path) -> None:
+    """Log to stderr; whoever starts the process says where that goes, mostly to the file at `path`."""
+    logging.basicConfig(level=logging.INFO, handlers=[LogFile(sys.stderr, path)])
 
 
 def settle_memory() -> None:

@@ -77,7 +77,7 @@ class LocalLogs:
 
 def lead(home: Home) -> int:
     """Be the leader of a home until told to end; the exit code."""
-    start_log()
+    start_log(home.log_file("leader"))
     home.prepare()
     traits = read_node_file(home.node_file).traits()
     machine = discover_machine()
@@ -110,7 +110,7 @@ def find_former(world: World, address: str) -> list[str]:
 
 def follow(home: Home, host: str, port: int, tls: Tls | None = None) -> int:
     """Be a follower of a home, and serve its API, until told to end; the exit code."""
-    start_log()
+    start_log(home.log_file("follower"))
     check_host(host, tls)
     home.prepare()
     settings = Settings(find_provider(home.oidc_file), read_routes(home.notify_file))

@@ -49,8 +49,8 @@ def _user_row(view: UserView) -> tuple[str, ...]:
 
 
 def _show_roles(roles: Sequence[GrantView]) -> str:
-    """`admin, user in vision`."""
-    return ", ".join(f"{role.role} in {role.tenant}" if role.tenant else role.role for role in roles)
+    """`admin everywhere, user in vision`."""
+    return ", ".join(f"{role.role} in {role.tenant}" if role.tenant else f"{role.role} everywhere" for role in roles)
 
 
 @users.command("show")

@@ -11,7 +11,7 @@ from muster.wire.views import AvailView, OpeningView
 
 
 @click.command()
-@click.option("--tenant", default="default", show_default=True, help="Who would pay.")
+@click.option("--tenant", default="", help="Who would pay.  [default: as of `run`]")
 @listing_options
 def avail(tenant: str, output: str, watch: bool) -> None:
     """List what would start now for a tenant: how many tasks of each size, and what keeps out more."""

@@ -88,7 +88,7 @@ def _preview(node: str) -> None:
 def _all_in(client: Client, phase: str) -> Iterator[JobView]:
     after: int | None = 0
     while after is not None:
-        page = client.list(state="live", phase=phase, after=after, limit=PAGE)
+        page = client.list(state="live", phase=phase, after=after, limit=PAGE, order="oldest")
         yield from page.jobs
         after = page.next_after
 

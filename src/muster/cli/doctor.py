@@ -20,8 +20,9 @@ from muster import __version__
 from muster.cli.failing import JOB_FAILED, OK
 from muster.cli.printing import Listing, listing_options, show_listing
 from muster.model.errors import MusterError
-from muster.sdk.client import Client
-from muster.sdk.errors import AnsweredError
+from muster.model.reason import Code
+from muster.sdk.client import HEALTH_WITHIN_S, Client
+from muster.sdk.errors import AnsweredError, words_of
 from muster.sdk.home import Home
 from muster.sdk.processes import find_server_process
 from muster.sdk.whereabouts import find_server
@@ -29,6 +30,7 @@ from muster.units import show_bytes, show_duration, show_resources
 
 FREE_LEAST: Final = 1024**3
 LAG_MOST_MS: Final = 1000
+STUCK: Final = "its disk may hang: see `dmesg` and its log; `muster down` and `muster up` start another, and jobs go on"
 CLOCK_SLACK_S: Final = 5.0
 
 
@@ -165,26 +167,27 @@ def _server(home: Home) -> Iterator[Finding]:
     address = find_server(str(home.root))
     where = "nobody said where it listens" if address is None else address.url
     try:
-        with Client(home, patience_s=1) as client:
-            checks: list[Callable[[Client], Finding]] = [_answer(where), _lag, _engine]
+        with Client(home, patience_s=1, answer_s=HEALTH_WITHIN_S) as client:
+            checks: list[Callable[[Client], Finding]] = [_answer(home, where), _lag, _engine]
             for check in checks:
                 yield check(client)
     except MusterError as error:
         fix = "`muster up`; if the port is taken: `muster up --port N`"
-        if isinstance(error, AnsweredError):  # it is there, and says itself what is wrong
-            fix = error.problem.fix
+        if isinstance(error, AnsweredError) or error.reason.code is Code.SERVER_SILENT:  # it is there
+            fix = words_of(error).fix
         elsewhere = "ask whoever runs it; `muster login` again if the token is not taken"
         yield Finding("server", "wrong", f"{where}: {error}", fix if home.find_login() is None else elsewhere)
 
 
-def _answer(where: str) -> Callable[[Client], Finding]:
+def _answer(home: Home, where: str) -> Callable[[Client], Finding]:
     def check(client: Client) -> Finding:
         health = client.health()
         if health.version != __version__:
             words = f"{where} is version {health.version}, this is {__version__}"
             return Finding("server", "warning", words, "`muster down` and `muster up` start the new one")
         if not health.leader:
-            return Finding("server", "wrong", f"{where} answers, but changes do not get through", "`muster up`")
+            fix = STUCK if _leader(home).state == "ok" else "`muster up`"
+            return Finding("server", "wrong", f"{where} answers, but changes do not get through", fix)
         return Finding("server", "ok", f"{where} answers, entry {health.seq}")
 
     return check

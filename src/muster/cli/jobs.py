@@ -43,6 +43,7 @@ LATELY = "; --since 1h shows what ended lately"
 @click.option("--tenant", default="", help="Only this tenant's.")
 @click.option("--phase", type=click.Choice(PHASES), help="Only jobs in this phase.")
 @click.option("--since", callback=read_past, metavar="TIME", help="Also jobs that ended since then: 2h, 03:10, a date.")
+@click.option("--oldest", is_flag=True, help="The oldest first.")
 @click.option("--after", default=0, help="Begin after this job; continues a long listing.")
 @click.option("--limit", default=100, show_default=True, help="At most this many.")
 @AT
@@ -52,20 +53,21 @@ def ls(
     tenant: str,
     phase: str | None,
     since: int | None,
+    oldest: bool,
     after: int,
     limit: int,
     at: int | None,
     output: str,
     watch: bool,
 ) -> None:
-    """List jobs."""
+    """List jobs, the newest first."""
     if at is not None and since is not None:
         raise click.UsageError("--since counts back from now; with --at, --all shows what was over by then")
     state = "all" if show_all or phase in OVER or since is not None else "live"
     with Client() as client:
 
         def look() -> Listing:
-            asked = {"state": state, "tenant": tenant, "phase": phase or ""}
+            asked = {"state": state, "tenant": tenant, "phase": phase or "", "order": "oldest" if oldest else "newest"}
             page = client.list(**asked, after=after, limit=limit, since_ms=since or 0, at_ms=at)
             return _list(page, state, at)
 

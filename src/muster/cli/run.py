@@ -56,7 +56,7 @@ LEFT_OUT_SHOWN: Final = 5
 @click.option("--label", multiple=True, metavar="K=V", help="Only on nodes with this label: K=V, K!=V or K.")
 @click.option("--tolerate", multiple=True, metavar="TAINT", help="May use nodes with this taint.")
 @click.option("--name", default="", help="A name to find it by.")
-@click.option("--tenant", default="default", show_default=True, help="Who pays.")
+@click.option("--tenant", default="", help="Who pays.  [default: default, or your only one]")
 @click.option("--tier", default=STANDARD, show_default=True, help="Its class of service: see `muster tiers`.")
 @click.option("--priority", default=0, metavar="N", help="Before the tenant's other jobs: -1000 to 1000.")
 @click.option("--limit", metavar="TIME", help="End it after 90s, 1h30m or 2d; each task of an array.")

@@ -17,7 +17,7 @@ from muster.cli.failing import NO_SERVER, OK, SERVER_ERROR, ServerFailedError
 from muster.cli.printing import detail_options, print_detail, print_fields
 from muster.cli.starting import ROLES, start_missing
 from muster.model.errors import MusterError
-from muster.sdk.client import Client
+from muster.sdk.client import HEALTH_WITHIN_S, Client
 from muster.sdk.errors import ContestedError
 from muster.sdk.home import Home
 from muster.sdk.listen_file import ListenFile
@@ -155,7 +155,7 @@ def _cancel(client: Client, job: int) -> None:
 def _list_live(client: Client) -> Iterator[JobView]:
     after: int | None = 0
     while after is not None:
-        page = client.list(after=after, limit=PAGE)
+        page = client.list(after=after, limit=PAGE, order="oldest")
         yield from page.jobs
         after = page.next_after
 
@@ -179,24 +179,25 @@ def _end_role(home: Home, role: str) -> bool:
 def status(output: str) -> int:
     """Say whether the server is fit, and where."""
     home = Home()
-    with Client(home, patience_s=1) as client:
+    with Client(home, patience_s=1, answer_s=HEALTH_WITHIN_S) as client:
         health = client.health()
     if not print_detail(output, health):
         login = home.find_login()
         url = _show_url(home) if login is None else login.address.url
         fields = [("status", health.status), ("address", url), ("home", str(home.root))]
-        fields += [(role, _show_process(home, role)) for role in ROLES if login is None]
+        fields += [(role, _show_process(home, role, is_fit=health.leader)) for role in ROLES if login is None]
         fields += [("entries", str(health.seq)), ("lag", show_duration(health.lag_ms)), ("version", health.version)]
         print_fields(fields)
     return OK if health.leader else NO_SERVER
 
 
-def _show_process(home: Home, role: str) -> str:
+def _show_process(home: Home, role: str, *, is_fit: bool) -> str:
     process = find_server_process(home, role)
     if process is None:
         return "not running; `muster up` starts it"
     with process:
-        return f"process {process.pid}"
+        stuck = "" if is_fit or role != "leader" else "; it does not answer: `muster doctor`"
+        return f"process {process.pid}{stuck}"
 
 
 def _show_url(home: Home) -> str:

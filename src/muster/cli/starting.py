@@ -22,7 +22,7 @@ import msgspec
 from muster.cli.failing import SERVER_ERROR, USAGE, ServerFailedError
 from muster.model.errors import ConflictError, MusterError
 from muster.model.reason import Code, Reason
-from muster.sdk.client import Client
+from muster.sdk.client import HEALTH_WITHIN_S, Client
 from muster.sdk.home import Home
 from muster.sdk.listen_file import ListenFile, read_listen_file, write_listen_file
 from muster.sdk.node_file import read_node_file, write_node_file
@@ -30,6 +30,7 @@ from muster.sdk.processes import find_server_process
 
 ROLES: Final = ("leader", "follower")
 READY_WITHIN_S: Final = 120.0
+SLOW_AFTER_S: Final = 15.0
 LOOK_AGAIN_S: Final = 0.03
 LOG_LINES_SHOWN: Final = 15
 
@@ -165,7 +166,8 @@ def _start(home: Home, role: str, port: int | None) -> Started:
 
 def _await_ready(home: Home, started: list[Started]) -> None:
     give_up_at = time.monotonic() + READY_WITHIN_S
-    with Client(home, token=home.read_token(), patience_s=0) as client:
+    slow_at = time.monotonic() + SLOW_AFTER_S
+    with Client(home, token=home.read_token(), patience_s=0, answer_s=HEALTH_WITHIN_S) as client:
         while not (_is_ready(client) and all(_is_settled(home, one) for one in started)):
             for one in started:
                 if one.process.poll() is not None and not _is_there(home, one.role):
@@ -174,6 +176,9 @@ def _await_ready(home: Home, started: list[Started]) -> None:
                 raise ServerFailedError(
                     f"the server is not ready after {READY_WITHIN_S:.0f} s; see {home.root}", SERVER_ERROR
                 )
+            if time.monotonic() > slow_at:
+                slow_at = give_up_at
+                click.echo("the server is there, and not ready yet; `muster doctor` says more", err=True)
             time.sleep(LOOK_AGAIN_S)
 
 

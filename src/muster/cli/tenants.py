@@ -53,7 +53,7 @@ def _list(views: Sequence[TenantView]) -> Listing:
         names=[view.name for view in views],
         spare=frozenset({"BUDGETS"}),
         carried=2,
-        empty="no tenant is set, and none holds anything now; `muster quota set` sets one",
+        empty="no tenant is set, and none has jobs now; `muster quota set` sets one",
     )
 
 

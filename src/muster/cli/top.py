@@ -54,7 +54,7 @@ def top(once: bool) -> None:
     node with d, cancel a job with c, leave with q."""
     with Client() as client:
         if once or not (is_terminal() and sys.stdin.isatty()):
-            click.echo("".join(f"{row.text}\n" for row in draw(_look(client), ROWS_PLAIN, 200)), nl=False)
+            click.echo("".join(f"{row.text}\n" for row in draw(look(client), ROWS_PLAIN, 200)), nl=False)
             return
         _steer(client)
 
@@ -64,7 +64,7 @@ def _steer(client: Client) -> None:
     from muster.cli.commands import run  # here: it loads whatever command is looked into with
     from muster.cli.screen import open_screen, paint, read_key
 
-    panel, key, sight = Panel(run), "", _look(client)
+    panel, key, sight = Panel(run), "", look(client)
     with open_screen():
         while True:
             size = os.get_terminal_size()
@@ -77,16 +77,15 @@ def _steer(client: Client) -> None:
             paint(lines, panel.marked if is_marking else None, panel.foot())
             key = read_key(EVERY_S)
             if not key or panel.page:  # keys that only move are answered at once, from what is known
-                sight = _look(client)
+                sight = look(client)
 
 
-def _look(client: Client) -> Sight:
+def look(client: Client) -> Sight:
+    """What there is to see now."""
     health = client.health()
-    live = client.list(limit=PAGE)
-    failed = client.list(state="over", phase="failed", limit=PAGE).jobs
-    return Sight(
-        health, live.jobs, [job for job in failed if _is_recent(job)], client.nodes(), live.next_after is not None
-    )
+    live = client.list(limit=PAGE, order="oldest")  # of very many, those that run are among the first
+    failed = client.list(state="over", phase="failed", limit=PAGE, since_ms=_recently()).jobs
+    return Sight(health, live.jobs, failed, client.nodes(), live.next_after is not None)
 
 
 def draw(sight: Sight, rows: int, width: int) -> list[Row]:
@@ -108,12 +107,12 @@ def _wrong(sight: Sight, most: int) -> list[Row]:
     """What somebody who was woken up wants to know first: what is not as it should be, and whom it hit."""
     found: list[Row] = []
     if not sight.health.leader:
-        found.append(Row("! no leader: changes do not get through; `muster up` starts it"))
+        found.append(Row("! no leader: changes do not get through; `muster doctor` says why"))
     troubled = [node for node in sight.nodes if node.phase != "up" or node.bars or node.lacks is not None]
     found += [Row(f"! {_show_trouble(node)}", Subject("node", node.name)) for node in troubled]
     hit = [job for job in sight.live if job.epoch > 1 and _is_recent(job)]
     found += [_row_of(job, f"was started again, as try {job.epoch}") for job in hit]
-    found += [_row_of(job, show_end(job)) for job in sight.failed[::-1]]
+    found += [_row_of(job, show_end(job)) for job in sight.failed]
     if not found:
         return [Row("nothing is wrong")]
     more = [Row(f"! … and {len(found) - most} more")] if len(found) > most else []
@@ -135,7 +134,11 @@ def _row_of(job: JobView, what: str) -> Row:
 
 
 def _is_recent(job: JobView) -> bool:
-    return job.since_ms > int(time.time() * 1000) - RECENT_MS
+    return job.since_ms > _recently()
+
+
+def _recently() -> int:
+    return int(time.time() * 1000) - RECENT_MS
 
 
 def _room(nodes: Sequence[NodeView]) -> list[Row]:

@@ -34,6 +34,7 @@ from muster.model.spec import Spec
 from muster.ports import Clock, Journal
 from muster.ports.failpoint import failpoint
 from muster.ports.store import Link, Wanted
+from muster.units import MINUTE_MS
 from muster.wire.codec import Entry, decode_entry
 from muster.wire.link import Answer, Committed, OfJob, Registered, Request
 from muster.world.accounting import keep_diary, read_open_uses
@@ -44,6 +45,7 @@ from muster.world.world import World
 ENTRIES_AT_ONCE: Final = 256
 FOLD_AT_ONCE: Final = 4
 LAGS_KEPT: Final = 1000
+LAGS_SINCE_MS: Final = 5 * MINUTE_MS
 RECENT_KEPT: Final = 256
 WAITERS_MAX: Final = 10_000
 USES_PATIENCE_S: Final = 5.0
@@ -71,7 +73,7 @@ class Follower:
         self._news = asyncio.Event()
         self._has_caught_up = False
         self._since_ms = clock.now_ms()
-        self._lags_ms: deque[int] = deque(maxlen=LAGS_KEPT)
+        self._lags: deque[tuple[int, int]] = deque(maxlen=LAGS_KEPT)
         self._recent: deque[Entry] = deque(maxlen=RECENT_KEPT)
         self._diary = keep_diary(world)
         self._recent_uses: deque[tuple[int, dict[Key, list[int]]]] = deque(maxlen=RECENT_KEPT)
@@ -114,9 +116,9 @@ class Follower:
         failpoint("follower.after_answer")
         return answer if isinstance(answer, Answer) else await self._recall(answer, spec, key)
 
-    async def ask_of_job(self, request: OfJob) -> Answer:
+    async def ask_of_job(self, request: OfJob, match: str = "") -> Answer:
         """Ask for something about a job. The leader has forgotten one that retired; its number says there was one."""
-        answer, job = await self.ask(request), request.job
+        answer, job = await self.ask(request, match=match), request.job
         if (
             isinstance(answer.reply, Refused)
             and answer.reply.reason.code == Code.UNKNOWN_JOB
@@ -227,8 +229,10 @@ class Follower:
         return self.world.tenant_of(tenant).parent
 
     def lag_p99_ms(self) -> int:
-        """How long after their decision 99 of the last 100 entries were folded here; 0 if none was."""
-        lags = sorted(self._lags_ms)
+        """How long after their decision 99 of 100 entries were folded here in the last minutes; 0 if none was: what was
+        slow once is not slow for ever on a server where little happens."""
+        since = self._clock.now_ms() - LAGS_SINCE_MS
+        lags = sorted(lag_ms for at, lag_ms in self._lags if at >= since)
         return lags[(len(lags) * 99 + 99) // 100 - 1] if lags else 0
 
     def now_ms(self) -> int:
@@ -287,7 +291,8 @@ class Follower:
         self._recent.append(entry)
         self._recent_uses.append((entry.seq, self._diary.take()[0]))
         if entry.at >= self._since_ms:  # what was decided before it was there is caught up with, which is no lag
-            self._lags_ms.append(max(0, self._clock.now_ms() - entry.at))
+            now = self._clock.now_ms()
+            self._lags.append((now, max(0, now - entry.at)))
         failpoint("follower.after_fold")
 
     def _wake_waiters(self) -> None:

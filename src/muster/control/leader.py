@@ -58,6 +58,9 @@ STOPPED: Final = 0
 STORE_FAILED: Final = 3
 KERNEL_FAILED: Final = 4
 
+PULSE_S: Final = 2.0
+"""How often followers hear that there is a leader that decides."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -74,6 +77,7 @@ class Leader:
         evidence_root: Path,
         patience_s: float = FIRST_NODE_PATIENCE_S,
         history_ms: int = INSTANT_MAX,
+        pulse_s: float = PULSE_S,
     ) -> None:
         self._world = world
         self._kernel = Kernel(world)
@@ -85,6 +89,7 @@ class Leader:
         self._clock = clock
         self._evidence_root = evidence_root
         self._patience_s = patience_s
+        self._pulse_s = pulse_s
         self._now = world.now
         self._durable_seq = self._pictured_seq = world.seq
         self._inbox = Inbox()
@@ -312,10 +317,20 @@ class Leader:
     async def _lead_until(self, stop: asyncio.Event) -> None:
         stopping = asyncio.ensure_future(stop.wait())
         stopping.add_done_callback(lambda _: self._news.set())
+        pulse = asyncio.ensure_future(self._beat())
         try:
             await self._wait_until(stop.is_set)
         finally:
             stopping.cancel()
+            pulse.cancel()
+
+    async def _beat(self) -> None:
+        """Say now and then that decisions get through, for ever; nothing is said while one does not become durable."""
+        while True:
+            first = self._in_flight[0] if self._in_flight else None
+            await asyncio.sleep(self._pulse_s)
+            if first is None or not self._in_flight or self._in_flight[0] is not first:
+                self._peers.tell_all(frame(Committed(self._durable_seq)))
 
     async def _end(self) -> int:
         """Hear nobody any more, finish what was heard, keep a snapshot, hang up."""

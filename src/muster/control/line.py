@@ -1,7 +1,8 @@
 """The line to the leader: a follower's end of the socket. It carries asks out and brings answers in.
 
-A broken line fails every ask that waits for an answer: the asker must know that it does not know. It never retries an
-ask by itself, since only the asker knows whether that is safe.
+A broken line fails every ask that waits for an answer: the asker must know that it does not know. So does one at whose
+other end nobody has spoken for long: a leader that decides says so now and then. It never retries an ask by itself,
+since only the asker knows whether that is safe.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, cast
@@ -24,6 +26,8 @@ from muster.wire.link import Answer, Ask, Committed, Registered, Request, ToFoll
 BACKOFF_FIRST_S: Final = 0.05
 BACKOFF_MAX_S: Final = 1.0
 ANSWER_PATIENCE_S: Final = 30.0
+SILENCE_MAX_S: Final = 10.0
+"""A leader speaks every other second; the slowest thing that it does in one go takes less than this."""
 
 Waiter: TypeAlias = asyncio.Future[Answer] | asyncio.Future[Answer | int]
 """Whoever waits for an answer, or for whatever else they may get instead of one."""
@@ -41,9 +45,15 @@ class Waiting(NamedTuple):
 class Line:
     """Keeps a connection to whoever leads, and tells how far the journal and the records are durable."""
 
-    def __init__(self, socket_path: Path, on_news: Callable[[Committed | Registered], None]) -> None:
+    def __init__(
+        self,
+        socket_path: Path,
+        on_news: Callable[[Committed | Registered], None],
+        silence_max_s: float = SILENCE_MAX_S,
+    ) -> None:
         self._socket_path = socket_path
         self._on_news = on_news
+        self._silence_max_s = silence_max_s
         self._end: _End | None = None
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Waiting] = {}
@@ -51,8 +61,8 @@ class Line:
 
     @property
     def is_open(self) -> bool:
-        """Whether a leader hears us."""
-        return self._end is not None
+        """Whether a leader hears us, and spoke lately."""
+        return self._end is not None and time.monotonic() - self._end.heard_at < self._silence_max_s
 
     async def keep(self) -> None:
         """Connect, and connect again whenever the line breaks, for ever."""
@@ -64,12 +74,23 @@ class Line:
                 self._end = end
                 delay_s = BACKOFF_FIRST_S
                 try:
-                    await end.lost
+                    await self._mind(end)
                 finally:
                     self._hang_up(end)
                 _log.warning("the leader is away")
             await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, BACKOFF_MAX_S)
+
+    async def _mind(self, end: _End) -> None:
+        """Until the line breaks. Whoever waits for a leader that fell silent is told so; it may speak again."""
+        is_silent = False
+        while not end.lost.done():
+            await asyncio.wait([end.lost], timeout=self._silence_max_s / 4)
+            was_silent, is_silent = is_silent, not self.is_open
+            if is_silent != was_silent:
+                _log.warning("the leader is silent" if is_silent else "the leader speaks again")
+            for number in list(self._waiting) if is_silent else ():
+                self._fail(number)
 
     async def ask(self, request: Request | OfAccess, by: Principal | None = None, match: str = "") -> Answer:
         """The leader's answer; NO_LEADER if it is away, or if the line breaks before the answer."""
@@ -85,7 +106,7 @@ class Line:
         match: str = "",
     ) -> None:
         """The same for somebody who waits already, and who alone hears of whatever is wrong with it."""
-        if self._end is None:
+        if self._end is None or not self.is_open:
             waiting.set_exception(no_leader())
             return
         number, loop = next(self._numbers), asyncio.get_running_loop()
@@ -144,6 +165,7 @@ class _End(asyncio.Protocol):
 
     def __init__(self, line: Line) -> None:
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.heard_at = time.monotonic()
         self._line = line
         self._splitter = Splitter()
         self._unsent: list[bytes] = []
@@ -158,6 +180,7 @@ class _End(asyncio.Protocol):
             self.lost.set_result(None)
 
     def data_received(self, data: bytes) -> None:
+        self.heard_at = time.monotonic()
         try:
             for body in self._splitter.feed(data):
                 self._line.take(reply_decoder.decode(body))

@@ -8,26 +8,29 @@ retired is skipped, and swept out when it is as much as what is left.
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from muster.control.views import is_over, phase_word, view_job
 from muster.model.fact import Accepted, Ended, Fact, Retired
 from muster.model.phase import TaskPhase
+from muster.ports.store import span_of
 from muster.wire.views import JobPage, JobView
 from muster.world.world import World
 
 SWEEP_LEAST: Final = 1000
 STATES: Final = ("live", "over", "all")
 PHASES: Final = tuple(phase.name.lower() for phase in TaskPhase)
+ORDERS: Final = ("newest", "oldest")
 HOLDING: Final = ("starting", "running", "stopping")
 OVER: Final = ("succeeded", "failed", "cancelled")
 
 
 class Asked(NamedTuple):
     """Which jobs a listing is to show: of a state, a tenant and a phase, from one number on, as many as fit a page,
-    and of those only what its reader may see; of those that are over, only since an instant."""
+    and of those only what its reader may see; of those that are over, only since an instant. The newest come first
+    unless the oldest are to."""
 
     state: str = "all"
     tenant: str = ""
@@ -36,6 +39,7 @@ class Asked(NamedTuple):
     limit: int = 100
     sees: Callable[[str], bool] | None = None
     since: int = 0
+    newest: bool = True
 
 
 class Listing:
@@ -62,7 +66,7 @@ class Listing:
                 self._retire(fact.jobs)
 
     def page(self, asked: Asked) -> JobPage:
-        """Jobs in ascending order of their numbers."""
+        """Jobs in the order that is asked for."""
         world = self._world
         rows: list[JobView] = []
         for number in self._candidates(asked):
@@ -82,20 +86,25 @@ class Listing:
             rows.append(view_job(world, job, whole=False))
         return JobPage(rows, seq=world.seq)
 
+    def tenants(self) -> list[str]:
+        """Who has jobs here."""
+        here = self._world.jobs
+        return [tenant for tenant, numbers in self._by_tenant.items() if any(job in here for job in reversed(numbers))]
+
     def _candidates(self, asked: Asked) -> Iterator[int]:
         """The fewest numbers that are known to hold all that is asked for, in order."""
         if asked.phase in HOLDING:
-            held = {job for here in self._world.fleet.holders.values() for job in here}
-            return (number for number in sorted(held) if number > asked.after)
+            return _cut({job for here in self._world.fleet.holders.values() for job in here}, asked)
         if asked.state == "over" or asked.phase in OVER:
-            return (number for number in sorted(self._over) if number > asked.after)
+            return _cut(self._over, asked)
         tenants = [asked.tenant] if asked.tenant else list(self._by_tenant)
         seen = [tenant for tenant in tenants if asked.sees is None or asked.sees(tenant)]
-        return iter(heapq.merge(*(self._after(tenant, asked.after) for tenant in seen)))
+        return iter(heapq.merge(*(self._walk(tenant, asked) for tenant in seen), reverse=asked.newest))
 
-    def _after(self, tenant: str, number: int) -> Iterator[int]:
-        numbers = self._by_tenant.get(tenant, [])
-        return (numbers[place] for place in range(bisect_right(numbers, number), len(numbers)))
+    def _walk(self, tenant: str, asked: Asked) -> Iterator[int]:
+        numbers, (first, last) = self._by_tenant.get(tenant, []), span_of(asked.after, newest=asked.newest)
+        places = range(bisect_right(numbers, first), bisect_left(numbers, last))
+        return (numbers[place] for place in (reversed(places) if asked.newest else places))
 
     def _retire(self, jobs: Iterable[int]) -> None:
         for number in jobs:
@@ -108,3 +117,8 @@ class Listing:
                 for tenant, numbers in self._by_tenant.items()
             }
             self._by_tenant = {tenant: numbers for tenant, numbers in kept.items() if numbers}
+
+
+def _cut(numbers: Iterable[int], asked: Asked) -> Iterator[int]:
+    first, last = span_of(asked.after, newest=asked.newest)
+    return (number for number in sorted(numbers, reverse=asked.newest) if first < number < last)

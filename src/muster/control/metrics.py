@@ -15,7 +15,7 @@ from muster.control.goodput import view_goodput
 from muster.lifecycle.gang import PHASE_OF
 from muster.model.job import NodePhase
 from muster.model.phase import TaskPhase
-from muster.model.tenant import FLEET, ROOT
+from muster.model.tenant import FLEET, NOT_DEVICES, ROOT
 from muster.policy.protection import recent
 from muster.world.world import World
 
@@ -25,12 +25,14 @@ Labels: TypeAlias = Mapping[str, str]
 
 
 class Family(NamedTuple):
-    """One metric: its name, whether it only grows, what it is, and its samples."""
+    """One metric: its name, whether it only grows, what it is, and its samples; `of` which histogram, if it is a part
+    of one."""
 
     name: str
     kind: str
     words: str
     samples: list[tuple[Labels, float]]
+    of: str = ""
 
 
 def measure(world: World, now: int) -> list[Family]:
@@ -67,10 +69,18 @@ def _count_advice(world: World) -> list[Family]:
 def write_text(families: Iterable[Family]) -> str:
     """The text format of Prometheus."""
     lines: list[str] = []
+    head = ""
     for family in families:
-        lines += [f"# HELP {family.name} {family.words}", f"# TYPE {family.name} {family.kind}"]
-        lines += [f"{family.name}{_show_labels(labels)} {value:g}" for labels, value in family.samples]
+        if head != (family.of or family.name):
+            head = family.of or family.name
+            lines += [f"# HELP {head} {family.words}", f"# TYPE {head} {family.kind}"]
+        lines += [f"{family.name}{_show_labels(labels)} {_show_value(value)}" for labels, value in family.samples]
     return "\n".join((*lines, ""))
+
+
+def _show_value(value: float) -> str:
+    """All of its digits: what counts by ones must not seem to stand still, and then jump."""
+    return str(int(value)) if value == int(value) else repr(value)
 
 
 def _show_labels(labels: Labels) -> str:
@@ -105,13 +115,15 @@ def _count_devices(world: World) -> list[Family]:
 
 
 def _count_use(world: World) -> Family:
+    """Of very many the largest holders, those of devices first."""
     held = sorted(
-        (name, family, amount)
+        (family in NOT_DEVICES, -amount, name, family)
         for (name, family, scope), amount in world.ledger.holdings().items()
         if scope == FLEET and name != ROOT
     )
     samples: list[tuple[Labels, float]] = [
-        ({"tenant": name, "family": family}, amount) for name, family, amount in held[:TENANTS_MAX]
+        ({"tenant": name, "family": family}, -less)
+        for _, less, name, family in sorted(held[:TENANTS_MAX], key=lambda row: row[2:])
     ]
     words = "What a tenant holds: millionths of a device, thousandths of a core, bytes."
     return Family("muster_tenant_held", "gauge", words, samples)

@@ -65,15 +65,15 @@ def want(asked: Asked, tenants: tuple[str, ...] | None) -> Wanted | None:
         return None
     phases = (int(TaskPhase[asked.phase.upper()]),) if asked.phase else ()
     among = (asked.tenant,) if asked.tenant else tenants
-    return Wanted(asked.after, asked.limit + 1, among, phases, asked.since)
+    return Wanted(asked.after, asked.limit + 1, among, phases, asked.since, newest=asked.newest)
 
 
-def merge(page: JobPage, remembered: Iterable[Remembered], limit: int, is_here: Callable[[int], bool]) -> JobPage:
+def merge(page: JobPage, remembered: Iterable[Remembered], asked: Asked, is_here: Callable[[int], bool]) -> JobPage:
     """One listing of what is in the world and what has left it; whoever is here is shown as it is here."""
     old = [view_remembered(found) for found in remembered if not is_here(found.finished.job)]
-    jobs = sorted([*page.jobs, *old], key=lambda job: job.id)
-    is_cut = len(jobs) > limit or page.next_after is not None
-    shown = jobs[:limit]
+    jobs = sorted([*page.jobs, *old], key=lambda job: job.id, reverse=asked.newest)
+    is_cut = len(jobs) > asked.limit or page.next_after is not None
+    shown = jobs[: asked.limit]
     return JobPage(shown, shown[-1].id if is_cut and shown else None, page.seq)
 
 

@@ -1,5 +1,5 @@
-"""Tags: a short hash of how a tenant, tier, flavor, overlay or profile is defined now, so that a change can say what it
-is a change of.
+"""Tags: a short hash of how a tenant, tier, flavor, overlay or profile is defined now, or of how far a job is, so that
+a change can say what it is a change of.
 
 The follower shows the tag with the thing; the leader compares it in the moment before the kernel sees the change. What
 was never set is what it is by default, or absent. What a thing holds or spends is no part of it.
@@ -13,7 +13,24 @@ from typing import Any, Final
 
 import msgspec
 
-from muster.model.event import DropOverlay, DropTenant, Event, SetFlavor, SetOverlay, SetProfile, SetTenant, SetTier
+from muster.model.event import (
+    Cancel,
+    DropOverlay,
+    DropTenant,
+    Event,
+    HoldJob,
+    MigrateJob,
+    ReleaseJob,
+    RequeueJob,
+    ScaleJob,
+    SetFlavor,
+    SetOverlay,
+    SetProfile,
+    SetTenant,
+    SetTier,
+)
+from muster.model.goodput import Mark
+from muster.model.job import Job
 from muster.model.reason import Code, Reason
 from muster.model.record import Record
 from muster.world.world import World
@@ -23,17 +40,45 @@ _TAG_BYTES: Final = 8
 _encoder: Final = msgspec.msgpack.Encoder()
 
 
-def tag_of(thing: Record | None) -> str:
+class Standing(Record, frozen=True):
+    """A job as its tag has it: its record, of an array how many tasks are in each phase and have a checkpoint, and how
+    far a gang says it is."""
+
+    job: Job
+    counts: tuple[int, ...] = ()
+    saved: int = 0
+    mark: Mark | None = None
+
+
+def find_standing(world: World, number: int) -> Standing | None:
+    """Where a job stands now; None if it has left the world."""
+    job = world.jobs.get(number)
+    if job is None:
+        return None
+    if not job.spec.array:
+        return Standing(job, mark=world.goodput.marks.get(number))
+    tasks = world.arrays[number]
+    return Standing(job, tuple(map(int, tasks.counts)), 0 if tasks.marks is None else tasks.marks.saved)
+
+
+def tag_of(thing: object) -> str:
     """The tag of a definition."""
     return ABSENT if thing is None else hashlib.blake2b(_encoder.encode(thing), digest_size=_TAG_BYTES).hexdigest()
 
 
 def find_mismatch(world: World, event: Event, wanted: str) -> Reason | None:
-    """Why a change is not one of what there is; None if it is, or if nothing is said of that."""
+    """Why a change is not one of what there is; None if it is, or if nothing is said of that. Of a job that is not
+    there the kernel says why."""
     look = _LOOKS.get(type(event))
-    if not wanted or look is None or tag_of(look(world, event)) == wanted:
+    found = look(world, event) if wanted and look is not None else None
+    if not wanted or look is None or tag_of(found) == wanted or (look is _find_job and found is None):
         return None
-    return Reason(Code.CHANGED_MEANWHILE, event.name, detail=wanted[:40])  # type: ignore[union-attr]  # as _LOOKS says
+    subject = f"job {found.job.id}" if isinstance(found, Standing) else event.name  # type: ignore[union-attr]  # as _LOOKS says
+    return Reason(Code.CHANGED_MEANWHILE, subject, detail=wanted[:40])
+
+
+def _find_job(world: World, event: Any) -> Standing | None:
+    return find_standing(world, event.job)
 
 
 _LOOKS: Final[dict[type, Callable[[World, Any], Record | None]]] = {
@@ -44,4 +89,5 @@ _LOOKS: Final[dict[type, Callable[[World, Any], Record | None]]] = {
     SetOverlay: lambda world, event: world.fleet.overlays.by_name.get(event.name),
     DropOverlay: lambda world, event: world.fleet.overlays.by_name.get(event.name),
     SetProfile: lambda world, event: world.profiles.get(event.name),
+    **dict.fromkeys((Cancel, HoldJob, ReleaseJob, RequeueJob, ScaleJob, MigrateJob), _find_job),
 }

@@ -3,7 +3,7 @@ budget with what is spent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from muster.model.tenant import FLEET, ROOT, Line
 from muster.wire.views import BudgetView, LineView, TenantView
@@ -12,13 +12,14 @@ from muster.world.quota import children_of
 from muster.world.world import World
 
 
-def view_tenants(world: World, now: int) -> list[TenantView]:
-    """Every tenant that was named or holds something: each before those below it, by name."""
+def view_tenants(world: World, now: int, present: Iterable[str] = ()) -> list[TenantView]:
+    """Every tenant that was named, holds something or is `present` with jobs, if only to wait: each before those below
+    it, by name."""
     used: dict[str, dict[str, int]] = {}
     for (name, family, scope), amount in world.ledger.holdings().items():
         if scope == FLEET and name != ROOT:
             used.setdefault(name, {})[family] = amount
-    tenants = {name: world.tenant_of(name) for name in (*world.tenants, *used)}
+    tenants = {name: world.tenant_of(name) for name in (*world.tenants, *used, *present)}
     return [_view_tenant(world, name, used.get(name, {}), now) for name in _walk(children_of(tenants), ROOT)]
 
 

@@ -54,11 +54,6 @@ def _may_matter(item: fact.Fact) -> bool:
     return not isinstance(item, _HARMLESS)
 
 
-def _begins_protection(world: World, item: fact.Fact) -> bool:
-    """Whether tasks are up now that are left alone for a while from then on: the next chance may be a later one."""
-    return isinstance(item, fact.TasksMoved) and world.tiers[world.jobs[item.job].spec.tier].min_run_ms > 0
-
-
 def rare_in(world: World) -> tuple[Container[Any], ...]:
     """All by which an event may matter to somebody whom it is not about, or time alone to anybody, beside lines that
     are awake: what waits for others, is kept for somebody, may change its width or has a time. None is ever replaced
@@ -224,12 +219,10 @@ class Kernel:
         """Places are taken from some for others: what is told to stop keeps its own until it is gone. Who looked in
         vain looks again when something happened that could matter, or when time alone may have changed the answer; and
         who took something looks again at once, for there is a limit to what one look takes."""
-        taken: list[fact.Fact] = []
-        if turn.now >= self._look_at or any(map(_may_matter, turn.facts)):
-            taken = plan_takings(turn.world, turn.now)
-            self._give_way(turn, taken)
-        elif not any(_begins_protection(turn.world, item) for item in turn.facts):
+        if not (turn.now >= self._look_at or any(map(_may_matter, turn.facts))):
             return
+        taken = plan_takings(turn.world, turn.now)
+        self._give_way(turn, taken)
         self._look_at = turn.now if taken else find_next_chance(turn.world, turn.now)
 
     def _grow(self, turn: Turn) -> None:

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from muster.learning.hazard import COARSE, Floats, Hazards
-from muster.units import HOUR_MS, SECOND_MS, Limit
+from muster.units import DAY_MS, HOUR_MS, SECOND_MS, Limit
 from muster.wire.evidence import KINS, put_evidence
 
 HOLDS: Final = 0.8
@@ -41,10 +41,14 @@ ENDLESS: Final = 0.001
 """What each typical run time adds to that, so that a range ends where nearly nothing is left."""
 COLD_MS: Final = HOUR_MS
 """What is typical before anything ended."""
+COLD_LONGEST_MS: Final = DAY_MS
+"""What is long before anything ended."""
 TYPICAL_PACE: Final = 0.001
 """By how many powers of e one end changes what is typical; the first ones change it more."""
 CUT: Final = 0.99
 """Who has run for so much of its limit is stopped by it."""
+STRETCH: Final = 2.0
+"""Of nobody it is said that it runs for more than so many times as long as anybody did, or as it does itself by now."""
 LATE: Final = 0.95
 """What part of those that were late are within what is allowed for it."""
 LATE_PACE_MS: Final = 30 * SECOND_MS
@@ -94,6 +98,7 @@ class RunTimes:
         self._ended = 0
         self._cheap = 0.0
         self._typical_ms = float(COLD_MS)
+        self._longest_ms = float(COLD_LONGEST_MS)
         self._late_ms = 0.0
         self._said: dict[int, Range] = {}
         self._traits: dict[int, Traits] = {}
@@ -110,9 +115,14 @@ class RunTimes:
         over = self.hazards.over_by(job)
         edges = np.append(np.minimum(EDGES, CUT * most), most + self._late_ms)
         over = np.append(np.minimum(over, np.interp(CUT * most, EDGES, over)), 1.0)
-        quantiles = tuple(min(each, most) for each in self.hazards.quantiles_ms(job, QUANTILES))
-        found = self._said[job] = Range(*self._worthiest(edges, over), quantiles)
+        found = self._said[job] = Range(*self._worthiest(edges, over), self._quantiles(job, most))
         return found
+
+    def _quantiles(self, job: int, most: float) -> tuple[float, ...]:
+        """What is known by hazards, up to the limit. A tail of which nothing was seen yet is no reason to say years."""
+        found = self.hazards.quantiles_ms(job, QUANTILES)
+        most = min(most, STRETCH * max(self._longest_ms, found[0]))
+        return tuple(min(each, most) for each in found)
 
     def begin(self, job: int, at: int, served_ms: int = 0) -> None:
         """It is up, and was for so long before."""
@@ -134,6 +144,7 @@ class RunTimes:
         self._ended += 1
         if said is not None:
             self._judge(is_missed=not said.low <= ran_ms <= said.high)
+        self._longest_ms = max(self._longest_ms, ran_ms)
         step = max(TYPICAL_PACE, 1.0 / self._ended)
         self._typical_ms = max(float(SECOND_MS), self._typical_ms * exp(step if ran_ms > self._typical_ms else -step))
         if limit_ms is not None and ran_ms > limit_ms:

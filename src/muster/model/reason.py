@@ -85,6 +85,7 @@ class Code(enum.StrEnum):
     NO_PAST = "M174"
     NOTHING_FAILED = "M175"
     NOT_THEN = "M176"
+    WHICH_TENANT = "M177"
     NO_ROOM = "M201"
     OVER_QUOTA = "M202"
     NOT_WAITING = "M203"
@@ -152,6 +153,7 @@ class Code(enum.StrEnum):
     UNKNOWN_CLUSTER = "M355"
     NO_LEAGUES = "M356"
     NO_BACKUP = "M357"
+    SERVER_SILENT = "M358"
     INVARIANT = "M900"
 
 

@@ -98,6 +98,9 @@ STOP_SIGNALS: Final = ("", "TERM", "INT", "HUP", "USR1", "USR2")
 ANYWHERE: Final = Needs()
 
 
+DEFAULT_TENANT: Final = "default"
+
+
 class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A job as its owner describes it; journaled as a map, so that fields may come and go by name.
 
@@ -115,7 +118,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
 
     command: tuple[str, ...]
     name: str = ""
-    tenant: str = "default"
+    tenant: str = DEFAULT_TENANT
     gang: int = 1
     array: int = 0
     ask: Resources = _OWN_CPU
@@ -185,6 +188,18 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         """Leases of a gang by what a task on them asks for."""
         groups = self.needs.groups
         return parts_of(groups, leases) if groups else ((self.ask, leases),)
+
+
+def give_tenant(spec: Spec, tenant: str) -> Spec:
+    """The same job of a tenant, for one that names none: of the jobs that it minds, too, no tenant is named then."""
+
+    def own(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(f"{tenant}{name}" if name.startswith("/") else name for name in names)
+
+    needs = spec.needs
+    if needs.has_company:
+        needs = msgspec.structs.replace(needs, apart=own(needs.apart), beside=own(needs.beside))
+    return msgspec.structs.replace(spec, tenant=tenant, needs=needs)
 
 
 def is_varied(spec: Spec) -> bool:

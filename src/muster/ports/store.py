@@ -32,6 +32,8 @@ from muster.model.record import Record
 from muster.units import INSTANT_MAX
 
 LINK_BYTES: Final = 32
+JOBS_END: Final = 2**63 - 1
+"""No job ever has this number."""
 
 
 class Commit(Record, frozen=True):
@@ -73,9 +75,15 @@ class Version(NamedTuple):
     record: Kept
 
 
+def span_of(after: int, *, newest: bool) -> tuple[int, int]:
+    """The numbers between which jobs lie that come `after` one (0: all), in the order of their numbers or, the newest
+    first, in the other. Whoever comes while a listing is read is newer than all of it, so that a cursor stays good."""
+    return (0, after or JOBS_END) if newest else (after, JOBS_END)
+
+
 class Wanted(NamedTuple):
     """Which jobs of history are asked for: of these tenants (None: of all), of these phases (none: any), over since and
-    before an instant, with numbers above `after`, as many as fit."""
+    before an instant, with numbers above `after`, as many as fit; the `newest` first, with numbers below it."""
 
     after: int = 0
     limit: int = 100
@@ -83,6 +91,12 @@ class Wanted(NamedTuple):
     phases: tuple[int, ...] = ()
     since: int = 0
     until: int = INSTANT_MAX
+    newest: bool = False
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The numbers between which they lie, neither of them included."""
+        return span_of(self.after, newest=self.newest)
 
 
 class Link(NamedTuple):

@@ -124,7 +124,7 @@ def _has_place(world: World, job: Job, leases: list[Lease], others: Lack) -> boo
     fleet, ask, slot, shown = world.fleet, job.spec.ask, leases[0].slot, list[Lease]()
     kept, devices = fleet.claimed[slot], others.devices
     for lease in leases if ask.gpu_milli else ():
-        devices &= ~devices_in(lease.devices)
+        devices &= ~devices_in(lease.devices) | _claimed_whole(world, slot)
     fleet.set_claimed(slot, Lack(devices, others.amount))
     for lease in leases:
         if not fleet.has_room(slot, ask, lease.tasks, lease.devices):
@@ -135,6 +135,15 @@ def _has_place(world: World, job: Job, leases: list[Lease], others: Lack) -> boo
         fleet.show(slot, ask, -lease.tasks, lease.devices)
     fleet.set_claimed(slot, kept)
     return len(shown) == len(leases)
+
+
+def _claimed_whole(world: World, slot: int) -> int:
+    """The devices of a node that are claimed by somebody who wants all of them."""
+    found = 0
+    for number in world.claimants.get(slot, ()):
+        if not world.jobs[number].spec.ask.gpu_milli:
+            found |= sum(devices_in(lease.devices) for lease in world.claims[number].leases if lease.slot == slot)
+    return found
 
 
 def _has_quota(world: World, job: Job, claim: Claim) -> bool:

@@ -133,9 +133,12 @@ def _grow_by(job: Job, more: list[Lease]) -> fact.Grown | fact.StopAsked | None:
 
 def _can_grow(world: World, job: Job) -> bool:
     """Whether a run may ever get more: it has less than it may, nothing of it is over or to leave, and its turns are
-    its own. What is booked is as wide as the booking has room for it."""
+    its own. What is booked is as wide as the booking has room for it. A guest is not begun anew for it: others count on
+    when it said that it would give way."""
     spec = job.spec
     if job.held or not isinstance(job.phase, (Starting, Running)) or job.id in world.widths.mending:
+        return False
+    if spec.yields and not (spec.in_place or isinstance(job.phase, Starting)):
         return False
     if width_of(job) >= spec.gang_most or not may_vary(world, spec):
         return False

@@ -7,7 +7,8 @@
     5  claim    the places are the claimant's from now on; the victims are told to stop, and wait again
 
 A claimant is looked at twice: as work inside its guarantee, and if it would not be, as work that borrows and takes only
-what is borrowed. Everything is a function of the world and `now`; nothing is remembered of tries that failed.
+what is borrowed. A guest, which yields when it expects to end, takes nobody's place, and only what elastic gangs have
+beyond their least. Everything is a function of the world and `now`; nothing is remembered of tries that failed.
 """
 
 from __future__ import annotations
@@ -140,7 +141,10 @@ class _Taker:
         made = 0
         for line in self._heads.in_order():
             for number in self._takers(line, CLAIMS_MAX - made):
-                plan = self._find_plan(line, self._world.jobs[number])
+                job = self._world.jobs[number]
+                plan = self._find_plan(line, job)
+                if plan is None and job.spec.yields:
+                    continue  # a guest takes nobody's place; those behind it may
                 if plan is None:
                     break
                 made += 1
@@ -206,7 +210,7 @@ class _Taker:
         if leases is None and pools_within(self._world, job.spec.tenant, shape, right.claimant.standing) is EVERYWHERE:
             rights.note_full(shape)
         choice = None if leases is None else Choice(0, [], leases)
-        if choice is None and right.found and self._is_within(job, right, shape):
+        if choice is None and right.found and not job.spec.yields and self._is_within(job, right, shape):
             choice = self._choose(shape, want, right)
         if choice is None:
             return None

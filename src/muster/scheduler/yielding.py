@@ -1,10 +1,10 @@
 """yielding: who gives way at its expected end, since somebody who is due would fit then.
 
-Whoever yields may use places that are kept for others until it expects to end: see `muster.scheduler.shadows`. In
-return it is told to stop from then on, if somebody who is due finds no room and would with it gone: found on a stage,
-and as few as can be. What comes free is claimed for whoever was given way to: by the order it might go back to who had
-it. Nobody gives way to a weaker one, from whom it could take the place again; nor, of two alike who yield, the one who
-came first: so places do not go round in a circle.
+Whoever yields is a guest: it may use places that are kept for others until it expects to end (see
+`muster.scheduler.shadows`). In return it is told to stop from then on, if somebody who is due finds no room and would
+with it gone: found on a stage, and as few as can be. What comes free is claimed for whoever was given way to, for by
+the order it might go back to who had it. A guest takes nobody's place (see `muster.scheduler.preemption`), and no guest
+gives way to another: so places do not go round in a circle.
 """
 
 from __future__ import annotations
@@ -13,22 +13,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from muster.model import fact
-from muster.model.job import Job
 from muster.model.phase import Lease, Running, Why
-from muster.policy.taking import Strength
 from muster.scheduler.consolidation import cost_of, seat_of
 from muster.scheduler.fit import find_gang
 from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.preemption import FOR_JOB
-from muster.scheduler.rights import strength_of
 from muster.scheduler.shadows import find_heads
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import NOWHERE, pools_within
 from muster.units import INSTANT_MAX, Limit
-from muster.world.loans import Loans
-from muster.world.queue import BORROWING, Line
-from muster.world.runs import FUNDS
+from muster.world.queue import Line
 from muster.world.world import World
 
 GIVEN_WAY: Final = "others give way"
@@ -44,14 +39,11 @@ def plan_yields(world: World, now: int) -> list[fact.Fact]:
         return facts
     left = {name: tier.shadows for name, tier in world.tiers.items()}
     with Stage(world, now) as stage:
-        strengths = _find_strengths(world, stage, late)
         for line, standing in find_heads(world, now):
             job, tier = world.jobs[line.head()], line.band[2]
-            if left[tier] and job.id not in world.claims:
+            if left[tier] and job.id not in world.claims and not job.spec.yields:
                 left[tier] -= 1
-                own = strength_of(world, job, borrows=standing == BORROWING)
-                behind = [each for each in late if _goes_before(job, own, each.job, strengths[each.job])]
-                facts += _make_room(world, stage, now, line, standing, behind)
+                facts += _make_room(world, stage, now, line, standing, late)
     return facts
 
 
@@ -71,19 +63,6 @@ def _late(world: World, now: int) -> Iterator[Candidate]:
         is_changing = number in widths.mending or (number in widths.resizes and widths.resizes[number].to > 0)
         if at <= now and isinstance(job.phase, Running) and not is_changing:
             yield Candidate(cost_of(world, job, now), number, 0, seat_of(job))
-
-
-def _find_strengths(world: World, stage: Stage, late: list[Candidate]) -> dict[int, Strength]:
-    """How strong each of those is who are late, by whether it borrows where it runs."""
-    runs = world.know_runs()
-    Loans(world.quotas, world.ledger, runs, world.sites.all, *stage.spread())
-    jobs = [world.jobs[each.job] for each in late]
-    return {job.id: strength_of(world, job, borrows=runs.read(job.id, FUNDS) != 0) for job in jobs}
-
-
-def _goes_before(head: Job, own: Strength, late: int, other: Strength) -> bool:
-    """Whether a head is given way to by somebody who is late."""
-    return own < other or (own == other and (not head.spec.yields or head.id < late))
 
 
 def _make_room(

@@ -28,8 +28,8 @@ from muster.model.errors import RejectedError
 from muster.model.partition import show_partition
 from muster.model.reason import Code, Reason
 from muster.sdk.errors import make_error, strange_answer
-from muster.sdk.paths import add_query, quote
-from muster.sdk.transport import Reply, Request, Transport
+from muster.sdk.paths import add_query, job_path, quote
+from muster.sdk.transport import ANSWER_TIMEOUT_S, Reply, Request, Transport
 from muster.sdk.whereabouts import Address, default_root, find_server, find_token
 from muster.wire.access_views import (
     AuditPage,
@@ -77,8 +77,11 @@ if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
 PATIENCE_S: Final = 15.0
 LONG_PATIENCE_S: Final = 300.0
 """Whoever follows a job for hours wants to sit through a restart of the server."""
+HEALTH_WITHIN_S: Final = 5.0
+"""Whoever asks how a server is wants to know soon that it does not answer."""
 WAIT_MS: Final = 30_000
 LOG_WAIT_MS: Final = 10_000
+WATCH_LEAST_MS: Final = 50
 
 T = TypeVar("T")
 
@@ -93,22 +96,27 @@ class LogPart(msgspec.Struct, frozen=True):
 
 class Client:
     """Talks to one server: that of `home` (default: MUSTER_HOME or ~/.muster), or which it is logged in to; or the one
-    at `address`."""
+    at `address`. It waits `answer_s` for each answer, and `patience_s` for a server that went away."""
 
     def __init__(
         self,
-        home: Home | None = None,
+        home: Home | str | os.PathLike[str] | None = None,
         *,
         address: Address | None = None,
         token: str | None = None,
         patience_s: float = PATIENCE_S,
+        answer_s: float = ANSWER_TIMEOUT_S,
     ) -> None:
-        root = default_root() if home is None else str(home.root)
+        if address is not None and not isinstance(address, Address):
+            raise TypeError(f"an address is an Address(host, port), not {address!r}; `muster login` takes a URL")
+        named = home if home is None or isinstance(home, str | os.PathLike) else home.root
+        root = default_root() if named is None else os.fspath(named)
         self._transport = Transport(
             find_address=partial(find_server, root) if address is None else lambda: address,
             read_token=partial(find_token, root) if token is None else lambda: token,
             where=root if address is None else f"{address.host}:{address.port}",
             patience_s=patience_s,
+            answer_s=answer_s,
         )
         self._seq = 0
 
@@ -130,8 +138,7 @@ class Client:
 
     def submit(self, job: Spec | JobFile, key: str = "") -> Submitted:
         """Hand in a job. The same key never makes two jobs; without one, this call makes its own."""
-        spec = _read_spec(job)
-        return self._ask(Submitted, Request("POST", "/v1/jobs", _keyed(key), msgspec.json.encode(spec)))
+        return self._ask(Submitted, Request("POST", "/v1/jobs", _keyed(key), _spell_job(job)))
 
     def map(self, command: list[str] | str, items: Iterable[Any], key: str = "", **fields: Any) -> int:
         """Run a command once for each item, as an array; its number. A task calls `muster.item()` for its own, and
@@ -150,51 +157,51 @@ class Client:
         """A job whenever it has changed, until it is over."""
         seen: JobView | None = None
         while seen is None or not seen.is_over:
-            view = self.show(job, wait_ms=int(every_s * 1000))
+            view = self.show(job, wait_ms=min(max(int(every_s * 1000), WATCH_LEAST_MS), WAIT_MS))
             if view != seen:
                 yield view
             seen = view
 
     def cancel(self, job: int) -> Submitted:
         """Ask for a job's end."""
-        return self._ask(Submitted, Request("POST", f"/v1/jobs/{job}/cancel"))
+        return self._ask(Submitted, Request("POST", job_path(job, "/cancel")))
 
     def hold(self, job: int) -> None:
         """Keep a job from starting, until it is released."""
-        self._send(Request("POST", f"/v1/jobs/{job}/hold"))
+        self._send(Request("POST", job_path(job, "/hold")))
 
     def release(self, job: int) -> None:
         """Let a held job start again."""
-        self._send(Request("POST", f"/v1/jobs/{job}/release"))
+        self._send(Request("POST", job_path(job, "/release")))
 
     def requeue(self, job: int) -> None:
         """Stop a job's run and let the job wait again."""
-        self._send(Request("POST", f"/v1/jobs/{job}/requeue"))
+        self._send(Request("POST", job_path(job, "/requeue")))
 
     def requeue_failed(self, job: int, key: str = "") -> Submitted:
         """Have the tasks of an array that failed run again, as a new one: each knows itself by the number it had. The
         same key never makes two of them; without one, this call makes its own."""
-        path = f"/v1/jobs/{job}/requeue"
+        path = job_path(job, "/requeue")
         return self._ask(Submitted, Request("POST", path, _keyed(key), msgspec.json.encode({"failed": True})))
 
     def scale(self, job: int, most: int, least: int = 0) -> None:
         """Let a gang have at most so many tasks; with `least`, give it these bounds."""
         body = {"most": most, "least": least}
-        self._send(Request("POST", f"/v1/jobs/{job}/scale", body=msgspec.json.encode(body)))
+        self._send(Request("POST", job_path(job, "/scale"), body=msgspec.json.encode(body)))
 
     def migrate(self, job: int, to: Sequence[str] = (), off: Sequence[str] = ()) -> None:
         """Let a gang go on elsewhere: on the nodes of `to`, or off those of `off`; by itself, off those that it has. Of
         an array, the tasks that have to."""
         body = {"to": list(to), "off": list(off)}
-        self._send(Request("POST", f"/v1/jobs/{job}/migrate", body=msgspec.json.encode(body)))
+        self._send(Request("POST", job_path(job, "/migrate"), body=msgspec.json.encode(body)))
 
     def set_tenant(self, name: str, tenant: Tenant) -> None:
         """Say where a tenant stands in the tree and what it may hold at once: all of it, as it shall be."""
         self._send(Request("PUT", f"/v1/tenants/{quote(name)}", body=_spell_tenant(tenant)))
 
-    def try_submit(self, spec: Spec) -> TrialView:
+    def try_submit(self, job: Spec | JobFile) -> TrialView:
         """What a job would do, if it were submitted."""
-        return self._ask(TrialView, Request("POST", "/v1/trials/jobs", body=msgspec.json.encode(spec)))
+        return self._ask(TrialView, Request("POST", "/v1/trials/jobs", body=_spell_job(job)))
 
     def try_tenant(self, name: str, tenant: Tenant) -> TrialView:
         """What a tenant would change, if it were set."""
@@ -360,59 +367,65 @@ class Client:
         limit: int = 100,
         since_ms: int = 0,
         at_ms: int | None = None,
+        order: str = "newest",
     ) -> JobPage:
-        """One page of jobs, in the order of their numbers; `state` is live, over or all; of those that are over, only
-        since an instant; or as they were at one."""
+        """One page of jobs, the newest first unless the `order` is oldest; `state` is live, over or all; of those that
+        are over, only since an instant; or as they were at one. `after` goes on where a page ended (`next_after`)."""
         asked = {"state": state, "tenant": tenant, "phase": phase, "after": after or "", "limit": limit}
+        asked["order"] = "" if order == "newest" else order
         asked["since"] = since_ms or ""
         return self._get(
-            JobPage, _when(at_ms, "/jobs"), {name: str(value) for name, value in asked.items() if value != ""}
+            JobPage, _when(at_ms, "/v1/jobs"), {name: str(value) for name, value in asked.items() if value != ""}
         )
 
     def show(self, job: int, *, wait_ms: int = 0, at_ms: int | None = None) -> JobView:
         """A job as it is, or as it is after at most `wait_ms` if it is not over before, or as it was at an instant."""
-        return self._get(JobView, _when(at_ms, f"/jobs/{job}"), {"wait_ms": str(wait_ms)} if wait_ms else {})
+        return self._get(JobView, _when(at_ms, job_path(job)), {"wait_ms": str(wait_ms)} if wait_ms else {})
 
-    def wait(self, job: int) -> JobView:
-        """The job once it is over, however long that takes."""
+    def wait(self, job: int, timeout_s: float | None = None) -> JobView:
+        """The job once it is over, however long that takes; TimeoutError if it takes longer than `timeout_s`."""
+        until = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
-            view = self.show(job, wait_ms=WAIT_MS)
+            left_ms = WAIT_MS if until is None else max(0, int((until - time.monotonic()) * 1000))
+            view = self.show(job, wait_ms=min(WAIT_MS, left_ms))
             if view.is_over:
                 return view
+            if not left_ms:
+                raise TimeoutError(f"job {job} is not over after {timeout_s} s: it is {view.phase}")
 
     def why(self, job: int, *, at_ms: int | None = None) -> WhyView:
         """Why a job waits, or waited at an instant."""
-        return self._get(WhyView, _when(at_ms, f"/jobs/{job}/why"))
+        return self._get(WhyView, _when(at_ms, job_path(job, "/why")))
 
     def forecast(self, job: int) -> ForecastView:
         """When a job that waits will likely start."""
-        return self._get(ForecastView, f"/v1/jobs/{job}/forecast")
+        return self._get(ForecastView, job_path(job, "/forecast"))
 
-    def avail(self, tenant: str = "default") -> AvailView:
-        """What a tenant could start now."""
-        return self._get(AvailView, "/v1/avail", {"tenant": tenant})
+    def avail(self, tenant: str = "") -> AvailView:
+        """What a tenant could start now; without a name, the one that a submit would be of."""
+        return self._get(AvailView, "/v1/avail", {"tenant": tenant} if tenant else {})
 
     def story(self, job: int) -> Story:
         """A job's life, also long after its end."""
-        story = self._get(Story, f"/v1/jobs/{job}/story")
+        story = self._get(Story, job_path(job, "/story"))
         while story.next_after is not None:
-            more = self._get(Story, f"/v1/jobs/{job}/story", {"after": str(story.next_after)})
+            more = self._get(Story, job_path(job, "/story"), {"after": str(story.next_after)})
             story = Story(job, [*story.lines, *more.lines], more.next_after)
         return story
 
     def nodes(self, *, at_ms: int | None = None, **wanted: str) -> tuple[NodeView, ...]:
         """Every node and what is free there; `flavor`, `region`, `cluster`, `block`, `rack` and `phase` narrow it."""
         return self._list(
-            tuple[NodeView, ...], _when(at_ms, "/nodes"), {field: text for field, text in wanted.items() if text}
+            tuple[NodeView, ...], _when(at_ms, "/v1/nodes"), {field: text for field, text in wanted.items() if text}
         )
 
     def flavors(self, *, at_ms: int | None = None) -> tuple[FlavorView, ...]:
         """Every flavor and what there is of it."""
-        return self._list(tuple[FlavorView, ...], _when(at_ms, "/flavors"))
+        return self._list(tuple[FlavorView, ...], _when(at_ms, "/v1/flavors"))
 
     def overlays(self, *, at_ms: int | None = None) -> tuple[OverlayView, ...]:
         """Every power feed and uplink, and what is left of it."""
-        return self._list(tuple[OverlayView, ...], _when(at_ms, "/overlays"))
+        return self._list(tuple[OverlayView, ...], _when(at_ms, "/v1/overlays"))
 
     def node(self, name: str) -> NodeView:
         """One node, by its address or as much of the end of it as is enough."""
@@ -420,11 +433,11 @@ class Client:
 
     def tenants(self, *, at_ms: int | None = None) -> tuple[TenantView, ...]:
         """Every tenant, its lines and its use, each before those below it."""
-        return self._list(tuple[TenantView, ...], _when(at_ms, "/tenants"))
+        return self._list(tuple[TenantView, ...], _when(at_ms, "/v1/tenants"))
 
     def goodput(self, tenant: str = "", *, at_ms: int | None = None) -> GoodputView:
         """What the time of every GPU was spent on: of the fleet, or of what one tenant held."""
-        return self._get(GoodputView, add_query(_when(at_ms, "/goodput"), {"tenant": tenant} if tenant else {}))
+        return self._get(GoodputView, add_query(_when(at_ms, "/v1/goodput"), {"tenant": tenant} if tenant else {}))
 
     def usage(self, *, by: Sequence[str] = ("tenant",), since_ms: int, until_ms: int, tenant: str = "") -> UsageView:
         """Who used how much of what in the hours between two instants, summed by tenant, user, flavor or hour."""
@@ -443,11 +456,11 @@ class Client:
         write one."""
         about = {"epoch": epoch, "step": step, "task": task}
         body = about | {"checkpointed": checkpointed, "checkpointing": checkpointing}
-        self._send(Request("POST", f"/v1/jobs/{job}/progress", body=msgspec.json.encode(body)))
+        self._send(Request("POST", job_path(job, "/progress"), body=msgspec.json.encode(body)))
 
     def tiers(self, *, at_ms: int | None = None) -> tuple[TierView, ...]:
         """Every tier, whoever goes first on top."""
-        return self._list(tuple[TierView, ...], _when(at_ms, "/tiers"))
+        return self._list(tuple[TierView, ...], _when(at_ms, "/v1/tiers"))
 
     def advice(self) -> tuple[AdviceView, ...]:
         """Every kind of advice that is in force."""
@@ -460,7 +473,7 @@ class Client:
 
     def bookings(self, *, at_ms: int | None = None) -> tuple[BookingView, ...]:
         """Every booking, whatever opens first on top."""
-        return self._list(tuple[BookingView, ...], _when(at_ms, "/bookings"))
+        return self._list(tuple[BookingView, ...], _when(at_ms, "/v1/bookings"))
 
     def profiles(self) -> tuple[ProfileView, ...]:
         """Every profile that is stored, and which one is in use."""
@@ -473,7 +486,7 @@ class Client:
         asked = {"epoch": epoch, "offset": offset, "wait_ms": wait_ms}
         query = {name: str(value) for name, value in asked.items() if value}
         query |= {} if task is None else {"task": str(task)}
-        reply = self._send(Request("GET", add_query(f"/v1/jobs/{job}/logs", query)))
+        reply = self._send(Request("GET", add_query(job_path(job, "/logs"), query)))
         at = reply.number("Muster-Next-Offset")
         is_over = reply.headers.get("muster-log-over") == "1"
         return LogPart(reply.body, offset + len(reply.body) if at is None else at, is_over)
@@ -530,19 +543,16 @@ def _keyed(key: str) -> dict[str, str]:
     return {"Idempotency-Key": key or os.urandom(16).hex()}
 
 
-def _read_spec(job: Spec | JobFile) -> Spec:
-    """A job as people write it becomes one as the server reads it, here and now."""
-    from muster.model.spec import Spec
-    from muster.sdk.jobfile import make_spec
+def _spell_job(job: Spec | JobFile) -> bytes:
+    from muster.sdk.jobfile import read_job
 
-    if isinstance(job, Spec):
-        return job
-    return make_spec(job, here=os.getcwd(), now_ms=int(time.time() * 1000))  # noqa: PTH109 - see `whereabouts`
+    now_ms = int(time.time() * 1000)
+    return msgspec.json.encode(read_job(job, here=os.getcwd(), now_ms=now_ms))  # noqa: PTH109 - see `whereabouts`
 
 
 def _when(at_ms: int | None, path: str) -> str:
     """Where something is read: as it is, or as it was."""
-    return f"/v1{path}" if at_ms is None else f"/v1/past/{at_ms}{path}"
+    return path if at_ms is None else path.replace("/v1/", f"/v1/past/{at_ms}/", 1)
 
 
 def _spell_tier(tier: TierView) -> bytes:

@@ -16,7 +16,7 @@ import msgspec
 
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
-from muster.model.spec import Spec, find_fault
+from muster.model.spec import DEFAULT_TENANT, Spec, find_fault, give_tenant
 from muster.sdk.jobfile import FieldError, JobFile, field_of, make_spec
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def make_one(draft: Draft, *, here: str, now_ms: int, numbers: Mapping[str, int]
     except FieldError as error:
         reason = Reason(Code.BAD_FILE, error.field, detail=str(error))
         raise FileError(reason, _where(draft, error.field)) from error
-    fault = find_fault(spec)
+    fault = find_fault(spec if spec.tenant else give_tenant(spec, DEFAULT_TENANT))  # the server may choose another
     if fault is not None:
         raise FileError(fault, _where(draft, field_of(fault.subject)))
     return spec

@@ -57,8 +57,10 @@ class UnfitError(AnsweredError):
 class NoServerError(MusterError):
     """Nobody answers. Whether a request that was on its way took effect is not known."""
 
-    def __init__(self, where: str) -> None:
-        super().__init__(Reason(Code.NO_SERVER, "server", detail=where))
+    def __init__(self, where: str, silent_s: int = 0) -> None:
+        """It listens and was `silent_s` long, or it is not there."""
+        code = Code.SERVER_SILENT if silent_s else Code.NO_SERVER
+        super().__init__(Reason(code, "server", needed=silent_s, detail=where))
 
     def __str__(self) -> str:
         words = words_of(self)

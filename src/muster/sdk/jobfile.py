@@ -73,7 +73,7 @@ class JobFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     script: Annotated[str, _says("A program instead of a command; its first line may name an interpreter.")] = ""
     args: Annotated[list[str], _says("What the script is called with.")] = []
     name: Annotated[str, _says("A name to find it by.")] = ""
-    tenant: Annotated[str, _says("Who pays.")] = "default"
+    tenant: Annotated[str, _says("Who pays; left out, `default`, or the only one that is yours.")] = ""
     gpus: Annotated[Amount, _says("GPUs per task: 8, or 0.5 for a share of one.")] = 0
     partition: Annotated[str, _says("One partition of this name, of one device, per task: see `muster flavors`.")] = ""
     cpus: Annotated[Amount, _says("CPUs per task: 2, 0.5 or 500m.")] = 1
@@ -278,6 +278,21 @@ def _needs(job: JobFile, sides: tuple[int, ...], groups: tuple[Group, ...]) -> N
         groups=groups,
         partition=job.partition,
     )
+
+
+def read_job(job: Spec | JobFile, *, here: str, now_ms: int) -> Spec:
+    """A job as people write it in Python, as the server reads it. What it holds was checked by nobody yet."""
+    if isinstance(job, Spec):
+        return job
+    if not isinstance(job, JobFile):
+        raise TypeError(f"a job is a muster.Job, such as muster.Job('python train.py', gpus=8), not {job!r}")
+    try:
+        checked = msgspec.convert(msgspec.to_builtins(job, enc_hook=os.fspath), JobFile)
+        return make_spec(checked, here=here, now_ms=now_ms)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"muster.Job: {error}") from error
+    except FieldError as error:
+        raise FieldError(error.field, f"{error.field}: {error}") from error
 
 
 def _read(field: str, parse: Callable[[str], T], value: Amount) -> T:

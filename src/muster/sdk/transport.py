@@ -55,11 +55,14 @@ class Transport:
         read_token: Callable[[], str],
         where: str,
         patience_s: float,
+        answer_s: float = ANSWER_TIMEOUT_S,
     ) -> None:
         self._find_address = find_address
         self._read_token = read_token
         self._where = where
         self.patience_s = patience_s
+        self._answer_s = answer_s
+        self._is_silent = False
         self._connection: Connection | None = None
         self._reached = False
 
@@ -75,7 +78,7 @@ class Transport:
             failing_since = failing_since or time.monotonic()
             left_s = failing_since + self.patience_s - time.monotonic()
             if reply is None and (left_s <= 0 or not self._reached):
-                raise NoServerError(self._where)
+                raise NoServerError(self._where, int(self._answer_s) if self._is_silent else 0)
             if reply is not None and left_s <= 0:
                 return _check(reply)
             time.sleep(min(max(pause_s, _asked_pause_s(reply)), left_s))
@@ -95,7 +98,8 @@ class Transport:
                 return None
             headers = {**request.headers, "Authorization": f"Bearer {self._read_token()}"}
             answer = connection.exchange(request.method, request.path, headers, request.body)
-        except OSError:
+        except OSError as error:
+            self._is_silent = isinstance(error, TimeoutError)
             self.close()
             return None
         self._reached = True
@@ -106,7 +110,7 @@ class Transport:
             address = self._find_address()
             if address is None:
                 return None
-            self._connection = Connection(address, ANSWER_TIMEOUT_S)
+            self._connection = Connection(address, self._answer_s)
         return self._connection
 
 

@@ -73,7 +73,9 @@ class MemoryStore:
         return None if found is None else Remembered(found, self._owners.get(job, ""), self.find_amounts(job)[1])
 
     def read_finished(self, wanted: Wanted) -> list[Remembered]:
-        numbers = sorted(job for job, each in self._finished.items() if job > wanted.after and _is_wanted(each, wanted))
+        first, last = wanted.span
+        among = (job for job, each in self._finished.items() if first < job < last and _is_wanted(each, wanted))
+        numbers = sorted(among, reverse=wanted.newest)
         return [found for job in numbers[: wanted.limit] if (found := self.find_finished(job)) is not None]
 
     def find_amounts(self, job: int) -> tuple[int, tuple[int, ...]]:

@@ -250,6 +250,9 @@ def check_history_is_found_by_what_is_asked(place: Place) -> None:
         return [found.finished.job for found in store.read_finished(wanted)]
 
     assert find(Wanted(after=2, limit=3)) == [3, 4, 5]
+    assert find(Wanted(limit=3, newest=True)) == [7, 6, 5]
+    assert find(Wanted(after=5, limit=3, newest=True)) == [4, 3, 2]
+    assert find(Wanted(after=6, tenants=("t1",), newest=True)) == [5, 3, 1]
     assert find(Wanted(since=3000, until=5000)) == [3, 4]
     assert find(Wanted(tenants=("t1",))) == [1, 3, 5, 7]
     assert find(Wanted(tenants=("t0", "t1"), phases=(5,))) == [2, 5]

@@ -73,6 +73,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "there is no tenant {detail!r}",
         "name one of yours with --tenant (`muster whoami` says where you have a role), or have an admin create it",
     ),
+    Code.WHICH_TENANT: Words("no tenant is named, and you have {needed}: {detail}", "name one of them with --tenant"),
     Code.FLAVOR_IN_USE: Words(
         "{detail} has work on {needed} of its nodes: what it counts as cannot change under it",
         "drain those nodes first (`muster nodes --flavor {detail}`), or name a new flavor",
@@ -307,12 +308,19 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.STORE_REFUSED: Words(
         "the store refused to write: {detail}", "free disk space, then `muster up`; nothing acknowledged was lost"
     ),
-    Code.NO_LEADER: Words("the leader is away, so nothing can be changed now", "try again; if it stays, `muster up`"),
+    Code.NO_LEADER: Words(
+        "the leader is away or does not answer, so nothing can be changed now",
+        "try again; if it stays, `muster doctor`",
+    ),
     Code.UNAUTHORISED: Words(
         "no valid token came with the request",
         "use the token in the server's home directory, or one that `muster tokens make` gave you",
     ),
     Code.NO_SERVER: Words("no server answers at {detail}", "start one with `muster up`"),
+    Code.SERVER_SILENT: Words(
+        "the server at {detail} is there and has not answered for {needed} s",
+        "its disk may hang: see the follower's log; `muster down` and `muster up` start another, and jobs go on",
+    ),
     Code.OVERLOADED: Words("the server has {needed} requests waiting", "try again in a moment"),
     Code.NOT_FOUND: Words("{subject} not found", "check the address"),
     Code.BAD_BUNDLE: Words("cannot read the bundle: {detail}", "record it anew"),
@@ -348,7 +356,8 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait {needed} ms, or send many jobs in one request",
     ),
     Code.CHANGED_MEANWHILE: Words(
-        "{subject} is not what it was when it was read: somebody else changed it", "read it again, and set it again"
+        "{subject} is not what it was when it was read",
+        "read it again, and send the change again if it is still meant",
     ),
     Code.ENGINE_FAILED: Words("the engine failed: {detail}", "see the server's log"),
     Code.IDENTITY_REFUSED: Words(

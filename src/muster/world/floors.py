@@ -49,8 +49,10 @@ def devices_of(spec: Spec) -> int:
 
 
 def takes_part(spec: Spec) -> bool:
-    """Whether a job can take turns: a gang of whole devices, that does not mind where others are."""
-    return spec.ask.gpus > 0 and not spec.array and not spec.needs.has_company and not spec.needs.groups
+    """Whether a job can take turns: a gang of whole devices, that does not mind where others are and waits for no
+    window."""
+    needs = spec.needs
+    return spec.ask.gpus > 0 and not spec.array and not (needs.has_company or needs.groups or needs.booking)
 
 
 def index_of(sharing: Sharing, devices: int, served_ms: int, advised: int | None) -> int:

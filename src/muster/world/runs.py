@@ -203,11 +203,6 @@ class Runs:
     def _note(self, job: Job) -> None:
         self.by_class.setdefault(class_of(job), {})[job.id] = None
 
-    def read(self, job: int, field: int) -> int:
-        """One word of the first row of a gang's run."""
-        self.rows()
-        return self._table[self._place[job] + field]
-
     def write(self, job: int, field: int, value: int) -> int:
         """Write one word of all rows of a run; how many there are."""
         if job in self._new:

@@ -48,14 +48,16 @@ def _ids(scene: Scene, query: str, **headers: str) -> list[int]:
 
 def test_a_listing_shows_what_left_the_world_beside_what_is_here(scene: Scene) -> None:
     assert _ids(scene, "") == [3]
-    assert _ids(scene, "?state=all") == [1, 2, 3]
-    assert _ids(scene, "?state=over") == [1, 2]
+    assert _ids(scene, "?state=all") == [3, 2, 1]
+    assert _ids(scene, "?state=all&order=oldest") == [1, 2, 3]
+    assert _ids(scene, "?state=over") == [2, 1]
     assert _ids(scene, "?phase=failed") == [2]
-    assert _ids(scene, "?state=all&tenant=a") == [1, 3]
-    assert _ids(scene, f"?state=all&since={2 * HOUR_MS}") == [1, 3]
+    assert _ids(scene, "?state=all&tenant=a") == [3, 1]
+    assert _ids(scene, f"?state=all&since={2 * HOUR_MS}") == [3, 1]
     page = scene.call("GET", "/v1/jobs?state=all&limit=2").json
-    assert ([job["id"] for job in page["jobs"]], page["next_after"]) == ([1, 2], 2)
-    assert _ids(scene, "?state=all&limit=2&after=2") == [3]
+    assert ([job["id"] for job in page["jobs"]], page["next_after"]) == ([3, 2], 2)
+    assert _ids(scene, "?state=all&limit=2&after=2") == [1]
+    assert _ids(scene, "?state=all&limit=2&after=1&order=oldest") == [2, 3]
 
 
 def test_a_job_that_left_the_world_is_shown_whole(scene: Scene) -> None:
@@ -101,7 +103,7 @@ def test_use_is_summed_as_asked_and_what_runs_counts(scene: Scene) -> None:
 
 def test_the_past_of_others_is_not_shown(scene: Scene) -> None:
     ann = scene.admit("ann", Grant(Role.VIEWER, "a"), life_ms=10**9)
-    assert _ids(scene, "?state=all", authorization=ann) == [1, 3]
+    assert _ids(scene, "?state=all", authorization=ann) == [3, 1]
     assert _ids(scene, "?state=all&tenant=b", authorization=ann) == []
     assert scene.call("GET", "/v1/jobs/2", authorization=ann).status == 404
     rows = scene.call("GET", "/v1/usage", authorization=ann).json["rows"]

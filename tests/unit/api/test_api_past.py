@@ -27,7 +27,7 @@ def scene(tmp_path: Path) -> Scene:
 def test_jobs_nodes_and_tenants_as_they_were(scene: Scene) -> None:
     then = scene.follower.at - 500
     jobs = scene.call("GET", f"/v1/past/{then}/jobs").json["jobs"]
-    assert [(job["id"], job["phase"]) for job in jobs] == [(1, "running"), (2, "queued")]
+    assert [(job["id"], job["phase"]) for job in jobs] == [(2, "queued"), (1, "running")]
     assert scene.call("GET", f"/v1/past/{then}/jobs/1").json["phase"] == "running"
     assert scene.call("GET", "/v1/jobs/1").json["phase"] == "succeeded"
     assert scene.call("GET", f"/v1/past/{then}/jobs/2/why").json["code"] == "M201"

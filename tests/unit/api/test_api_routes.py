@@ -82,22 +82,26 @@ def test_listings_are_filtered_and_paged(scene: Scene) -> None:
         scene.follower.happen(Submit(Spec(("x",), tenant="even" if number % 2 else "odd")))
     scene.follower.happen(Exited(1, 1, 3))
     first = scene.call("GET", "/v1/jobs?limit=2").json
-    assert ([job["id"] for job in first["jobs"]], first["next_after"]) == ([2, 3], 3)
-    rest = scene.call("GET", "/v1/jobs?limit=2&after=3").json
-    assert ([job["id"] for job in rest["jobs"]], rest.get("next_after")) == ([4, 5], None)
+    assert ([job["id"] for job in first["jobs"]], first["next_after"]) == ([5, 4], 4)
+    rest = scene.call("GET", "/v1/jobs?limit=2&after=4").json
+    assert ([job["id"] for job in rest["jobs"]], rest.get("next_after")) == ([3, 2], None)
     assert all("spec" not in job for job in first["jobs"])
     for query, ids in {
         "state=over": [1],
-        "state=all": [1, 2, 3, 4, 5],
-        "tenant=even": [2, 4],
+        "state=all": [5, 4, 3, 2, 1],
+        "state=all&order=oldest": [1, 2, 3, 4, 5],
+        "tenant=even": [4, 2],
         "phase=failed": [1],
         "phase=failed&state=live": [],
-        "after=99": [],
+        "after=99&order=oldest": [],
+        "after=1": [],
     }.items():
         assert [job["id"] for job in scene.call("GET", f"/v1/jobs?{query}").json["jobs"]] == ids, query
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "limit=-1", "after=1e3", "state=x", "phase=y"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1001", "limit=x", "limit=-1", "after=1e3", "state=x", "phase=y", "order=z"]
+)
 def test_a_listing_that_makes_no_sense_is_refused(scene: Scene, query: str) -> None:
     assert scene.call("GET", f"/v1/jobs?{query}").status == 422
 
@@ -275,6 +279,17 @@ def test_a_task_of_an_array_says_how_far_it_is(scene: Scene) -> None:
     assert (over.status, over.json["code"], over.json["detail"]) == (409, "M121", "task 3 is already over")
     told = [line["what"] for line in scene.call("GET", "/v1/jobs/2/story").json["lines"]]
     assert "task 3 at step 5, checkpointed" in told
+
+
+def test_a_tenant_that_only_waits_is_there_until_its_jobs_are_gone(scene: Scene) -> None:
+    scene.follower.happen(Submit(Spec(("x",), tenant="patient", ask=Resources(gpus=4), held=True)))
+    assert [tenant["name"] for tenant in scene.call("GET", "/v1/tenants").json] == ["patient"]
+    assert scene.call("GET", "/v1/tenants/patient").json["name"] == "patient"
+    then = scene.call("GET", f"/v1/past/{scene.follower.at}/tenants").json
+    assert [tenant["name"] for tenant in then] == ["patient"]
+    scene.call("POST", "/v1/jobs/1/cancel")
+    retire(scene)
+    assert scene.call("GET", "/v1/tenants").json == []
 
 
 def test_nodes_and_tenants(scene: Scene) -> None:

@@ -13,10 +13,12 @@ import pytest
 from api_kit import DEADLINE_S, Scene, stream
 
 from muster.api import watch as watch_module
+from muster.control import metrics as metrics_module
 from muster.control.metrics import Family, write_text
 from muster.model.access import Grant, Role
 from muster.model.event import Cancel, Exited, Started, Submit
 from muster.model.spec import Spec
+from muster.units import MINUTE_MS, Resources
 
 OPS = Path(__file__).parents[3] / "docs/ops"
 
@@ -142,6 +144,34 @@ def test_metrics_are_text_with_bounded_labels(scene: Scene) -> None:
         assert re.fullmatch(r'# (HELP|TYPE) .+|[a-z_]+(\{([a-z]+="[^"]*",?)+\})? [-+0-9.e]+', line), line
 
 
+def test_what_was_slow_once_is_not_slow_for_ever(scene: Scene) -> None:
+    follower = scene.follower
+    follower.clock.at = follower.at + 9000
+    follower.happen(Submit(Spec(("x",))))
+    assert follower.lag_p99_ms() > 8000
+    follower.clock.at += 6 * MINUTE_MS
+    assert follower.lag_p99_ms() == 0, "nothing happened lately, so nothing is late"
+
+
+def test_what_is_counted_has_all_of_its_digits() -> None:
+    values: tuple[float, ...] = (12_345_678.0, 68_719_476_736, 1234567.125, True)
+    text = write_text([Family("m_total", "counter", "w", [({}, value) for value in values])])
+    assert [line.split()[1] for line in text.splitlines()[2:]] == ["12345678", "68719476736", "1234567.125", "1"]
+
+
+def test_a_histogram_is_one(scene: Scene) -> None:
+    text = scene.call("GET", "/v1/metrics").body.decode()
+    assert "# TYPE muster_request_seconds histogram" in text
+    assert text.count("TYPE muster_request_seconds") == 1
+
+
+def test_of_very_many_tenants_the_largest_are_counted(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_module, "TENANTS_MAX", 1)
+    scene.follower.happen(Submit(Spec(("x",), tenant="aaa")), Submit(Spec(("x",), tenant="zzz", ask=Resources(gpus=4))))
+    text = scene.call("GET", "/v1/metrics").body.decode()
+    assert re.findall(r"^muster_tenant_held(.*) ", text, re.MULTILINE) == ['{tenant="zzz",family="gpu"}']
+
+
 def test_a_label_is_escaped() -> None:
     text = write_text([Family("m", "gauge", "w", [({"a": 'x"\\\n'}, 1)])])
     assert text.splitlines()[-1] == 'm{a="x\\"\\\\\\n"} 1'
@@ -151,7 +181,7 @@ def test_a_label_is_escaped() -> None:
 def test_alerts_and_boards_ask_for_metrics_that_exist(scene: Scene, page: str) -> None:
     _live(scene)
     scene.call("GET", "/v1/jobs")
-    there = set(re.findall(r"^# TYPE (\w+)", scene.call("GET", "/v1/metrics").body.decode(), re.MULTILINE))
+    there = set(re.findall(r"^(?:# TYPE )?(\w+)", scene.call("GET", "/v1/metrics").body.decode(), re.MULTILINE))
     text = (OPS / page).read_text()
     asked = set(re.findall(r"\bmuster_\w+", text))
     assert asked

@@ -39,18 +39,32 @@ def test_a_file_that_lacks_one_column_is_told_and_not_passed_over(tmp_path: Path
 
 
 def test_rows_that_cannot_be_used_and_jobs_that_are_too_large_are_counted(tmp_path: Path) -> None:
-    rows = ["0,1,1,5,m,20", "1,1000,2,5,m,20", "2,nan,3,5,m,20", "3,60,4,5,m,20", "4,64,5,5,m,20"]
+    rows = ["0,1,1,5,m,20", "1,1000,2,5,m,20", "2,nan,3,5,m,20", "3,65,4,5,m,20", "4,64,5,5,m,20"]
     metrics = run("rigid", LeagueOptions(write(tmp_path, MURI + "\n".join(rows) + "\n"), policies=("fifo",))).metrics
     assert metrics["any.all.dropped_rows"].value == 3
     assert metrics["any.fifo.avg_jct_s"].value > 0
 
 
+def test_every_file_has_a_name_of_its_own_and_none_that_of_all(tmp_path: Path) -> None:
+    for name in ("a.csv", "a.csv.old", "a-2.csv", "all.csv"):
+        write(tmp_path, PHILLY, name)
+    assert [stem for stem, _ in find_traces(tmp_path, "philly")] == ["a-2", "a", "a-3", "all-2"]
+
+
+def test_jobs_that_take_no_time_are_played_and_no_figure_is_divided_by_nothing(tmp_path: Path) -> None:
+    rows = ["0,1,1,0,m,20", "1,8,1,0,m,20"]
+    metrics = run("rigid", LeagueOptions(write(tmp_path, MURI + "\n".join(rows) + "\n"))).metrics
+    assert metrics["any.bound.avg_jct_s"].value == metrics["any.muster.avg_jct_s"].value == 0
+    assert "any.muster.over_bound" not in metrics
+    assert "any.muster.over_srsf" not in metrics
+
+
 def test_a_job_needs_as_many_nodes_as_its_gang() -> None:
-    assert [nodes_of(gpus) for gpus in (1, 8, 9, 11, 16, 60, 64)] == [1, 1, 2, 2, 2, 10, 8]
+    assert [nodes_of(gpus) for gpus in (1, 8, 9, 11, 16, 20, 60, 64)] == [1, 1, 2, 2, 2, 3, 8, 8]
 
 
 def test_what_is_left_out_is_told_by_reason() -> None:
-    reading = Reading([Record(f"{gpus}", gpus, 1, gpus) for gpus in (1, 8, 60)], {"twice": 2})
+    reading = Reading([Record(f"{gpus}", gpus, 1, gpus) for gpus in (1, 8, 65)], {"twice": 2})
     assert keep_fitting("jobs", reading, 8).dropped == {"twice": 2, "larger than 8 nodes": 1}
     assert keep_first(reading, 1).dropped == {"twice": 2, "beyond the first 1": 2}
     assert keep_first(reading, 3) is reading

@@ -43,7 +43,9 @@ def test_no_league_shows_how_long_a_job_runs(league: str) -> None:
     assert spec_of(league, short) == spec_of(league, long)
 
 
-@pytest.mark.parametrize(("gpus", "gang"), [(1, (1, 1)), (8, (1, 8)), (16, (2, 8)), (12, (2, 6)), (11, (11, 1))])
+@pytest.mark.parametrize(
+    ("gpus", "gang"), [(1, (1, 1)), (8, (1, 8)), (16, (2, 8)), (12, (2, 6)), (11, (11, 1)), (20, (5, 4)), (60, (15, 4))]
+)
 def test_a_gang_is_on_as_few_nodes_as_can_be(gpus: int, gang: tuple[int, int]) -> None:
     assert gang_of(gpus) == gang
 

@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from bench.leagues.dice import Dice, _far_words
-from bench.leagues.packing import POLICIES, asked_by, devices_of, draw, play, play_churn, play_hindsight, read_folder
+from bench.leagues.packing import (
+    POLICIES,
+    asked_by,
+    bound_of,
+    devices_of,
+    draw,
+    play,
+    play_churn,
+    play_hindsight,
+    read_folder,
+)
 from bench.leagues.packing_bound import find_bound
 from bench.proving_ground import table_of
 from bench.standings import standings_of
@@ -71,11 +81,33 @@ def test_a_folder_without_nodes_is_refused(tmp_path: Path) -> None:
         read_folder(tmp_path)
 
 
+def test_a_list_of_pods_without_devices_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "pods").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1000,1,0,0\n")
+    with pytest.raises(RejectedError, match="no pod that asks for a device"):
+        read_folder(tmp_path)
+
+
 def test_the_page_has_a_table_for_each_measure() -> None:
     metrics = {f"list.{policy}.idle": {"value": value, "unit": "%"} for policy, value in (("a", 1.5), ("bound", 1))}
     (table,) = standings_of(metrics)
     assert table_of(table)[0] == "| idle (%) | bound | a |"
     assert table_of(table)[2] == "| list | 1 | 1.5 (+0.500) |"
+
+
+def test_a_fleet_that_is_never_just_full_is_measured_when_demand_has_passed_it() -> None:
+    """Three nodes of two devices, and pods of four thirds of a node's demand at a time: 89 per cent, then 111."""
+    nodes = [NodeRow(f"n{n}", Resources(3, 8000, 2**34), "A") for n in range(3)]
+    pods = [Record(f"p{n}", 0, 0, 2, 0, 100, 2**20) for n in range(9)]
+    score = play("default", nodes, pods, 42)
+    assert score.at_full == pytest.approx(100 / 3)
+
+
+def test_no_stream_of_a_short_list_passes_its_own_bound() -> None:
+    pods = [
+        Record(f"p{n}", 0, 0, int(n % 5 == 0), 0 if n % 5 == 0 else 810, models=("B",) * (n % 7 == 0)) for n in range(9)
+    ]
+    for seed in range(42, 46):
+        assert play_hindsight(NODES, pods, seed) >= 100 * bound_of(NODES, pods, seed) - 1e-6
 
 
 def test_hindsight_is_never_worse_than_who_played_the_same_stream_online() -> None:

@@ -75,6 +75,19 @@ def test_a_league_that_was_not_played_again_keeps_its_section() -> None:
     assert make_page({}, sections_of(both)) == both
 
 
+def test_the_page_says_how_fast_both_profiles_of_packing_are_by_the_table_on_it() -> None:
+    speeds = {"default": (9000.0, 9200.5, 20000.0), "muster": (5000.0, 5100.0, 7000.0), "fgd": (1.0, 2.0, 3.0)}
+    metrics = {
+        f"{at}.{policy}.decisions_per_s": {"value": value, "unit": "/s CPU"}
+        for policy, values in speeds.items()
+        for at, value in enumerate(values)
+    }
+    page = make_page({"packing": [{"command": "c", "date": "d", "commit": "e", "metrics": metrics}]})
+    assert "they decide 9,200 and 5,100 times in a CPU second" in page
+    assert make_page({}, sections_of(page)) == page
+    assert "times in a CPU second" not in make_page({})
+
+
 def test_pictures_are_few_and_of_muster() -> None:
     assert LeagueOptions(Path()).find_witness("a", "muster") is None
     options = LeagueOptions(Path(), witnesses={})

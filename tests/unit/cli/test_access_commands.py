@@ -29,9 +29,12 @@ def test_users_are_listed_page_after_page(serve: Serve, capsys: pytest.CaptureFi
     serve({"GET /v1/users": UserPage([ANN], "ann"), "GET /v1/users?after=ann": UserPage([BOT])})
     assert run_command(["users"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
-    assert rows == [["ann", "person", "admin,", "user", "in", "vision", "active"], ["bot", "service", "disabled"]]
+    assert rows == [
+        ["ann", "person", "admin", "everywhere,", "user", "in", "vision", "active"],
+        ["bot", "service", "disabled"],
+    ]
     assert run_command(["users", "show", "ann"]) == 0
-    assert "roles: admin, user in vision" in capsys.readouterr().out
+    assert "roles: admin everywhere, user in vision" in capsys.readouterr().out
     assert run_command(["users", "show", "anna"]) == 2
     assert "did you mean ann?" in capsys.readouterr().err
 
@@ -41,7 +44,9 @@ def test_a_user_is_set_and_dropped(serve: Serve, capsys: pytest.CaptureFixture[s
     assert run_command(["users", "set", "ann", "--role", "user:vision", "--role", "viewer"]) == 0
     roles = [{"role": "user", "tenant": "vision"}, {"role": "viewer"}]
     assert msgspec.json.decode(seen[0].body) == {"roles": roles, "is_service": False, "is_disabled": False}
-    assert capsys.readouterr().out.startswith("user ann: user in vision, viewer; `muster tokens make --user ann`")
+    assert capsys.readouterr().out.startswith(
+        "user ann: user in vision, viewer everywhere; `muster tokens make --user ann`"
+    )
     assert run_command(["users", "drop", "ann"]) == 0
     assert seen[-1].method == "DELETE"
     assert run_command(["users", "set", "ann", "--role", "king"]) == 2

@@ -88,7 +88,7 @@ def test_a_drain_can_be_looked_at_first(serve: Serve, told: Told) -> None:
         {
             "GET /v1/nodes": (OPEN, msgspec.structs.replace(OPEN, name="n2")),
             "GET /v1/nodes/n1": OPEN,
-            "GET /v1/jobs?state=live&phase=starting&limit=1000": JobPage([]),
+            "GET /v1/jobs?state=live&phase=starting&limit=1000&order=oldest": JobPage([]),
             "GET /v1/jobs": [JobPage([], next_after=3), JobPage([], next_after=5), JobPage([runs, elsewhere])],
         }
     )

@@ -57,6 +57,9 @@ def test_ls_shows_a_table_numbers_or_the_api_json(serve: Serve, capsys: pytest.C
     assert msgspec.json.decode(output_of(capsys, "ls", "-o", "json"), type=JobPage) == page
     output_of(capsys, "ls", "--all", "--tenant", "vision")
     assert "state=all&tenant=vision" in seen[-1].path
+    assert "order=" not in seen[-1].path, "the newest come first by themselves"
+    output_of(capsys, "ls", "--oldest")
+    assert "order=oldest" in seen[-1].path
 
 
 def test_an_empty_listing_says_what_it_left_out(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +147,7 @@ def test_avail_shows_a_table_or_the_api_json(serve: Serve, capsys: pytest.Captur
     assert [cell.strip() for cell in row.split("  ") if cell] == ["2g 1.5c", "6", "6", "quota", "--gpus 2 --cpus 1.5"]
     assert seen[-1].path == "/v1/avail?tenant=lab"
     assert msgspec.json.decode(output_of(capsys, "avail", "-o", "json"), type=AvailView) == view
-    assert seen[-1].path == "/v1/avail?tenant=default"
+    assert seen[-1].path == "/v1/avail"
     serve({"GET /v1/avail": AvailView("lab", [OpeningView(ASK, "--gpus 2", 6, 6, "quota", 5_000_000)])})
     assert output_of(capsys, "avail").split()[-7:] == ["1.5c", "6", "6", "quota", "5.00", "--gpus", "2"]
 

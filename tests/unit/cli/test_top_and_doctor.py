@@ -6,16 +6,18 @@ import os
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
+from served import Serve
 
 from muster import __version__
 from muster.cli.doctor import Finding, examine
 from muster.cli.main import run_command
 from muster.cli.pages import PACKED, SOURCE, read_pages
-from muster.cli.top import Sight, draw
+from muster.cli.top import Sight, draw, look
 from muster.model.reason import Code
 from muster.sdk.client import Client
-from muster.sdk.errors import make_error
+from muster.sdk.errors import NoServerError, make_error
 from muster.sdk.home import Address, Home
 from muster.units import Resources
 from muster.wire.views import BarView, Health, JobPage, JobView, NodeView, Place, Problem
@@ -29,6 +31,17 @@ FIT = Health("ok", True, 9, 12, __version__)
 
 def lines_of(sight: Sight, rows: int, width: int) -> list[str]:
     return [row.text for row in draw(sight, rows, width)]
+
+
+def test_the_failures_of_the_last_minutes_are_asked_for_and_not_the_first_thousand(serve: Serve) -> None:
+    lately = msgspec.structs.replace(FAILED, since_ms=int(time.time() * 1000))
+    seen = serve({"GET /v1/health": FIT, "GET /v1/nodes": (NODE,), "GET /v1/jobs": JobPage([lately])})
+    with Client() as client:
+        sight = look(client)
+    [asked] = [request.path for request in seen if "phase=failed" in request.path]
+    assert "since=" in asked
+    assert "order=" not in asked
+    assert sight.failed == [lately]
 
 
 def test_a_quiet_fleet_has_nothing_wrong() -> None:
@@ -117,6 +130,25 @@ def test_a_server_that_answers_says_itself_what_is_wrong(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Client, "health", refuse)
     assert states(home)["server"].fix == "use the one of the home"
+
+
+def test_a_leader_that_is_there_and_does_not_decide_is_no_reason_to_start_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    home.write_address(Address("127.0.0.1", 1))
+    monkeypatch.setattr(Client, "health", lambda _: Health("no leader", False, 9, 5, __version__))
+    monkeypatch.setattr(Client, "nodes", lambda _: (NODE,))
+    assert states(home)["server"].fix == "`muster up`"
+    monkeypatch.setattr("muster.cli.doctor._process", lambda _, role: Finding(role, "ok", "process 7"))
+    assert "disk may hang" in states(home)["server"].fix
+
+    def say_nothing(_: Client) -> Health:
+        raise NoServerError("http://127.0.0.1:1", 5)
+
+    monkeypatch.setattr(Client, "health", say_nothing)
+    assert "the follower's log" in states(home)["server"].fix
 
 
 def test_doctor_leaves_with_one_if_something_is_wrong(

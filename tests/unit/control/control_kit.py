@@ -161,6 +161,7 @@ class Stage:
         self.world: World = World()
         self.leading: asyncio.Task[int] | None = None
         self.leader: Leader | None = None
+        self.pulse_s: float = 3600.0
 
     @property
     def socket(self) -> Path:
@@ -169,7 +170,8 @@ class Stage:
     async def lead(self) -> None:
         """Start a leader and wait until it listens."""
         self.world = load_world(self.store)
-        leader = Leader(self.world, self.store, self.engine, self.clock, self.socket, self.root, DEADLINE_S)
+        ports = (self.store, self.engine, self.clock)
+        leader = Leader(self.world, *ports, self.socket, self.root, DEADLINE_S, pulse_s=self.pulse_s)
         self.leader = leader
         self.stop.clear()
         ready = asyncio.Event()

@@ -22,9 +22,10 @@ TENANTS = ("a", "b", "c")
 def _walk(world: World, asked: Asked) -> list[int]:
     """The plain way: look at every job."""
     found = []
-    for number in sorted(world.jobs):
+    for number in sorted(world.jobs, reverse=asked.newest):
         job = world.jobs[number]
-        if number <= asked.after or (asked.tenant and job.spec.tenant != asked.tenant):
+        is_before = asked.after and (number >= asked.after if asked.newest else number <= asked.after)
+        if is_before or (asked.tenant and job.spec.tenant != asked.tenant):
             continue
         if asked.sees is not None and not asked.sees(job.spec.tenant):
             continue
@@ -81,6 +82,7 @@ def test_a_page_shows_what_a_walk_would(seed: int) -> None:
             for state in STATES:
                 for phase in ("", *PHASES):
                     asked = Asked(state, dice.choice(("", *TENANTS)), phase, dice.randrange(0, 60), 1000)
+                    asked = asked._replace(newest=dice.random() < 0.5)
                     assert [row.id for row in listing.page(asked).jobs] == _walk(world, asked)
             hidden = Asked(limit=1000, sees=lambda tenant: tenant != "b")
             assert [row.id for row in listing.page(hidden).jobs] == _walk(world, hidden)
@@ -89,13 +91,27 @@ def test_a_page_shows_what_a_walk_would(seed: int) -> None:
 def test_pages_follow_each_other() -> None:
     play = Play()
     play.happen(*(Submit(Spec(("x",), tenant=TENANTS[number % 3])) for number in range(20)))
+    assert _turn_pages(play, newest=False) == list(range(1, 21))
+    assert _turn_pages(play, newest=True) == list(range(20, 0, -1))
+
+
+def test_whoever_comes_while_the_newest_are_read_moves_no_page() -> None:
+    play = Play()
+    play.happen(*(Submit(Spec(("x",))) for _ in range(7)))
+    first = play.listing.page(Asked(limit=3))
+    play.happen(*(Submit(Spec(("x",))) for _ in range(5)))
+    second = play.listing.page(Asked(after=first.next_after or 0, limit=3))
+    assert [row.id for row in (*first.jobs, *second.jobs)] == [7, 6, 5, 4, 3, 2]
+
+
+def _turn_pages(play: Play, *, newest: bool) -> list[int]:
     found: list[int] = []
     after: int | None = 0
     while after is not None:
-        page = play.listing.page(Asked(after=after, limit=3))
+        page = play.listing.page(Asked(after=after, limit=3, newest=newest))
         found += [row.id for row in page.jobs]
         after = page.next_after
-    assert found == list(range(1, 21))
+    return found
 
 
 def test_what_retired_is_swept_out() -> None:

@@ -258,10 +258,10 @@ def test_pages_continue_where_the_last_one_ended() -> None:
         seen += [row.id for row in page.jobs]
         assert all(row.spec is None for row in page.jobs)
         after = page.next_after
-    assert seen == [1, 2, 3, 4, 5]
-    assert _ids(tale, state="live") == [1, 3, 4, 5]
+    assert seen == [5, 4, 3, 2, 1]
+    assert _ids(tale, state="live") == [5, 4, 3, 1]
     assert _ids(tale, state="over") == [2]
-    assert _ids(tale, tenant="even") == [2, 4]
+    assert _ids(tale, tenant="even") == [4, 2]
     assert _ids(tale, phase="succeeded") == [2]
 
 

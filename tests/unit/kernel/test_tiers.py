@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from muster.kernel.kernel import Kernel
 from muster.model import event, fact
 from muster.model.reason import DONE, Code, Refused
 from muster.model.tier import RANK_MAX, SHADOWS_MAX, TIERS, TIERS_MAX, Tier
-from muster.simulator.inspector import check_alike
 from muster.testing.rig import Rig, spec
-from muster.units import AMOUNT_MAX, DAY_MS, HOUR_MS, SECOND_MS
+from muster.units import AMOUNT_MAX, DAY_MS
 from muster.world.snapshot import restore, snapshot
 
 
@@ -67,16 +65,3 @@ def test_a_job_of_no_known_tier_or_of_no_priority_is_refused() -> None:
     assert code_of(rig, event.Submit(spec(priority=1001))) == Code.BAD_AMOUNT
     assert code_of(rig, event.Submit(spec(priority=-1001))) == Code.BAD_AMOUNT
     assert code_of(rig, event.Submit(spec(tier="critical", priority=-1000))) is None
-
-
-def test_who_wants_a_place_wakes_when_a_task_that_has_just_come_up_is_protected_no_more() -> None:
-    """It looked while the task was still starting, and would have woken an hour after that."""
-    rig = Rig(1)
-    rig.feed(event.SetTier("standard", Tier(200, DAY_MS, min_run_ms=HOUR_MS)))
-    rig.submit(8, array=1)
-    rig.submit(8, priority=5)
-    rig.feed(after_ms=5 * SECOND_MS)
-    twin, up = Kernel(restore(snapshot(rig.world))), event.Started(1, 1, 0, 1)
-    outcome = rig.feed(up, after_ms=SECOND_MS)
-    assert outcome.wake_at == rig.now + HOUR_MS
-    check_alike(outcome, twin.handle([up], rig.now))

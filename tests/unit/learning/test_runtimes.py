@@ -6,7 +6,7 @@ import random
 from statistics import median
 
 from muster.learning.runtimes import HOLDS, Range, RunTimes, Traits
-from muster.units import HOUR_MS, MINUTE_MS
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS
 
 TRAITS = Traits("lab", "ada", "sweep", 8, None, 3)
 
@@ -41,6 +41,21 @@ def test_a_limit_is_the_most() -> None:
     found = learned.predict(1)
     assert 0 <= found.low <= found.high <= MINUTE_MS
     assert max(found.quantiles) <= MINUTE_MS
+
+
+def test_of_nobody_it_is_said_that_it_runs_for_years_because_nothing_is_known_of_it() -> None:
+    learned = RunTimes()
+    learned.accept(1, TRAITS, 0)
+    assert learned.predict(1).quantiles[-1] <= 2 * DAY_MS
+    learned.begin(1, 0)
+    learned.accept(2, TRAITS._replace(user="somebody new"), 0)
+    learned.begin(2, 0)
+    learned.hazards.settle(30 * DAY_MS)
+    first, _, last = learned.predict(2).quantiles
+    assert 16 * DAY_MS < first < last <= 2 * first
+    learned.end(1, 30 * DAY_MS, 30 * DAY_MS)
+    learned.accept(3, TRAITS._replace(user="another"), 30 * DAY_MS)
+    assert learned.predict(3).quantiles[-1] <= 60 * DAY_MS
 
 
 def test_whose_jobs_are_stopped_by_their_limits_gets_a_short_range_at_the_limit_whatever_it_is() -> None:

@@ -8,9 +8,11 @@ import pytest
 
 from muster.model import event, fact
 from muster.model.advice import INDEX, Advice
+from muster.model.booking import Booking, Window
 from muster.model.phase import Why
 from muster.model.reason import Code, Refused
 from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, NARROW, SERVICE, Sharing
+from muster.model.spec import Needs
 from muster.model.tier import EVICTIONS_MAX, STANDARD, Tier
 from muster.testing.rig import Rig
 from muster.units import AMOUNT_MAX, DAY_MS, HOUR_MS, MINUTE_MS
@@ -248,3 +250,14 @@ def test_sharing_that_makes_no_sense_is_refused(sharing: Sharing, code: Code) ->
     answer = Rig(1).answer(event.SetTier("x", Tier(1, 1, sharing=sharing)))
     assert isinstance(answer, Refused)
     assert answer.reason.code == code
+
+
+def test_who_waits_for_its_window_takes_no_turn() -> None:
+    rig = shared(nodes=2)
+    opens_at = rig.now + DAY_MS
+    rig.feed(event.Reserve(Booking("b", "default", 1, (Window(opens_at, opens_at + HOUR_MS),))))
+    run(rig, rig.submit(8))
+    booked = rig.submit(4, needs=Needs(booking="b"))
+    run(rig, rig.submit(8))
+    rig.feed(after_ms=HOUR_MS)
+    assert (rig.phase(booked), rig.world.claims) == ("Queued", {})

@@ -137,26 +137,48 @@ def test_who_borrows_is_given_way_to_in_a_restored_world_too() -> None:
     assert plan_yields(restore(snapshot(rig.world)), end) == facts
 
 
-def test_nobody_gives_way_to_whom_it_could_take_the_place_from_again() -> None:
+def test_a_guest_takes_nobodys_place() -> None:
+    """Or an alarm that yields would be back at once, and lose all that it did again and again."""
     rig = Rig(nodes=1)
     rig.feed(event.SetTier("standard", Tier(200, 0, 1)), event.SetTier("alarm", Tier(50, 0, emergency=True)))
     alarm = rig.submit(8, tier="alarm", expect_ms=MINUTE_MS, yields=True)
     start(rig, alarm)
-    rig.submit(8)
+    due = rig.submit(8)
     rig.feed(after_ms=HOUR_MS)
-    assert stops(rig) == {}, "it would be back at once, and lose all that it did"
+    assert stops(rig) == {alarm: Why.YIELD}
+    rig.exit(alarm, code=143)
+    start(rig, due)
+    rig.feed(after_ms=HOUR_MS)
+    assert (stops(rig), rig.phase(due)) == ({}, "Running")
+    other = rig.submit(8, tier="alarm")
+    assert rig.phase(due) == "Stopping", "who does not yield takes it, behind one who does"
+    assert other in rig.world.claims
 
 
-def test_of_two_who_yield_the_one_who_came_first_stays() -> None:
+def test_no_guest_gives_way_to_another() -> None:
     rig = Rig(nodes=1)
-    rig.feed(event.SetTier("standard", Tier(200, 0, shadows=2)))
+    rig.feed(event.SetTier("standard", Tier(200, 0, shadows=1)))
     first = rig.submit(8, expect_ms=MINUTE_MS, yields=True)
     start(rig, first)
     second = rig.submit(8, expect_ms=MINUTE_MS, yields=True)
     rig.feed(after_ms=HOUR_MS)
     assert stops(rig) == {}, "they would take turns for ever"
     third = rig.submit(4)
-    assert stops(rig) == {first: Why.YIELD}, "who does not yield ends some day"
+    assert stops(rig) == {first: Why.YIELD}, "who is no guest ends some day"
     rig.exit(first, code=143)
     assert rig.phase(third) == "Starting", "by the order, the place would be the first one's again"
     assert [rig.phase(each) for each in (first, second)] == ["Queued", "Queued"]
+
+
+def test_a_guest_is_not_begun_anew_to_be_wider() -> None:
+    """Its stay would begin anew, and others count on when it said that it would give way."""
+    rig = Rig(nodes=2)
+    other = rig.submit(8)
+    guest = rig.submit(8, gang_most=2, expect_ms=HOUR_MS, yields=True)
+    host = rig.submit(8, gang_most=2)
+    start(rig, guest)
+    rig.exit(other)
+    assert rig.phase(host) == "Starting"
+    rig.exit(host)
+    rig.feed(after_ms=6 * HOUR_MS)
+    assert stops(rig) == {}

@@ -9,7 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
 import msgspec
+import pytest
 
+from muster.sdk import Client
 from muster.sdk.home import Address
 
 
@@ -79,3 +81,17 @@ class ScriptedServer:
             self._http.shutdown()
             thread.join()
             self._http.server_close()
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    """A server that a test scripts."""
+    with ScriptedServer().serving() as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: ScriptedServer) -> Iterator[Client]:
+    """A client of it."""
+    with Client(address=server.address, token="secret") as made:  # noqa: S106 - the scripted server's
+        yield made

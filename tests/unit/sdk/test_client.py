@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -24,18 +23,6 @@ from muster.wire.views import Changed, Health, JobPage, JobView, NodeView, Probl
 from muster.wire.words import put_in_words
 
 SPEC = Spec(("true",))
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    with ScriptedServer().serving() as running:
-        yield running
-
-
-@pytest.fixture
-def client(server: ScriptedServer) -> Iterator[Client]:
-    with Client(address=server.address, token="secret") as made:  # noqa: S106 - the scripted server's
-        yield made
 
 
 def make_problem(status: int, code: str = "M110") -> Answer:
@@ -152,6 +139,17 @@ def test_nobody_listens_is_said_at_once(tmp_path: Path) -> None:
     assert code_of(caught.value) == "M309"
     with pytest.raises(NoServerError, match=str(tmp_path)):
         Client(Home(tmp_path), patience_s=3600).list()
+
+
+def test_a_server_that_listens_and_says_nothing_is_told_from_none() -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        address = Address("127.0.0.1", deaf.getsockname()[1])
+        with pytest.raises(NoServerError) as caught, Client(address=address, token="", answer_s=1) as client:
+            client.health()
+    assert code_of(caught.value) == "M358"
+    assert "is there and has not answered for 1 s" in words_of(caught.value).what
 
 
 @pytest.mark.parametrize(("status", "kind"), [(422, RejectedError), (404, RejectedError), (409, ConflictError)])

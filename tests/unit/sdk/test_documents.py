@@ -39,6 +39,7 @@ JSON = """{
 TRAIN = Spec(
     ("python", "train.py", "--name", "two words"),
     name="train",
+    tenant="",
     ask=Resources(gpus=8, cpu_milli=1000, memory_bytes=64 * 2**30),
     env={"EPOCHS": "10", "NOTE": "no"},
     workdir="/here",
@@ -49,6 +50,12 @@ TRAIN = Spec(
 
 def specs_of(text: str, name: str = "job.yaml") -> list[Spec]:
     return make_specs(read_jobs(text, name), here="/here", now_ms=0)
+
+
+def test_whose_job_it_is_the_server_says_if_the_file_does_not() -> None:
+    [named, unnamed] = specs_of("{command: x, tenant: lab, apart: web}\n---\n{command: x, apart: web}")
+    assert (named.tenant, named.needs.apart) == ("lab", ("lab/web",))
+    assert (unnamed.tenant, unnamed.needs.apart) == ("", ("/web",))
 
 
 @pytest.mark.parametrize(("text", "name"), [(YAML, "j.yaml"), (TOML, "j.toml"), (JSON, "j.json"), (JSON, "j.yml")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -35,6 +36,18 @@ def test_a_backup_is_whole_while_the_writer_goes_on(tmp_path: Path) -> None:
         check_holds(copy, 50)
         assert len(copy.read_records(0)) == len(copy.read_audit(0)) == 1
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("copy")) == ["copy.db"]
+
+
+def test_nobody_else_reads_a_journal_or_its_copy(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        _write(tmp_path / "journal.db", 3)
+        back_up(tmp_path / "journal.db", tmp_path / "copy.db")
+        restore(tmp_path / "copy.db", tmp_path / "other.db")
+    finally:
+        os.umask(before)
+    found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("*.db")}
+    assert found == dict.fromkeys(("journal.db", "copy.db", "other.db"), 0o600)
 
 
 def test_what_exists_is_not_overwritten(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class _Reader:
         fields: dict[str, Any] = {
             "command": list(make_command(self._text("wrap") or text, name, args, wrapper)),
             "name": self._name(name),
-            "tenant": self._text("account") or "default",
+            "tenant": self._text("account"),
             "gpus": layout.gpus,
             "cpus": layout.cpus,
             "memory": spell_bytes(layout.memory_bytes) if layout.memory_bytes else 0,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,8 @@ from muster.simulator.traces.table import read_columns
 
 SWF: Final = "swf"
 FAULTS: Final = "infinitehbd"
+ALL: Final = "all"
+"""What is said of all files together stands under this name, so no file has it."""
 FORMATS: Final = (canonical.FORMAT, *TABLES)
 _OTHERS: Final = {
     openb.PODS: openb.POD_COLUMNS,
@@ -59,17 +62,24 @@ def find_traces(folder: Path, *names: str) -> Iterator[tuple[str, Path]]:
     is none is an error, and so is a file that has all columns of such a format but one."""
     if not folder.is_dir():
         raise RejectedError(Reason(Code.BAD_TRACE, str(folder), detail="is no folder"))
-    stems: dict[str, int] = {}
+    stems = {ALL}
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         form = find_format(path)
         if form in names:
-            stem = path.name.split(".")[0]
-            stems[stem] = stems.get(stem, 0) + 1
-            yield stem if stems[stem] == 1 else f"{stem}-{stems[stem]}", path
+            stem = _find_stem(path, stems)
+            stems.add(stem)
+            yield stem, path
         elif form is None:
             _check_columns(path, names)
-    if not stems:
+    if len(stems) == 1:
         raise RejectedError(Reason(Code.BAD_TRACE, str(folder), detail=f"holds no file of format {' or '.join(names)}"))
+
+
+def _find_stem(path: Path, taken: Set[str]) -> str:
+    """A file's name up to its first dot; with a number, if another has it already."""
+    stem = path.name.split(".")[0]
+    others = (stem if number == 1 else f"{stem}-{number}" for number in count(1))
+    return next(each for each in others if each and each not in taken)
 
 
 def _check_columns(path: Path, names: Sequence[str]) -> None:

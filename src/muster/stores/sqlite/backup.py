@@ -18,7 +18,7 @@ from typing import Final
 from muster.model.errors import ConflictError, StoreError
 from muster.model.reason import Code, Reason
 from muster.stores.sqlite.reader import SqliteJournal
-from muster.stores.sqlite.schema import FAULTS, blame, connect
+from muster.stores.sqlite.schema import FAULTS, blame, connect, make_private
 from muster.stores.sqlite.writer import take_lock
 
 PAGES_AT_ONCE: Final = 4096
@@ -35,6 +35,7 @@ def back_up(journal: Path, target: Path) -> int:
         raise StoreError(Reason(Code.CANNOT_WRITE, str(target), detail=_why_not(target.parent)))
     draft = target.with_name(f".{target.name}.{os.getpid()}")
     try:
+        make_private(draft)
         with closing(connect(journal, "ro")) as source, closing(sqlite3.connect(draft)) as copy:
             source.backup(copy, pages=PAGES_AT_ONCE)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, with nothing left in a log beside it

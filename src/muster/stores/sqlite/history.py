@@ -64,13 +64,14 @@ def write(db: sqlite3.Connection, chapters: Sequence[Chapter]) -> None:
 
 def ask_for(wanted: Wanted) -> tuple[str, list[int | str]]:
     """The statement that finds jobs of history, and its values."""
-    clauses = ["job > ?", "ended_at >= ?", "ended_at < ?"]
-    values: list[int | str] = [wanted.after, wanted.since, wanted.until]
+    clauses = ["job > ?", "job < ?", "ended_at >= ?", "ended_at < ?"]
+    values: list[int | str] = [*wanted.span, wanted.since, wanted.until]
     for column, among in (("tenant", wanted.tenants), ("phase", wanted.phases or None)):
         if among is not None:
             clauses.append(f"{column} IN ({', '.join('?' * len(among))})")
             values += among
-    return f"{REMEMBERED} WHERE {' AND '.join(clauses)} ORDER BY job LIMIT ?", [*values, wanted.limit]
+    order = "job DESC" if wanted.newest else "job"
+    return f"{REMEMBERED} WHERE {' AND '.join(clauses)} ORDER BY {order} LIMIT ?", [*values, wanted.limit]
 
 
 def remember(row: tuple[Any, ...]) -> Remembered:

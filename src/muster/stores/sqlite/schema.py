@@ -103,12 +103,19 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
     return db
 
 
+def make_private(path: Path) -> None:
+    """A new and empty file that nobody else can read, whatever the umask: a journal has what jobs were given as their
+    environment."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
 def create_file(path: Path) -> None:
     """Make an empty journal appear under its name, complete and durable. Only the one writer may call this."""
     draft = path.with_name(f"{path.name}.new")
     for stale in path.parent.glob(f"{draft.name}*"):
         stale.unlink()
-    with closing(connect(draft, "rwc")) as db:
+    make_private(draft)
+    with closing(connect(draft, "rw")) as db:
         migrate(db)
         db.execute("PRAGMA journal_mode = WAL")  # second: nothing may be left in a log that the rename leaves behind
     draft.rename(path)
