@@ -198,7 +198,7 @@ class Simulation:
             self.body.take(Submit(spec, f"again-{world.seq}", "its owner"))
 
     def _migrate(self, number: int) -> None:
-        """Where nodes are maintained, somebody now and then wants a gang off some, or on others."""
+        """Where nodes are maintained, somebody now and then wants a gang or an array off some, or on others."""
         names = tuple(self._moves.choice(self._names) for _ in range(self._moves.randrange(3)))
         others = tuple(self._moves.choice(self._names) for _ in range(4 * self._moves.randrange(2)))
         self.body.take(MigrateJob(number, others, names, cause="its owner"))
