@@ -311,7 +311,7 @@ def scale(job: int, width: str) -> None:
 @click.option("--to", multiple=True, metavar="NODE", help="Only on these nodes.")
 @click.option("--off", multiple=True, metavar="NODE", help="On none of these; by itself, none of those that it has.")
 def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
-    """Let a gang go on elsewhere, from its checkpoint: muster migrate 12 --off node-3
+    """Let a gang, or tasks of an array, go on elsewhere, from the checkpoint: muster migrate 12 --off node-3
 
     It is told to stop only if there is a place for it, which is kept until it is gone from the old one. Of an array,
     only those tasks are that have to go.
