@@ -200,7 +200,7 @@ def test_the_worked_example_of_the_page() -> None:
         rig.feed(event.NodeSeen(f"node-{number}", Resources(8, 16_000, 64 * GIB)))
     assert len(rows) == 3
     for text, gets, _ in rows:
-        spec = make_spec(JobFile(["train"], tenant="default", group=text.split()), here="/", now_ms=0)
+        spec = make_spec(JobFile(["train"], tenant="lab", group=text.split()), here="/", now_ms=0)
         answer = Kernel(rig.world).handle([event.Submit(spec)], rig.world.now).answers[0]
         assert not isinstance(answer, Refused)
         phase = rig.job(answer.job).phase
