@@ -103,6 +103,7 @@ class Kernel:
         self._latest = now
         world, queue, turn = self.world, self.world.queue, Turn(self.world, now)
         world.budgets.now = now
+        world.fleet.settle_risks(now)  # whoever looks for a place, in a cycle or not
         has_fired = self._timer is not None and self._timer <= now
         if has_fired:
             fire_timers(turn)
