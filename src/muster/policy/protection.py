@@ -64,9 +64,9 @@ def may_take(took: tuple[int, ...], now: int) -> bool:
 
 
 def takes_again_at(took: tuple[int, ...], now: int) -> int:
-    """From when on it may."""
+    """From when on it may, or may sooner than it seems now: once the first of them is no longer of the last day."""
     lately = recent(took, now)
-    return 0 if len(lately) < 2 else lately[-1] + (BACKOFF_MS << (len(lately) - 2))
+    return 0 if len(lately) < 2 else min(lately[-1] + (BACKOFF_MS << (len(lately) - 2)), lately[0] + DAY_MS)
 
 
 def recent(instants: tuple[int, ...], now: int) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from muster.model.tier import Tier
-from muster.policy.protection import is_protected, may_take
+from muster.policy.protection import is_protected, may_take, takes_again_at
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS
 
 NOW = 10 * DAY_MS
@@ -33,3 +33,12 @@ def test_whoever_took_twice_backs_off_twice_as_long_each_time() -> None:
         assert not may_take(took, NOW + wait_ms - 1)
         assert may_take(took, NOW + wait_ms)
     assert may_take(took, NOW + DAY_MS)
+
+
+def test_whoever_backs_off_is_looked_at_again_when_the_first_time_is_a_day_ago() -> None:
+    """Or a living world slept on, while a restored one counted one time less and took."""
+    took = (NOW, *(NOW + DAY_MS - minutes * MINUTE_MS for minutes in (5, 4, 3, 2)))
+    assert takes_again_at(took, NOW + DAY_MS - 1) == NOW + DAY_MS
+    assert not may_take(took, NOW + DAY_MS)
+    assert takes_again_at(took, NOW + DAY_MS) == NOW + DAY_MS + 2 * MINUTE_MS
+    assert may_take(took, NOW + DAY_MS + 2 * MINUTE_MS)
