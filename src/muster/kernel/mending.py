@@ -12,7 +12,7 @@ from typing import Final
 from muster.kernel.turn import Turn
 from muster.model import fact
 from muster.model.job import Job
-from muster.model.phase import Why
+from muster.model.phase import Why, columns_of
 from muster.scheduler.repair import INSTEAD, count_usable, find_replacement, mends_until
 from muster.scheduler.sparing import plan_drop, plan_refills
 from muster.world.widths import members_of, spares_of, split_leases
@@ -45,7 +45,7 @@ def mend_all(turn: Turn) -> None:
         job = turn.world.jobs[number]
         found = find_replacement(turn.world, job)
         if found is not None:
-            columns = ([x.slot for x in found], [x.tasks for x in found], [x.devices for x in found])
+            columns = columns_of(found)
             first = len(turn.world.ranks[number])
             turn.emit(fact.Grown(number, *columns, INSTEAD))
             turn.start_ranks(job, first, tuple(found))

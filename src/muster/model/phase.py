@@ -7,6 +7,7 @@ byte each in a column. Which phase may follow which stands in `muster.lifecycle.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from muster.model.record import Record
@@ -19,6 +20,11 @@ class Lease(Record, frozen=True):
     slot: int
     tasks: int
     devices: int = 0
+
+
+def columns_of(leases: Sequence[Lease]) -> tuple[list[int], list[int], list[int]]:
+    """Leases as facts have them: slots, tasks and devices."""
+    return [x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases]
 
 
 class Run(Record, frozen=True):

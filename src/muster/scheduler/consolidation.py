@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from muster.model import fact
 from muster.model.job import Job, Resize
-from muster.model.phase import Lease, Running, TaskPhase, Why
+from muster.model.phase import Lease, Running, TaskPhase, Why, columns_of
 from muster.model.ranges import ranges_of
 from muster.model.spec import has_devices
 from muster.policy.protection import may_move, may_take
@@ -94,7 +94,7 @@ class Plan(NamedTuple):
         for job, claim in self.moves:
             yield _stop_of(job, claim, cause)
             yield claim
-        columns = ([x.slot for x in self.leases], [x.tasks for x in self.leases], [x.devices for x in self.leases])
+        columns = columns_of(self.leases)
         yield fact.Claimed(self.job.id, *columns, self.until, f"{self._movers()} to move", len(self.ways))
         moved, tasks, off, to = map(list, zip(*self.ways, strict=True))
         account, are_gangs = (devices_asked(self.job), self.gain, self.cost), max(tasks) == fact.WHOLE

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from muster.model import fact
 from muster.model.job import Job, Resize
 from muster.model.node import LEVELS, Level
-from muster.model.phase import Lease, Running, Starting, TaskPhase, Why
+from muster.model.phase import Lease, Running, Starting, TaskPhase, Why, columns_of
 from muster.model.spec import Spec
 from muster.scheduler.fit import TASKS_MAX, find_tasks
 from muster.scheduler.within import places_of
@@ -126,7 +126,7 @@ def _grow_by(job: Job, more: list[Lease]) -> fact.Grown | fact.StopAsked | None:
     tasks = sum(lease.tasks for lease in more)
     cause = f"{ROOM} {tasks} more"
     if isinstance(job.phase, Starting) or job.spec.in_place:
-        columns = ([x.slot for x in more], [x.tasks for x in more], [x.devices for x in more])
+        columns = columns_of(more)
         return fact.Grown(job.id, *columns, cause)
     return fact.StopAsked(job.id, Why.RESIZE, cause=cause) if 2 * tasks >= width_of(job) else None
 

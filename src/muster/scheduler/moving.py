@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from muster.model import fact
 from muster.model.job import Job
-from muster.model.phase import ACTIVE, Lease, Queued, Spread, TaskPhase
+from muster.model.phase import ACTIVE, Lease, Queued, Spread, TaskPhase, columns_of
 from muster.model.ranges import ranges_of
 from muster.scheduler.booked import only
 from muster.scheduler.fit import find_gang, find_tasks, widest_room
@@ -64,7 +64,7 @@ def find_tasks_elsewhere(world: World, job: Job, movers: Sequence[int], slots: S
 def claim_elsewhere(job: Job, leases: Sequence[Lease], now: int, grace_ms: int = 0) -> fact.Claimed:
     """The claim on its new places of a gang that is told to stop now: for as long as it may take to be gone, and who is
     there still. Whoever moves keeps its ticket: it is as old as it was."""
-    columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
+    columns = columns_of(leases)
     until = now + max(grace_ms, job.spec.grace_ms) + MARGIN_MS
     ticket = job.phase.run.ticket if isinstance(job.phase, ACTIVE) else 0
     return fact.Claimed(job.id, *columns, until, MOVED, ticket=ticket)

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from muster.model import fact
 from muster.model.errors import InvariantError
 from muster.model.job import Job
-from muster.model.phase import TAKEN, Lease, TaskPhase, Why
+from muster.model.phase import TAKEN, Lease, TaskPhase, Why, columns_of
 from muster.model.tier import PRIORITY_MAX
 from muster.policy.protection import has_waited, is_protected, may_take
 from muster.policy.taking import Party, strength
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
             tasks = [each.candidate for each in self.victims if each.why == why and each.candidate.seat.spec.array]
             for job, first, count in _ranges_of(tasks):
                 yield fact.TasksMoved(job, first, count, TaskPhase.STOPPING, cause, why=why)
-        columns = ([x.slot for x in self.leases], [x.tasks for x in self.leases], [x.devices for x in self.leases])
+        columns = columns_of(self.leases)
         count = len(self.victims) + len(self.shrinks)
         waits_for = f"{count} job{'s' if count != 1 else ''} to stop" if count else "what is being given back"
         yield fact.Claimed(self.job.id, *columns, self.until, waits_for, count)

@@ -22,7 +22,7 @@ from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.job import Job, Resize
 from muster.model.partition import devices_in
-from muster.model.phase import ACTIVE, RESIZED, Lease, Running, TaskPhase, Why
+from muster.model.phase import ACTIVE, RESIZED, Lease, Running, TaskPhase, Why, columns_of
 from muster.scheduler.fit import find_gang
 from muster.scheduler.growing import find_more, may_vary
 from muster.scheduler.within import NOWHERE, pools_for
@@ -50,7 +50,7 @@ def plan_repair(world: World, job: Job, why: Why, now: int) -> fact.Claimed | No
     is_single = job.spec.gang == 1 and not job.spec.spares
     if not left or job.held or job.spec.needs.groups or (is_single and why == Why.LOST):
         return None
-    columns = ([x.slot for x in left], [x.tasks for x in left], [x.devices for x in left])
+    columns = columns_of(left)
     keeps_all = why in RESIZED and sum(lease.tasks for lease in ranks) == job.spec.gang
     ticket = job.phase.run.ticket if keeps_all and isinstance(job.phase, ACTIVE) else 0
     return fact.Claimed(job.id, *columns, now + REPAIR_MS, LEFT, ticket=ticket)

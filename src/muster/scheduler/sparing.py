@@ -14,7 +14,7 @@ from typing import Final
 
 from muster.model import fact
 from muster.model.job import Job, Resize
-from muster.model.phase import Lease
+from muster.model.phase import Lease, columns_of
 from muster.model.spec import Spec
 from muster.scheduler.fit import Pools, find_gang, find_pools
 from muster.scheduler.growing import find_beside, find_more
@@ -84,7 +84,7 @@ def plan_refills(world: World) -> Iterator[fact.SparesGiven]:
         found = find_more(world, job, lacks, borrows=job.spec.evictable, apart=True)
         more = [lease for lease in found if not _is_wanted(world, lease.slot, wanted)]
         if more:
-            columns = ([x.slot for x in more], [x.tasks for x in more], [x.devices for x in more])
+            columns = columns_of(more)
             yield fact.SparesGiven(number, *columns, INSTEAD)
 
 

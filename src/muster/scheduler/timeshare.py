@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from muster.model import fact
 from muster.model.job import Job
-from muster.model.phase import Lease, Running, Starting, Why
+from muster.model.phase import Lease, Running, Starting, Why, columns_of
 from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, MILLI, NARROW, Sharing
 from muster.policy.protection import is_protected
 from muster.scheduler.claims import Outlook, look_at
@@ -295,7 +295,7 @@ def _give_way(world: World, now: int, waiting: list[int], plan: Plan) -> Iterato
 
 def _claim(stage: Stage, number: int, choice: Choice, now: int) -> fact.Claimed:
     leases, count = choice.leases, len(choice.taken)
-    columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
+    columns = columns_of(leases)
     until = now + stage.longest_grace(leases) + MARGIN_MS
     return fact.Claimed(number, *columns, until, "its turn", count)
 

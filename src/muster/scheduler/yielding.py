@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from muster.model import fact
-from muster.model.phase import Lease, Running, Why
+from muster.model.phase import Lease, Running, Why, columns_of
 from muster.scheduler.consolidation import cost_of, seat_of
 from muster.scheduler.fit import find_gang
 from muster.scheduler.herds import MARGIN_MS
@@ -88,6 +88,6 @@ def _make_room(
     stage.seat(job, tuple(choice.leases))
     if not choice.taken:
         return []
-    columns = ([x.slot for x in choice.leases], [x.tasks for x in choice.leases], [x.devices for x in choice.leases])
+    columns = columns_of(choice.leases)
     stops = [fact.StopAsked(each.job, Why.YIELD, cause=f"{FOR_JOB} {job.id}") for each in choice.taken]
     return [*stops, fact.Claimed(job.id, *columns, until, GIVEN_WAY)]

@@ -286,9 +286,7 @@ class Auditor:
 
     def _is_left(self, slot: int, devices: int) -> bool:
         """Whether a place is still there and is no booking's."""
-        node = self._fleet.nodes[slot]
-        is_open = node.phase == NodePhase.UP and not node.bars and not devices & node.lack.devices
-        return is_open and not self._bookings.has(slot)
+        return self._fleet.is_open(slot, devices) and not self._bookings.has(slot)
 
     def _job_held(self, item: fact.JobHeld | fact.JobReleased) -> None:
         self._book_of(item.job).held = isinstance(item, fact.JobHeld)

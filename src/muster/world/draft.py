@@ -11,7 +11,7 @@ from types import TracebackType
 
 from muster.model import fact
 from muster.model.job import Job
-from muster.model.phase import Lease, Run, TaskPhase
+from muster.model.phase import Lease, Run, TaskPhase, columns_of
 from muster.model.ranges import as_ranges
 from muster.world.accounting import advance
 from muster.world.claiming import next_ticket
@@ -74,7 +74,7 @@ class Draft:
         """Place tasks of an array, from `first` on."""
         if self._at > self._world.goodput.at:
             advance(self._world, self._at)
-        columns = ([x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases])
+        columns = columns_of(leases)
         self._world.hold_tasks(job, first, *columns, self._at, claim or next_ticket(self._world))
         count = sum(columns[1])
         self._undo.append((job, first, count))

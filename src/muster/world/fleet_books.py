@@ -69,6 +69,11 @@ class FleetBooks:
         node.capacity, node.traits, node.devices = item.capacity, item.traits, item.devices
         node.phase, node.lack = NodePhase.UP, NO_LACK
 
+    def is_open(self, slot: int, devices: int) -> bool:
+        """Whether work may go to a node, and none of some devices is lacking there."""
+        node = self.nodes[slot]
+        return node.phase == NodePhase.UP and not node.bars and not devices & node.lack.devices
+
     def touch(self, slot: int) -> None:
         """What is said of a slot may be another now."""
         self.touched[slot] = None
