@@ -26,7 +26,7 @@ from muster.model.reason import Code, Reason
 from muster.ports import Journal
 from muster.sdk.home import Home
 from muster.simulator.like import CLUSTERS
-from muster.simulator.options import SimOptions
+from muster.simulator.options import METAS, SimOptions
 from muster.simulator.pages.files import check_reports, write_reports
 from muster.simulator.pages.run import show_run
 from muster.simulator.replay import replay
@@ -85,15 +85,17 @@ def _parse(argv: list[str]) -> argparse.Namespace:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    """One flag per option of a simulation, with the option's own default."""
+    """One flag per option of a simulation, with the option's own words and default."""
     for field in msgspec.structs.fields(SimOptions):
-        flag = f"--{field.name.replace('_', '-')}"
-        if isinstance(field.default, bool):
-            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default)
+        flag, words, kind = f"--{field.name.replace('_', '-')}", METAS[field.name].description, type(field.default)
+        if kind is bool:
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=field.default, help=words)
+        elif kind is str:
+            words = f"{words}: {', '.join(CLUSTERS)}"
+            parser.add_argument(flag, default=field.default, metavar="NAME", help=words)
         else:
-            words = f"default: {field.default}" if field.default != "" else f"one of {', '.join(CLUSTERS)}"
-            name = "NAME" if field.default == "" else "N"
-            parser.add_argument(flag, type=type(field.default), default=field.default, metavar=name, help=words)
+            words = f"{words} (default: {field.default})"
+            parser.add_argument(flag, type=kind, default=field.default, metavar="N", help=words)
 
 
 def _simulate(arguments: argparse.Namespace) -> int:
@@ -127,6 +129,7 @@ def page_of(report: Report, picture: Picture) -> str:
     options = report.options
     lead = f"{options.nodes:,} nodes of {options.gpus} GPUs, {show_duration(report.span_ms)} of virtual time"
     figures = [
+        ("GPU time held while jobs came", f"{report.arrival_pct} %"),
         ("GPU time held", f"{report.busy_pct} %"),
         ("jobs", f"{report.accepted:,}"),
         *((f"wait, {name}", show_duration(span)) for name, span in report.waits_ms.items()),

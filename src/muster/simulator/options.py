@@ -2,72 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Annotated, Final, get_type_hints
 
 import msgspec
+from msgspec import Meta
 
 from muster.model.errors import RejectedError
 from muster.model.node import DEVICES_MAX
 from muster.model.reason import Code, Reason
 from muster.simulator.like import get_model
 
-_RANGES: Final[dict[str, tuple[float, float]]] = {
-    "nodes": (1, 100_000),
-    "gpus": (0, DEVICES_MAX),
-    "days": (0.001, 3660),
-    "load": (0.001, 100),
-    "pace": (1, 10_000),
-    "faults": (0, 1_000_000),
-    "maintenance": (0, 1_000_000),
-    "device_faults": (0, 1_000_000),
-    "bookings": (0, 1_000_000),
-    "tenants": (1, 1000),
-    "lost": (0, 900),
-    "doubled": (0, 1000),
-    "failures": (0, 1),
-    "cancels": (0, 1),
-    "inspect_every": (1, 1_000_000_000),
-}
-
 
 class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `load` is the offered share of all GPU time; `faults` are node failures per 1,000 node-days,
-    `maintenance` is how many nodes are cordoned or drained in as many, and `device_faults` how many lose a device or
-    claim another's. `bookings` are how many a thousand teams make in a day.
+    """One run; each option says what it is, and from where to where it may be."""
 
-    `pace` divides every run time, so that more happens at once. `lost` and `doubled` are per mille of the engine's
-    messages; `failures` and `cancels` are shares of the jobs. After `days` nothing new comes; with `drain`, the run
-    goes on until everything accepted is over. Sizes and run times are `like` those of a published cluster, if one is
-    named. `inspect_every` is how many entries lie between two full inspections;
-    the auditor looks at every one.
-    """
-
-    nodes: int = 100
-    gpus: int = 8
-    days: float = 1.0
-    seed: int = 0
-    load: float = 0.9
-    pace: int = 1
-    faults: float = 6.5
-    maintenance: float = 5.0
-    device_faults: float = 1.4
-    bookings: float = 500.0
-    tenants: int = 6
-    lost: int = 10
-    doubled: int = 20
-    failures: float = 0.08
-    cancels: float = 0.04
-    drain: bool = True
-    inspect_every: int = 1000
-    record: bool = False
-    like: str = ""
+    nodes: Annotated[int, Meta(ge=1, le=100_000, description="nodes of the fleet, in racks of 8 and blocks of 32")] = (
+        100
+    )
+    gpus: Annotated[int, Meta(ge=0, le=DEVICES_MAX, description="GPUs of each node")] = 8
+    days: Annotated[float, Meta(ge=0.001, le=3660, description="for so many days jobs come")] = 1.0
+    seed: Annotated[int, Meta(description="what chance goes by: equal seeds give equal runs")] = 0
+    load: Annotated[float, Meta(ge=0.001, le=100, description="share of all GPU time that is asked for")] = 0.9
+    pace: Annotated[int, Meta(ge=1, le=10_000, description="jobs are so many times as short, and as many")] = 1
+    faults: Annotated[float, Meta(ge=0, le=1_000_000, description="node failures per 1,000 node-days")] = 6.5
+    maintenance: Annotated[
+        float, Meta(ge=0, le=1_000_000, description="nodes that are cordoned or drained per 1,000 node-days")
+    ] = 5.0
+    device_faults: Annotated[
+        float, Meta(ge=0, le=1_000_000, description="nodes that lose a GPU, or claim another's, per 1,000 node-days")
+    ] = 1.4
+    bookings: Annotated[
+        float, Meta(ge=0, le=1_000_000, description="bookings that a thousand tenants make in a day")
+    ] = 500.0
+    tenants: Annotated[int, Meta(ge=1, le=1000, description="tenants who submit")] = 6
+    lost: Annotated[int, Meta(ge=0, le=900, description="of 1,000 reports of nodes, so many are lost")] = 10
+    doubled: Annotated[int, Meta(ge=0, le=1000, description="of 1,000 reports of nodes, so many come twice")] = 20
+    failures: Annotated[float, Meta(ge=0, le=1, description="share of the jobs that fail")] = 0.08
+    cancels: Annotated[float, Meta(ge=0, le=1, description="share of the jobs that their owners cancel")] = 0.04
+    drain: Annotated[bool, Meta(description="when no more jobs come, go on until all are over")] = True
+    inspect_every: Annotated[
+        int, Meta(ge=1, le=1_000_000_000, description="entries between two full inspections; each entry is audited")
+    ] = 1000
+    record: Annotated[bool, Meta(description="keep what went in, for a bundle")] = False
+    like: Annotated[str, Meta(description="sizes and run times like those of a published cluster")] = ""
 
     def check(self) -> None:
         """Raise RejectedError (M102) if an option is out of its range."""
-        for field, (least, most) in _RANGES.items():
+        for field, meta in METAS.items():
             value = getattr(self, field)
-            if not least <= value <= most:
-                detail = f"{value:g} is not from {least:g} to {most:g}"
+            if meta.ge is not None and meta.le is not None and not meta.ge <= value <= meta.le:
+                detail = f"{value:g} is not from {meta.ge:g} to {meta.le:g}"
                 raise RejectedError(Reason(Code.BAD_AMOUNT, field, detail=detail))
         if self.like:
             get_model(self.like)
@@ -83,4 +67,8 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(words)
 
 
-_DEFAULT = SimOptions()
+_DEFAULT: Final = SimOptions()
+METAS: Final[dict[str, Meta]] = {
+    name: hint.__metadata__[0] for name, hint in get_type_hints(SimOptions, include_extras=True).items()
+}
+"""What is said of each option."""

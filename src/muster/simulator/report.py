@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from muster.simulator.options import SimOptions
-from muster.units import show_duration
+from muster.units import DAY_MS, show_duration
 
 BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 
@@ -24,7 +24,8 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What a run was like. Times are virtual."""
+    """What a run was like. Times are virtual. `arrival_pct` is how much of the GPU time was held while jobs came, and
+    `busy_pct` until the last of them was over."""
 
     options: SimOptions
     span_ms: int
@@ -49,18 +50,19 @@ class Report(msgspec.Struct, frozen=True):
     device_faults: int = 0
     goodput: dict[str, int] = {}
     takings: int = 0
+    arrival_pct: int = 0
 
     def render(self, width: int = 80) -> str:
         """The report as text, at most `width` wide."""
         total = self.options.nodes * self.options.gpus
         fleet = f"{self.options.nodes} nodes x {self.options.gpus} GPUs"
         lines = [
-            f"{fleet}, {show_duration(self.span_ms)}, seed {self.options.seed}",
+            f"{fleet}, {self._span()}, seed {self.options.seed}",
             f"jobs      {_pairs({'accepted': self.accepted, 'refused': self.refused, **self.outcomes})}",
             f"tasks     {_pairs(self.tasks)}",
             f"restarts  {self.restarts} runs, after {_pairs(self._troubles())}; {self.takings} for others",
             f"wait      {', '.join(f'{name} {show_duration(span)}' for name, span in self.waits_ms.items())}",
-            f"GPU time  {self.busy_pct}% held",
+            f"GPU time  {self.arrival_pct}% held while jobs came, {self.busy_pct}% in all",
             f"goodput   {self._shares()}",
             f"work      {self.events} events in {self.batches} batches, {self.facts} facts in {self.entries} entries",
             f"laws      {self.entries} entries audited, {self.inspections} full inspections, none broken",
@@ -75,6 +77,11 @@ class Report(msgspec.Struct, frozen=True):
         """All figures for programs, with the picture of the run."""
         figures = {name: getattr(self, name) for name in self.__struct_fields__ if name != "bundle"}
         return {"command": self.options.command(), **figures, "picture": picture}
+
+    def _span(self) -> str:
+        """For how long jobs came, and when the last of them was over."""
+        arrivals = show_duration(int(self.options.days * DAY_MS))
+        return f"jobs came for {arrivals}, the last ended after {show_duration(self.span_ms)}"
 
     def _shares(self) -> str:
         """What all device time was spent on, in tenths of a per cent."""

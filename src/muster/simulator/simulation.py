@@ -112,6 +112,7 @@ class Simulation:
         self._returns = self._dice("returns")
         self._names = names
         self._figures = _Figures(self.body)
+        self._arrival_gpu_ms = 0
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> Report:
         """From the first node to the last end."""
@@ -127,6 +128,7 @@ class Simulation:
         self._agenda.after(self._load.next_gap_ms(), self._arrive)
         while self._agenda.now < self._end:
             self._go_on(min(self._end, self._agenda.now + HOUR_MS), progress)
+        self._arrival_gpu_ms = self._figures.gpu_ms_until(self._end)
         if self.options.drain:
             self._drain(progress)
         self.body.inspector.inspect()
@@ -250,7 +252,7 @@ class Simulation:
     def _report(self) -> Report:
         body, figures = self.body, self._figures
         span = self._agenda.now - START_MS
-        total = max(1, self.options.nodes * self.options.gpus * span)
+        gpus = max(1, self.options.nodes * self.options.gpus)
         return Report(
             options=self.options,
             span_ms=span,
@@ -269,7 +271,8 @@ class Simulation:
             restarts=figures.restarts,
             takings=figures.takings,
             waits_ms=percentiles(figures.waits),
-            busy_pct=100 * figures.gpu_ms // total,
+            busy_pct=100 * figures.gpu_ms_until(self._agenda.now) // (gpus * span),
+            arrival_pct=100 * self._arrival_gpu_ms // (gpus * (self._end - START_MS)),
             samples=figures.samples,
             journal_hash=figures.journal.hexdigest(),
             goodput=_sum_buckets(read_account(body.world, self._agenda.now)),
@@ -296,7 +299,7 @@ class _Figures:
         self.refused = 0
         self.restarts = 0
         self.takings = 0
-        self.gpu_ms = 0
+        self._gpu_ms = 0
         self.waits: list[int] = []
         self.samples: list[Sample] = []
         self.outcomes = dict.fromkeys(("succeeded", "failed", "cancelled"), 0)
@@ -306,7 +309,7 @@ class _Figures:
 
     def observe(self, outcome: Outcome, batch: Sequence[Event]) -> None:
         """Count one batch."""
-        self.gpu_ms += self._held * (outcome.at - self._since)
+        self._gpu_ms = self.gpu_ms_until(outcome.at)
         self._since = outcome.at
         self._held = self._body.inspector.auditor.gpus_in_use
         self.facts += len(outcome.facts)
@@ -318,6 +321,10 @@ class _Figures:
             self._count(item, outcome.at)
         if outcome.facts:
             self.journal.update(encode_entry(outcome.seq, outcome.at, outcome.facts))
+
+    def gpu_ms_until(self, at: int) -> int:
+        """How much GPU time was held until now, of which nothing was heard since the last batch."""
+        return self._gpu_ms + self._held * (at - self._since)
 
     def sample(self) -> Sample:
         """Look at the world as it is."""

@@ -10,10 +10,11 @@ from muster.model.errors import RejectedError
 from muster.model.reason import Code
 from muster.model.spec import find_fault
 from muster.simulator.load import MIX, Load
-from muster.simulator.options import SimOptions
+from muster.simulator.options import METAS, SimOptions
 from muster.simulator.report import percentiles, plot
 from muster.simulator.simulation import run_simulation
 from muster.testing.planted import PLANTED
+from muster.units import DAY_MS
 from muster.world.queue import Queue
 
 
@@ -79,6 +80,20 @@ def test_whatever_goes_wrong_names_the_command_that_shows_it_again() -> None:
     with mock.patch.object(Queue, "add", side_effect=KeyError("a bug")), pytest.raises(KeyError) as caught:
         run_simulation(SimOptions(nodes=4, seed=6, faults=0))
     assert caught.value.__notes__ == ["again: muster sim --nodes 4 --seed 6 --faults 0"]
+
+
+def test_every_option_says_what_it_is() -> None:
+    assert list(METAS) == list(SimOptions.__struct_fields__)
+    assert all(meta.description for meta in METAS.values())
+
+
+def test_the_long_tail_of_the_last_jobs_does_not_hide_how_full_the_fleet_was() -> None:
+    report = run_simulation(SimOptions(nodes=8, days=0.2, seed=3))
+    assert report.span_ms > 0.2 * DAY_MS
+    assert report.arrival_pct > report.busy_pct > 0
+    assert f"{report.arrival_pct}% held while jobs came, {report.busy_pct}% in all" in report.render()
+    closed = run_simulation(SimOptions(nodes=8, days=0.2, seed=3, drain=False))
+    assert closed.arrival_pct == closed.busy_pct == report.arrival_pct
 
 
 def test_percentiles() -> None:
