@@ -36,29 +36,35 @@ FAILED: Final = 2
 
 def main(argv: list[str] | None = None) -> int:
     """Run one benchmark, one league, or all benchmarks."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=(*NAMES, *LONG, "league", "all"))
-    league.add_options(parser)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, help="replay: how many jobs, for a shorter look than the whole")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args(argv)
-    if (options.name == "league") != (options.league is not None):
-        parser.error(f"`league` takes one of {', '.join(league.LEAGUES)}, and nothing else does")
+    options = _parse(argv)
     if options.name == "league":
-        fault = league.find_fault(options)
-        if fault is not None:
-            parser.error(fault)
         played = league.play(options)
         print(played.as_json() if options.json else f"{played.as_table()}\n\n{league.chart_of(played)}", flush=True)
         return 0
-    if options.jobs is not None and options.name != "replay":
-        parser.error("`--jobs` is for `replay`")
     for name in NAMES if options.name == "all" else (options.name,):
         module = importlib.import_module(f"bench.{name.replace('-', '_')}")
         result: Result = module.run(options.seed, *([options.jobs] if options.jobs else []))
         print(result.as_json() if options.json else result.as_table(), flush=True)
     return 0
+
+
+def _parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.set_defaults(jobs=None)
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--seed", type=int, default=1, metavar="N", help="what chance goes by (default: 1)")
+    shared.add_argument("--json", action="store_true", help="one line for programs")
+    names = ", ".join((*NAMES, *LONG, "league"))
+    words = parser.add_subparsers(dest="name", required=True, metavar="NAME", help=f"all, or one of {names}")
+    for name in (*NAMES, *LONG, "all"):
+        words.add_parser(name, parents=[shared])
+    words.choices["replay"].add_argument("--jobs", type=int, metavar="N", help="so many instead of a million")
+    games = words.add_parser("league", parents=[shared], prog="muster league", description=league.__doc__)
+    league.add_options(games)
+    options = parser.parse_args(argv)
+    if options.name == "league" and (fault := league.find_fault(options)) is not None:
+        games.error(fault)
+    return options
 
 
 def _main() -> int:

@@ -70,13 +70,13 @@ class LeagueOptions(msgspec.Struct, frozen=True):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What a league takes on the command line, beside what every benchmark takes."""
-    parser.add_argument("league", nargs="?", choices=LEAGUES)
-    parser.add_argument("--traces", type=Path, default=DEFAULT_TRACES)
-    parser.add_argument("--seeds", type=int)
-    parser.add_argument("--policies", default="")
-    parser.add_argument(
-        "--report", type=Path, action="append", default=[], help="a page (.html), or the figures (.json)"
-    )
+    parser.add_argument("league", choices=LEAGUES, metavar="NAME", help=", ".join(LEAGUES))
+    where = f"the folder of the traces (default: MUSTER_TRACES, here {DEFAULT_TRACES})"
+    parser.add_argument("--traces", type=Path, default=DEFAULT_TRACES, metavar="DIR", help=where)
+    parser.add_argument("--seeds", type=int, metavar="N", help="repeat with so many seeds (default: the league's own)")
+    parser.add_argument("--policies", default="", metavar="A,B", help="only these, with the bounds (default: all)")
+    pages = "a page (.html), or the figures (.json); may be given twice"
+    parser.add_argument("--report", type=Path, action="append", default=[], metavar="FILE", help=pages)
 
 
 def find_fault(args: argparse.Namespace) -> str | None:
