@@ -99,7 +99,7 @@ def check_stayers(world: World) -> None:
             assert sorted(seated) == [task for task, at in enumerate(world.arrays[number].slot) if at == slot]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(before=WORKS, window=WINDOW, after=WORKS)
 def test_an_array_is_to_a_booking_what_as_many_gangs_of_one_are(
     before: list[Work], window: tuple[int, int, int], after: list[Work]
