@@ -134,9 +134,9 @@ def count_room(
     fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Pools = None, most: int = TASKS_MAX
 ) -> int:
     """How many one-task gangs of this ask would fit now, over all nodes; more than `most` are not counted."""
+    if not fleet.overlays.by_name:
+        return count_unrationed(fleet, ask, needs, pools, most)
     with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
-        if not fleet.overlays.by_name:
-            return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
         found = 0
         for pool, draws, rations in _rationed_pools(fleet, ask, needs, pools):
             room = rations.most(draws, most - found)
@@ -144,6 +144,15 @@ def count_room(
             rations.take(draws, tasks)
             found += tasks
         return found
+
+
+def count_unrationed(
+    fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Pools = None, most: int = TASKS_MAX
+) -> int:
+    """The same if no overlay had a budget: a gang that fits is never counted out, as it may be where tasks that go one
+    by one use up a budget on the flavor that they would rather have."""
+    with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
+        return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
 
 
 def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:

@@ -173,9 +173,14 @@ def _plan(world: World, floor: Floor, scope: Scope, now: int) -> Plan | None:
 
 
 def _count_free(world: World) -> int:
-    """How many devices are free, for whoever it may be: a taint keeps some off, and not all who wait."""
-    taints = sorted({taint for pool in world.fleet.pools for taint in pool.taints})
-    return count_room(world.fleet, _ONE, Needs(tolerates=tuple(taints)) if taints else ANYWHERE)
+    """How many devices are free, for whoever it may be: a taint keeps some off, and not all who wait. Where a feed has
+    too little for all, it is counted flavor by flavor, too: it may be used up on the one that takes most."""
+    pools = world.fleet.pools
+    tolerates = tuple(sorted({taint for pool in pools for taint in pool.taints}))
+    room = count_room(world.fleet, _ONE, Needs(tolerates=tolerates) if tolerates else ANYWHERE)
+    flavors = sorted({pool.flavor for pool in pools}) if world.fleet.overlays.by_name else []
+    alone = [count_room(world.fleet, _ONE, Needs(flavors=(each,), tolerates=tolerates)) for each in flavors]
+    return max(room, *alone, 0)
 
 
 def _is_ready(world: World, number: int, now: int) -> bool:
