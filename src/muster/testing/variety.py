@@ -9,6 +9,7 @@ waits beside somebody who is over is sent home: so whoever is left could run.
 from __future__ import annotations
 
 import random
+from itertools import chain
 from typing import Final
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from muster.model.budget import GPU_HOURS, MONEY, Budget
 from muster.model.event import (
     Advise,
     BarNode,
+    Cancel,
     CancelBooking,
     DropOverlay,
     MigrateJob,
@@ -31,20 +33,23 @@ from muster.model.event import (
     SetProfile,
     SetTenant,
     SetTier,
+    Submit,
     UseProfile,
 )
 from muster.model.job import BarKind, Job
 from muster.model.node import Flavor, Place, Spot, Traits
 from muster.model.overlay import NETWORK, POWER, Overlay
 from muster.model.partition import Partition
-from muster.model.phase import TERMINAL, Running
+from muster.model.phase import TERMINAL, Failed, Running, TaskPhase
 from muster.model.profile import TERMS, Profile
 from muster.model.sharing import ADVISED, Sharing
+from muster.model.spec import bring_back
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
 from muster.testing.crowd import TENANTS, TIERS, Crowd, Fields
 from muster.testing.scene import OPERATOR, Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.world.tasks import spans_of
 
 PARTITIONS: Final = (
     Partition("1g", 1, (0, 1, 2, 3, 4, 5, 6)),
@@ -295,6 +300,22 @@ class VariedCrowd(Crowd):
             least = self.dice.randrange(1, 3)
             self.scene.send(ScaleJob(self.dice.choice(jobs), least + self.dice.randrange(3), least))
 
+    def price(self) -> None:
+        """A flavor costs something else, and takes more power or less."""
+        name = self.dice.choice(self.flavors)
+        micros, watts = self.dice.randrange(3_000_000), self.dice.randrange(1000)
+        self.scene.send(SetFlavor(name, replace(FLAVORS[name], price_micros=micros, watts=watts)))
+
+    def bring_back(self) -> None:
+        """What failed of an array runs again."""
+        world = self.scene.body.world
+        failed = [job for job in world.jobs.values() if job.spec.array and isinstance(job.phase, Failed)]
+        if failed:
+            job = self.dice.choice(failed)
+            phases = world.arrays[job.id].phase
+            ranges = chain(*spans_of(phases, (TaskPhase.FAILED,), 0, len(phases)))
+            self.scene.send(Submit(bring_back(job.spec, job.id, ranges)))
+
     # -- how it ends ----------------------------------------------------------------------------------------------
 
     def drain(self) -> None:
@@ -314,7 +335,7 @@ class VariedCrowd(Crowd):
         lonely = [job for job in scene.body.world.jobs.values() if job.spec.needs.beside]
         for job in lonely:
             if not isinstance(job.phase, TERMINAL):
-                scene.cancel(job.spec.name)
+                scene.send(Cancel(job.id))
         scene.advance(hours=7 * 24 if lonely else 0)
 
 
@@ -331,5 +352,6 @@ def _box(dice: random.Random) -> Fields:
 DISTURBANCES: Final = (
     VariedCrowd.cap, VariedCrowd.uncap, VariedCrowd.spend, VariedCrowd.advise, VariedCrowd.score,
     VariedCrowd.lose_device, VariedCrowd.fence, VariedCrowd.progress, VariedCrowd.move, VariedCrowd.bar,
-    VariedCrowd.book, VariedCrowd.join, VariedCrowd.rank, VariedCrowd.narrow,
+    VariedCrowd.book, VariedCrowd.join, VariedCrowd.rank, VariedCrowd.narrow, VariedCrowd.price,
+    VariedCrowd.bring_back,
 )  # fmt: skip
