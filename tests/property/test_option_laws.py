@@ -9,12 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from muster.kernel.kernel import Kernel, Outcome
-from muster.model.event import BarNode, NodeSeen, NodeSilent, SetTenant, Submit
+from muster.model.event import BarNode, NodeSeen, NodeSilent, SetFlavor, SetOverlay, SetTenant, Submit
 from muster.model.fact import Claimed, Placed, TasksPlaced
 from muster.model.job import BarKind, Job
-from muster.model.node import Place, Traits
+from muster.model.node import Flavor, Place, Traits
+from muster.model.overlay import POWER, Overlay
+from muster.model.partition import Partition
 from muster.model.reason import Refused
-from muster.model.spec import ANYWHERE, Needs, Spec
+from muster.model.spec import ANYWHERE, Needs, Spec, as_asked
 from muster.model.tenant import Tenant, limits
 from muster.scheduler.options import (
     CPU_STEP_MILLI,
@@ -36,25 +38,35 @@ from muster.world.world import World
 
 LAWFUL = settings(derandomize=True, deadline=None, max_examples=200)
 SEEDS = st.integers(0, 2**32)
+CUT = Flavor("gpu", watts=400, slots=8, partitions=(Partition("half", 4, (0, 4)),))
 CPU, MEMORY = CPU_STEP_MILLI, MEMORY_STEP_BYTES
 
 
-def build(seed: int) -> World:
+def build(seed: int, *, is_varied: bool = False) -> World:
     """A world after its cycles: crowded nodes in racks and clusters and of two flavors, some of them silent or barred,
     tenants with and without a quota.
 
-    Drawn by dice, for hypothesis prefers simple worlds, and in those nobody waits who could be helped.
+    Drawn by dice, for hypothesis prefers simple worlds, and in those nobody waits who could be helped. A varied one has
+    zones, taints and devices that are cut, maybe a feed, and jobs that mind them or want less than a device.
     """
-    dice, lots = random.Random(seed), random.Random(~seed)
+    dice, lots, others = random.Random(seed), random.Random(~seed), random.Random(f"{seed}/others")
     kernel = Kernel(World())
+    if is_varied:
+        kernel.handle([SetFlavor("h100", Flavor("gpu", watts=700)), SetFlavor("cut", CUT)], 1)
     for at in range(dice.randint(1, 4)):
         place = Place(cluster=dice.choice(["", "", "far"]), rack=dice.choice(["r1", "r2"]))
-        kernel.handle([NodeSeen(f"n{at}", _draw(dice, 2, 8), traits=Traits(dice.choice(["", "h100"]), place))], 1)
+        traits = Traits(dice.choice(["", "h100"]), place)
+        capacity = _draw(dice, 2, 8)
+        kernel.handle([NodeSeen(f"n{at}", capacity, traits=_vary_traits(others, traits) if is_varied else traits)], 1)
+    if is_varied and others.random() < 0.5:
+        labels = (others.choice(("zone", "zone=a")),)
+        kernel.handle([SetOverlay("feed", Overlay(POWER, others.randrange(300, 6000), labels=labels))], 1)
     most = [dice.choice([None, each]) for each in (dice.randint(2, 16), dice.randint(200, 4000), 9 * MEMORY // 2)]
     kernel.handle([SetTenant("lab", Tenant(lines=limits(*most)))], 2)
     for at in range(dice.randint(4, 12)):
         tier = lots.choice(["standard", "standard", "opportunistic"])
-        kernel.handle([Submit(relax_tier(_draw_spec(dice), tier))], 3 + at)
+        spec = relax_tier(_draw_spec(dice), tier)
+        kernel.handle([Submit(_vary_spec(others, spec) if is_varied else spec)], 3 + at)
         if not dice.randint(0, 9):
             kernel.handle([NodeSilent(f"n{dice.randint(0, 3)}")], 3 + at)
         if not dice.randint(0, 9):
@@ -82,11 +94,29 @@ def _draw_needs(dice: random.Random, gang: int) -> Needs:
     return dice.choice([ANYWHERE, ANYWHERE, *flavored, *(levels if gang > 1 else [])])
 
 
+def _vary_traits(dice: random.Random, traits: Traits) -> Traits:
+    flavor = "cut" if dice.random() < 0.3 else traits.flavor
+    labels, taints = (("zone", dice.choice("ab")),), ("odd",) if dice.random() < 0.2 else ()
+    return msgspec.structs.replace(traits, flavor=flavor, labels=labels, taints=taints)
+
+
+def _vary_spec(dice: random.Random, spec: Spec) -> Spec:
+    """Wishes for a job; or one that wants a share of a device, or a piece of one."""
+    labels = dice.choice(((), (), ("zone=a",), ("zone!=a",)))
+    needs = msgspec.structs.replace(spec.needs, labels=labels, tolerates=dice.choice(((), ("odd",))))
+    replace, roll = msgspec.structs.replace, dice.random()
+    if roll > 0.3:
+        return replace(spec, needs=needs)
+    needs = replace(needs, within="", spread="", flavors=(), partition="half" if roll < 0.15 else "")
+    ask = replace(spec.ask, gpus=1) if needs.partition else replace(spec.ask, gpus=0, gpu_milli=500)
+    return replace(spec, needs=needs, gang=1, ask=ask)
+
+
 def starts(world: World, spec: Spec) -> bool:
     """Whether a spec that is submitted to a fork is placed in that very batch."""
     twin = world.fork()
     number = twin.next_job
-    outcome = Kernel(twin).handle([Submit(spec)], twin.now)
+    outcome = Kernel(twin).handle([Submit(as_asked(spec))], twin.now)
     return not isinstance(outcome.answers[0], Refused) and number in _placed_in(outcome)
 
 
@@ -102,10 +132,10 @@ def waiting_of(world: World) -> list[Job]:
 
 
 @LAWFUL
-@given(SEEDS)
-def test_the_options_are_the_least_changes_that_start(seed: int) -> None:
+@given(SEEDS, st.booleans())
+def test_the_options_are_the_least_changes_that_start(seed: int, is_varied: bool) -> None:
     """By brute force: for each field every smaller amount on its steps is submitted, and every looser need."""
-    world = build(seed)
+    world = build(seed, is_varied=is_varied)
     for job in waiting_of(world):
         before = digest(world)
         options = find_options(world, job)
@@ -123,10 +153,10 @@ def test_the_options_are_the_least_changes_that_start(seed: int) -> None:
 
 
 @LAWFUL
-@given(SEEDS)
-def test_the_tier_that_is_offered_is_the_nearest_that_helps(seed: int) -> None:
+@given(SEEDS, st.booleans())
+def test_the_tier_that_is_offered_is_the_nearest_that_helps(seed: int, is_varied: bool) -> None:
     """By brute force: it is submitted in every tier above its own; it starts, or is given what others have."""
-    world = build(seed)
+    world = build(seed, is_varied=is_varied)
     for job in waiting_of(world):
         before = digest(world)
         option = find_promotion(world, job.spec, world.now)
@@ -144,7 +174,7 @@ def _stops_for(world: World, spec: Spec) -> int | None:
     """How many are told to stop in the batch in which a spec is submitted, so that it starts; None if it just waits."""
     twin = world.fork()
     number = twin.next_job
-    outcome = Kernel(twin).handle([Submit(spec)], twin.now)
+    outcome = Kernel(twin).handle([Submit(as_asked(spec))], twin.now)
     if number in _placed_in(outcome):
         return 0
     claims = [item.victims for item in outcome.facts if isinstance(item, Claimed) and item.job == number]

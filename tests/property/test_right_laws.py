@@ -1,7 +1,8 @@
 """Nobody who has a right to places waits for them: told by letting all go whom the table gives it, in a fork.
 
 Crowds of tenants that own something or nothing, of tiers, priorities and an emergency; gangs, elastic or not, and
-arrays that may or may not be evicted. When they have come to rest, for each one who waits everybody is taken out of a
+arrays that may or may not be evicted. Some of them on fleets of several kinds, with wishes, pieces of devices, spares
+and a feed. When they have come to rest, for each one who waits everybody is taken out of a
 fork whom it may take, and what elastic gangs have beyond their least: if it could start there, as work inside its
 guarantee or as work that borrows, it should not wait. An array of which only some tasks borrow is left alone there.
 """
@@ -10,63 +11,126 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any, Final
 from unittest import mock
 
 import pytest
 
 from muster.kernel import kernel as door
 from muster.kernel.kernel import Kernel
-from muster.model.event import Cancel, Event, Exited, HoldJob, ScaleJob, SetTier
+from muster.model.event import Cancel, Event, Exited, HoldJob, ScaleJob, SetFlavor, SetOverlay, SetTier
 from muster.model.instruction import Stop
 from muster.model.job import Job
+from muster.model.node import Flavor, Place, Traits
+from muster.model.overlay import POWER, Overlay
+from muster.model.partition import Partition
 from muster.model.phase import ACTIVE, Queued, TaskPhase
+from muster.model.spec import Needs
+from muster.model.tenant import GPU
 from muster.model.tier import Tier
 from muster.policy.taking import find_right
 from muster.scheduler import preemption
 from muster.scheduler.rights import kin_of, party_of
 from muster.testing.potential import count_loans
 from muster.testing.scene import Scene
-from muster.units import HOUR_MS
+from muster.units import HOUR_MS, Resources
 from muster.world.claim_books import ClaimBooks
 from muster.world.quota import Standing
+from muster.world.tasks import HOLDING
 from muster.world.world import World
 
 TIERS = ("standard", "standard", "critical", "opportunistic")
+LEVELS: Final = ({"within": "node"}, {"within": "rack"}, {"spread": "node"}, {"within": "fleet"})
+PIECES: Final = (Partition("half", 4, (0, 4)), Partition("quarter", 2, (0, 2, 4)))
+FLAVORS: Final = {
+    "h100": Flavor(GPU, watts=700),
+    "a100": Flavor(GPU, units=450, watts=400),
+    "cut": Flavor(GPU, watts=600, slots=8, partitions=PIECES),
+}
 FOR_EVER, SETTLED_H = 100_000, 30
 
 
-def crowd(seed: int) -> Scene:
+def crowd(seed: int, *, is_varied: bool = False) -> Scene:
     """Owners, one of them with little of its own, and somebody who owns nothing; more work than room."""
     dice = random.Random(f"{seed}/rights")
-    scene = Scene(seed, inspect_every=1000).cluster(nodes=dice.randrange(1, 4), gpus=8)
+    scene = Scene(seed, inspect_every=1000)
+    if is_varied:
+        add_nodes(scene, dice)
+    else:
+        scene.cluster(nodes=dice.randrange(1, 4), gpus=8)
     total = 8 * len(scene.body.world.fleet)
     first = dice.randrange(total + 1)
-    scene.share("a", first).share("b", dice.randrange(total - first + 1))
+    lend = dice.choice((None, None, first // 2)) if is_varied else None
+    scene.share("a", first, lend=lend).share("b", dice.randrange(total - first + 1))
     scene.send(SetTier("alarm", Tier(50, HOUR_MS, emergency=True)))
     for number in range(dice.randrange(8, 22)):
-        submit(scene, dice, f"j{number}")
+        submit(scene, dice, f"j{number}", **draw_wishes(dice) if is_varied else {})
         if dice.random() < 0.5:
             scene.advance(seconds=dice.randrange(60))
     return scene.advance(hours=SETTLED_H)
 
 
-def submit(scene: Scene, dice: random.Random, name: str) -> None:
+def add_nodes(scene: Scene, dice: random.Random) -> None:
+    """Nodes of two flavors, that count differently, in two racks and two zones, some of them behind a taint; all of
+    them, or those of a zone, behind a feed that may not be enough."""
+    for name, flavor in FLAVORS.items():
+        scene.send(SetFlavor(name, flavor))
+    for number in range(dice.randrange(2, 5)):
+        place = Place(cluster=dice.choice(("", "", "east")), rack=dice.choice(("r1", "r2")))
+        labels = (("zone", dice.choice("ab")),)
+        taints = ("odd",) if dice.random() < 0.2 else ()
+        traits = Traits(dice.choice(sorted(FLAVORS)), place, labels, taints)
+        scene.node(f"node-{number}", Resources(8, 64_000, 2**39), traits)
+    scene.advance(seconds=1)
+    if dice.random() < 0.5:
+        labels_of_feed = (dice.choice(("zone", "zone=a")),)
+        scene.send(SetOverlay("feed", Overlay(POWER, dice.randrange(1000, 20_000), labels=labels_of_feed)))
+
+
+def submit(scene: Scene, dice: random.Random, name: str, **fields: Any) -> None:
     kind = dice.choice(("gang", "gang", "array", "elastic"))
     gang = 1 if kind == "array" else dice.choice((1, 1, 1, 2))
-    scene.job(
-        name,
-        gpus=dice.choice((1, 2, 4, 8) if kind == "gang" else (1, 2)),
-        array=dice.randrange(1, 7) if kind == "array" else 0,
-        gang=gang,
-        gang_most=gang + dice.randrange(1, 6) if kind == "elastic" else 0,
-        in_place=kind == "elastic" and dice.random() < 0.5,
-        tenant=dice.choice(("a", "a", "b", "guest")),
-        tier="alarm" if dice.random() < 0.05 else dice.choice(TIERS),
-        priority=dice.choice((0, 0, 5)),
-        evictable=dice.random() < 0.9,
-        grace_ms=1000 * dice.randrange(1, 90),
-        minutes=FOR_EVER,
-    )
+    drawn = {
+        "gpus": dice.choice((1, 2, 4, 8) if kind == "gang" else (1, 2)),
+        "array": dice.randrange(1, 7) if kind == "array" else 0,
+        "gang": gang,
+        "gang_most": gang + dice.randrange(1, 6) if kind == "elastic" else 0,
+        "in_place": kind == "elastic" and dice.random() < 0.5,
+        "tenant": dice.choice(("a", "a", "b", "guest")),
+        "tier": "alarm" if dice.random() < 0.05 else dice.choice(TIERS),
+        "priority": dice.choice((0, 0, 5)),
+        "evictable": dice.random() < 0.9,
+        "grace_ms": 1000 * dice.randrange(1, 90),
+    }
+    scene.job(name, minutes=FOR_EVER, **{**drawn, **fields})
+
+
+def draw_wishes(dice: random.Random) -> dict[str, Any]:
+    """What a job wants of where it runs, if anything: flavors, a zone, a rack, nodes by themselves. Some of them want
+    less than a device, freely or a piece of one, or a spare."""
+    found: dict[str, Any] = {
+        "flavors": dice.choice(((), (), ("h100",), ("a100",), ("h100", "a100"), ("a100", "h100"))),
+        "any_flavor": dice.random() < 0.3,
+        "labels": dice.choice(((), (), (), ("zone=a",), ("zone!=a",))),
+        "tolerates": dice.choice(((), ("odd",))),
+    }
+    small: dict[str, Any] = {"array": dice.choice((0, 3)), "gang": 1, "gang_most": 0, "in_place": False}
+    roll = dice.random()
+    if roll < 0.1:
+        ask = Resources(0, 1000, 2**30, gpu_milli=dice.choice((250, 500)))
+        return {**small, "ask": ask, "needs": Needs(**found)}
+    if roll < 0.2:
+        piece = dice.choice(PIECES).name
+        return {**small, "gpus": 1, "needs": Needs(**{**found, "flavors": ()}, partition=piece)}
+    if roll < 0.5:
+        level: dict[str, Any] = dice.choice(
+            ({"within": "node"}, {"within": "rack"}, {"spread": "node"}, {"within": "fleet"})
+        )
+        fields = {"array": 0, "gang": dice.randrange(1, 4), "gang_most": 0, "in_place": False}
+        return {**fields, "needs": Needs(**found, **level)}
+    if roll < 0.6:
+        return {"array": 0, "gang": 2, "gang_most": 0, "in_place": False, "spares": 1, "needs": Needs(**found)}
+    return {"needs": Needs(**found)}
 
 
 def find_standings(world: World, now: int) -> dict[int, Standing]:
@@ -115,20 +179,29 @@ def could_start(world: World, job: Job, standing: Standing, gone: list[Job], now
         kernel.handle([HoldJob(each.id) for each in find_waiting(fork) if each.id != job.id], now)
         stop_all(kernel, [ScaleJob(each.id, each.spec.gang) for each in wide], now)
         stop_all(kernel, [Cancel(each.id) for each in gone], now)
-    tasks, before = 1 if spec.array else spec.places, fork.jobs[job.id].phase
-    sites = fork.sites.inhabited(spec.ask)
-    if all(fork.quotas.standing(spec.tenant, site, spec.ask, tasks) > standing for site in sites):
+    tasks = 1 if spec.array else spec.places
+    stands = {site: fork.quotas.standing(spec.tenant, site, spec.ask, tasks) for site in fork.sites.inhabited(spec.ask)}
+    if all(each > standing for each in stands.values()):
         return False
-    held = fork.arrays[job.id].holding if spec.array else 0
+    before = dict(find_slots(fork, job))
     with mock.patch.multiple(door, plan_takings=lambda *_: [], grow_all=lambda _: None):
         fork.queue.wake_all()
         kernel.handle([], now + 1)
-    return fork.arrays[job.id].holding > held if spec.array else fork.jobs[job.id].phase != before
+    return any(task not in before and stands[fork.site_of(slot)] <= standing for task, slot in find_slots(fork, job))
 
 
-def check_rights(seed: int) -> int:
+def find_slots(world: World, job: Job) -> list[tuple[int, int]]:
+    """Where the parts of a job are: the tasks of an array, or the leases of a gang, in their order."""
+    if job.spec.array:
+        tasks = world.arrays[job.id]
+        return [(task, tasks.slot[task]) for task, phase in enumerate(tasks.phase) if phase in HOLDING]
+    phase = world.jobs[job.id].phase
+    return list(enumerate(lease.slot for lease in phase.run.leases)) if isinstance(phase, ACTIVE) else []
+
+
+def check_rights(seed: int, *, is_varied: bool = False) -> int:
     """Nobody waits who could have started by its right; says how many waited."""
-    scene = crowd(seed)
+    scene = crowd(seed, is_varied=is_varied)
     world, now = scene.body.world, scene.body.world.now + SETTLED_H * HOUR_MS
     standings = find_standings(world, now)
     waiting = [job for job in find_waiting(world) if job.id not in world.claims]
@@ -149,6 +222,16 @@ def _nobody_backs_off(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_nobody_waits_who_has_a_right(first: int) -> None:
     assert sum(check_rights(seed) for seed in range(first, first + 20)) > 20
+
+
+def test_nobody_waits_on_a_fleet_of_several_kinds_who_has_a_right() -> None:
+    assert sum(check_rights(seed, is_varied=True) for seed in range(8)) > 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 1200, 50))
+def test_nobody_of_many_waits_there_who_has_a_right(first: int) -> None:
+    assert sum(check_rights(seed, is_varied=True) for seed in range(first, first + 50)) > 50
 
 
 @pytest.mark.slow

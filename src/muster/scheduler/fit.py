@@ -114,11 +114,11 @@ def _fill(fleet: Fleet, ask: Resources, most: int, needs: Needs, pools: Pools) -
 
 
 def _rationed_pools(
-    fleet: Fleet, ask: Resources, needs: Needs, pools: Pools
+    fleet: Fleet, ask: Resources, needs: Needs, pools: Pools, rations: Rations | None = None
 ) -> Iterator[tuple[tuple[int], Draws, Rations]]:
     """The pools that tasks fill one after the other, in the order in which they do; each with what a task takes there,
     of what was not taken in those before."""
-    rations = Rations(fleet)
+    rations = rations or Rations(fleet)
     for number, _, _ in _keep_to(find_rows(fleet.pools, ask, needs, fleet.tables), pools):
         yield (number,), rations.draws(zone_of(fleet, number), ask), rations
 
@@ -131,19 +131,34 @@ def find_pools(fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE) -> list[in
 
 
 def count_room(
-    fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Pools = None, most: int = TASKS_MAX
+    fleet: Fleet,
+    ask: Resources,
+    needs: Needs = ANYWHERE,
+    pools: Pools = None,
+    most: int = TASKS_MAX,
+    rations: Rations | None = None,
 ) -> int:
-    """How many one-task gangs of this ask would fit now, over all nodes; more than `most` are not counted."""
+    """How many one-task gangs of this ask would fit now, over all nodes; more than `most` are not counted. Who counts
+    in parts has `rations` of its own, from which those of every part are taken."""
+    if not fleet.overlays.by_name:
+        return count_unrationed(fleet, ask, needs, pools, most)
     with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
-        if not fleet.overlays.by_name:
-            return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
         found = 0
-        for pool, draws, rations in _rationed_pools(fleet, ask, needs, pools):
-            room = rations.most(draws, most - found)
+        for pool, draws, left in _rationed_pools(fleet, ask, needs, pools, rations):
+            room = left.most(draws, most - found)
             tasks = many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pool), room)
-            rations.take(draws, tasks)
+            left.take(draws, tasks)
             found += tasks
         return found
+
+
+def count_unrationed(
+    fleet: Fleet, ask: Resources, needs: Needs = ANYWHERE, pools: Pools = None, most: int = TASKS_MAX
+) -> int:
+    """The same if no overlay had a budget: a gang that fits is never counted out, as it may be where tasks that go one
+    by one use up a budget on the flavor that they would rather have."""
+    with screened(fleet, needs) if needs.has_company else contextlib.nullcontext():
+        return many.count_room(fleet.words, query_of(fleet, ask, 1, needs, pools), most)
 
 
 def widest_room(fleet: Fleet, ask: Resources, gang: int, needs: Needs = ANYWHERE, pools: Pools = None) -> int:

@@ -24,6 +24,7 @@ from muster.model.reason import Code
 from muster.model.record import Record
 from muster.model.spec import ANYWHERE, GANG_MAX, Spec
 from muster.scheduler.fit import count_room, find_gang, widest_room
+from muster.scheduler.rations import Rations
 from muster.scheduler.within import NOWHERE, places_of, pools_for
 from muster.units import Resources
 from muster.world.apply import apply
@@ -219,12 +220,14 @@ def _find_price(world: World, tenant: str, ask: Resources) -> int:
 
 
 def _count_tasks(world: World, tenant: str, ask: Resources) -> int:
-    """How many tasks would start, site by site; what is counted on one is charged before the next is looked at."""
-    total, ledger = 0, world.ledger
+    """How many tasks would start, site by site; what is counted on one is charged, and taken from what overlays have
+    left, before the next is looked at."""
+    total, ledger, rations = 0, world.ledger, Rations(world.fleet)
     counted: list[tuple[Site, int]] = []
     for site, pools in places_of(world, world.fleet, ask, ANYWHERE):
-        room = count_room(world.fleet, ask, ANYWHERE, pools)
+        room = count_room(world.fleet, ask, ANYWHERE, pools, rations=rations.copy())
         tasks = world.quotas.headroom(tenant, site, ask, room, evictable=True)
+        count_room(world.fleet, ask, ANYWHERE, pools, tasks, rations)
         ledger.charge(tenant, site, ask, tasks)
         counted.append((site, tasks))
         total += tasks

@@ -26,7 +26,7 @@ from muster.model.tier import PRIORITY_MAX
 from muster.policy.protection import has_waited, is_protected, may_take
 from muster.policy.taking import Party, strength
 from muster.scheduler.extras import Extras, Shrink, has_extras
-from muster.scheduler.fit import count_room, find_gang, find_pools, find_tasks
+from muster.scheduler.fit import count_room, count_unrationed, find_gang, find_pools, find_tasks
 from muster.scheduler.heads import Heads
 from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.near import Neighbourhood
@@ -222,11 +222,11 @@ class _Taker:
 
     def _want(self, shape: Shape, job: Job, claimant: Party) -> Want:
         world, spec = self._world, job.spec
-        fleet = world.fleet
+        fleet, count = world.fleet, count_room if job.spec.array else count_unrationed
 
         def find() -> list[Lease] | None:
             pools = pools_within(world, spec.tenant, shape, claimant.standing)
-            if pools == NOWHERE or count_room(fleet, shape.ask, shape.needs, pools, shape.gang) < shape.gang:
+            if pools == NOWHERE or count(fleet, shape.ask, shape.needs, pools, shape.gang) < shape.gang:
                 return None
             if spec.array:
                 return find_tasks(fleet, shape.ask, shape.gang, shape.needs, pools)
@@ -236,7 +236,7 @@ class _Taker:
             pools = pools_within(world, spec.tenant, shape, claimant.standing)
             usable = find_pools(fleet, shape.ask, shape.needs)
             kept = usable if pools is None else [pool for pool in usable if pool in pools]
-            return count_room(fleet, shape.ask, shape.needs, pools), kept
+            return count_unrationed(fleet, shape.ask, shape.needs, pools), kept
 
         return Want(shape.ask, shape.gang, shape.needs, find, room)
 

@@ -42,6 +42,12 @@ class Rations:
         self._fleet = fleet
         self._left = rooms_of(fleet)
 
+    def copy(self) -> Rations:
+        """As much again, for whoever only wants to know."""
+        twin = Rations(self._fleet)
+        twin._left = self._left.copy()
+        return twin
+
     def draws(self, zone: Zone, ask: Resources) -> Draws:
         """What one task takes in a zone."""
         overlays, held = self._fleet.overlays, of_ask(ask)

@@ -25,6 +25,7 @@ from typing import Final
 from muster.model.group import Part, parts_of
 from muster.model.phase import Lease
 from muster.model.record import Record
+from muster.model.spec import Spec
 from muster.scheduler.booked import Rooms
 from muster.scheduler.fit import Pools, find_gang, find_pools, find_tasks
 from muster.scheduler.order import Round
@@ -53,10 +54,11 @@ class Shadow(Record, frozen=True):
 class _Cast:
     """A shadow in a cycle: its places may be chosen anew, and its shade is open for whoever ends before it."""
 
-    __slots__ = ("at", "job", "leases", "pools", "shading", "shape")
+    __slots__ = ("at", "is_guest", "job", "leases", "pools", "shading", "shape")
 
-    def __init__(self, job: int, shape: Shape, pools: Pools, at: int) -> None:
+    def __init__(self, job: int, shape: Shape, pools: Pools, at: int, *, is_guest: bool) -> None:
         self.job = job
+        self.is_guest = is_guest
         self.shape = shape
         self.pools = pools
         self.at = at
@@ -124,10 +126,15 @@ class Shadows:
         """Open the shades that a job may use since it would be gone in time."""
         self._close()
         spec = self._world.jobs[job].spec
-        if (leaves_ms := spec.leaves_ms) is not None and self._casts:
-            self._open = [cast for cast in self._casts if may_overtake(self._now + leaves_ms, cast.at)]
+        if spec.leaves_ms is not None and self._casts:
+            self._open = [cast for cast in self._casts if self._is_gone_by(spec, cast)]
             self._lift(self._open)
         self._rooms.open_for(spec)
+
+    def _is_gone_by(self, spec: Spec, cast: _Cast) -> bool:
+        """Whether a job that starts now leaves by when another would start: no guest gives way to another."""
+        leaves_ms = spec.limit_ms if cast.is_guest else spec.leaves_ms
+        return leaves_ms is not None and may_overtake(self._now + leaves_ms, cast.at)
 
     def refuse_room(self, line: Line, job: int) -> None:
         """A job found no room at all: its shape sleeps, but for those of its lines that may cast a shadow."""
@@ -190,8 +197,9 @@ class Shadows:
         self._world.queue.shade(line.shape)
         if self._is_head(line):
             self._cast(line, job)
-        leaves_ms = self._world.jobs[job].spec.leaves_ms
-        self._shortest[line] = min(self._shortest.get(line, AMOUNT_MAX), AMOUNT_MAX if leaves_ms is None else leaves_ms)
+        spec = self._world.jobs[job].spec
+        stays_ms = spec.limit_ms if any(cast.is_guest for cast in self._casts) else spec.leaves_ms
+        self._shortest[line] = min(self._shortest.get(line, AMOUNT_MAX), AMOUNT_MAX if stays_ms is None else stays_ms)
         self._pass_on(line)
         return True
 
@@ -258,11 +266,12 @@ class Shadows:
                     self._turns.pass_by(line)
 
     def _find(self, job: int, shape: Shape, pools: Pools) -> _Cast | None:
-        with self._in_light(), self._look_ahead(shape, pools) as outlook:
+        is_guest = self._world.jobs[job].spec.yields
+        with self._in_light(), self._look_ahead(shape, pools, is_guest) as outlook:
             count = find_first(outlook, lambda passed: self._fits_after(outlook, passed, shape, pools))
             if count is None:
                 return None
-            cast = _Cast(job, shape, pools, outlook.instants[count - 1])
+            cast = _Cast(job, shape, pools, outlook.instants[count - 1], is_guest=is_guest)
             self._choose(cast, outlook, count)
             return cast
 
@@ -272,7 +281,7 @@ class Shadows:
             return find_gang(self._world.fleet, shape.ask, shape.gang, shape.needs, pools) is not None
 
     def _choose_again(self, cast: _Cast) -> None:
-        with self._look_ahead(cast.shape, cast.pools) as outlook:
+        with self._look_ahead(cast.shape, cast.pools, cast.is_guest) as outlook:
             self._choose(cast, outlook, outlook.look_until(cast.at))
 
     def _choose(self, cast: _Cast, outlook: Outlook, count: int) -> None:
@@ -339,9 +348,9 @@ class Shadows:
         with self._in_light(), self._rooms.opened():
             return find_gang(self._world.fleet, shape.ask, shape.gang, shape.needs, pools) is not None
 
-    def _look_ahead(self, shape: Shape, pools: Pools) -> Outlook:
+    def _look_ahead(self, shape: Shape, pools: Pools, is_guest: bool) -> Outlook:
         usable = find_pools(self._world.fleet, shape.ask, shape.needs)
-        return Outlook(self._world, self._now, frozenset(usable if pools is None else pools))
+        return Outlook(self._world, self._now, frozenset(usable if pools is None else pools), for_guest=is_guest)
 
 
 def may_overtake(end: int, shadow_at: int) -> bool:

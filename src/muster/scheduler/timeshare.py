@@ -21,6 +21,7 @@ from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease, Running, Starting, Why, columns_of
 from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, MILLI, NARROW, Sharing
+from muster.model.spec import ANYWHERE, Needs
 from muster.policy.protection import is_protected
 from muster.scheduler.claims import Outlook, look_at
 from muster.scheduler.fit import count_room, find_gang
@@ -156,7 +157,7 @@ def _plan(world: World, floor: Floor, scope: Scope, now: int) -> Plan | None:
         return None
     if any(is_leaving(world, world.jobs[number], now) for number in floor.leaving):
         return None
-    room = count_room(world.fleet, _ONE)
+    room = _count_free(world)
     fixed = _find_fixed(world, floor, scope, now)
     due = floor.owed[: bisect_right(floor.owed, (now, AMOUNT_MAX))]
     owed = [number for _, number in due if number not in claimants]
@@ -169,6 +170,17 @@ def _plan(world: World, floor: Floor, scope: Scope, now: int) -> Plan | None:
     pool = room + sum(holder.devices for holder in floor.holders.values())
     order = [standing for standing in floor.order if standing[2] not in claimants] if claimants else floor.order
     return _share_out(world, order, running, room, _owed_first(world, floor, sorted(owed), pool))
+
+
+def _count_free(world: World) -> int:
+    """How many devices are free, for whoever it may be: a taint keeps some off, and not all who wait. Where a feed has
+    too little for all, it is counted flavor by flavor, too: it may be used up on the one that takes most."""
+    pools = world.fleet.pools
+    tolerates = tuple(sorted({taint for pool in pools for taint in pool.taints}))
+    room = count_room(world.fleet, _ONE, Needs(tolerates=tolerates) if tolerates else ANYWHERE)
+    flavors = sorted({pool.flavor for pool in pools}) if world.fleet.overlays.by_name else []
+    alone = [count_room(world.fleet, _ONE, Needs(flavors=(each,), tolerates=tolerates)) for each in flavors]
+    return max(room, *alone, 0)
 
 
 def _is_ready(world: World, number: int, now: int) -> bool:

@@ -143,29 +143,29 @@ def check_shadows(before: World, outcome: Outcome, after: World) -> None:
     """Whoever cast a shadow could still start by then, if what runs ends as it is foreseen to: counted anew, lease by
     lease."""
     for shadow in shadows_in(before, outcome):
-        seats = [astuple(lease) for lease in shadow.leases]
-        parts = cut(shadow.job, after.jobs[shadow.job].spec, seats)
+        seats, spec = [astuple(lease) for lease in shadow.leases], after.jobs[shadow.job].spec
+        parts = cut(shadow.job, spec, seats)
         for slot in dict.fromkeys(lease.slot for lease in shadow.leases):
             stays = Holding()
-            for job, where, tasks, devices, end in _firm_leases(after, outcome.at):
+            for job, where, tasks, devices, end in _firm_leases(after, outcome.at, spec.yields):
                 if where == slot and (end is None or max(end, outcome.at) > shadow.at):
                     stays.add(job.spec.ask, tasks, devices)
-            planned = [(spec.ask, *seat[1:]) for spec, mine in parts for seat in mine if seat[0] == slot]
+            planned = [(each.ask, *seat[1:]) for each, mine in parts for seat in mine if seat[0] == slot]
             fits = all(stays.add(*each) for each in planned)
             fits = fits and min(stays.left_of(after.fleet.capacities[slot])) >= 0
             require(fits, "no start delays a shadow", f"job {shadow.job} by {shadow.at} on {after.fleet.names[slot]}")
 
 
-def _firm_leases(world: World, now: int) -> Iterator[tuple[Job, int, int, int, Limit]]:
+def _firm_leases(world: World, now: int, for_guest: bool) -> Iterator[tuple[Job, int, int, int, Limit]]:
     """All that is held, and until when at the latest, but for what elastic gangs have beyond their least: who waits
-    gets that back."""
+    gets that back. To a guest no guest gives way."""
     for job, slot, count, devices in leases_of(world):
         if job.id not in world.widths.elastic and not job.spec.array:
-            yield job, slot, count, devices, world.ends.foreseen(job.id, now)
+            yield job, slot, count, devices, world.ends.foreseen(job.id, now, for_guest=for_guest)
     for number in world.widths.elastic:
         job = world.jobs[number]
         firm = (*least_part(job), *spares_of(job))
-        end = world.ends.foreseen(number, now)
+        end = world.ends.foreseen(number, now, for_guest=for_guest)
         yield from ((job, lease.slot, lease.tasks, lease.devices, end) for lease in firm)
     for number, tasks in sorted(world.arrays.items()):
         job = world.jobs[number]

@@ -75,6 +75,10 @@ class Scene:
             self._engine.add_node(node, capacity, traits, devices)
         return self.advance(seconds=1)
 
+    def node(self, name: str, capacity: Resources, traits: Traits, devices: tuple[str, ...] = ()) -> str:
+        """A machine of its own kind joins; gives back its address."""
+        return self._engine.add_node(name, capacity, traits, devices)
+
     def tenant(self, name: str, gpus: int | None = None, cpus: int | None = None) -> Scene:
         """A tenant may hold this much."""
         lines = limits(gpus, None if cpus is None else cpus * 1000)

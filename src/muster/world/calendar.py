@@ -88,24 +88,25 @@ class Ends:
                 self.forget(number)
                 self.foretell(number, job.spec, job.phase.run.since)
 
-    def foreseen(self, job: int, now: int) -> Limit:
+    def foreseen(self, job: int, now: int, *, for_guest: bool = False) -> Limit:
         """When a run will end, as far as anybody knows now: as it was foretold, if that is still to come, or if it
-        yields from then on."""
+        yields from then on; but to no guest."""
         end = self.told.get(job, now)
-        return end if end > now or job in self.yielding else self.find(job)
+        return end if end > now or (job in self.yielding and not for_guest) else self.find(job)
 
     def find_told(self, now: int) -> Limit:
         """The first end that is foretold and still to come."""
         first = bisect_right(self._told_order, (now, AMOUNT_MAX))
         return self._told_order[first][0] if first < len(self._told_order) else None
 
-    def upcoming(self, now: int) -> Iterator[tuple[int, int]]:
-        """Every (end, job) as it is foreseen now, the earliest first."""
+    def upcoming(self, now: int, *, for_guest: bool = False) -> Iterator[tuple[int, int]]:
+        """Every (end, job) as it is foreseen now, the earliest first: by one who yields itself, or by another."""
         if not self.told:
             return iter(self._order)
+        yielding = {} if for_guest else self.yielding
         to_come = islice(self._told_order, bisect_right(self._told_order, (now, AMOUNT_MAX)), None)
-        late = sorted((end, job) for job, end in self.yielding.items() if end <= now)
-        others = (each for each in self._order if self.told.get(each[1], now) <= now and each[1] not in self.yielding)
+        late = sorted((end, job) for job, end in yielding.items() if end <= now)
+        others = (each for each in self._order if self.told.get(each[1], now) <= now and each[1] not in yielding)
         return heapq.merge(late, to_come, others)
 
     def fork(self) -> Ends:

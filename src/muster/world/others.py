@@ -39,14 +39,14 @@ def leave_others(world: World, job: Job) -> None:
 
 def stop_waiting(world: World, job: Job, other: int) -> None:
     """Another job is as far as this one wants it; whoever waits for nobody any more joins its line."""
-    is_waiting = world.is_waiting(job)
-    if is_waiting:
+    is_in_line = world.is_in_line(job)
+    if is_in_line:
         world.dequeue(job)
     leave_others(world, job)
     waits = tuple(number for number in job.waits if number != other)
     after = world.jobs[job.id] = replace(job, waits=waits)
     wait_for_others(world, after)
-    if is_waiting:
+    if is_in_line:
         world.enqueue(after)
 
 

@@ -62,13 +62,15 @@ class Shading:
 
 class Outlook:
     """What comes free on the pools of an ask, instant by instant. `instants` are those that were looked at so far, and
-    `lifted` how many of them have passed, as the fleet shows itself; `freed` is what that gave, by slot."""
+    `lifted` how many of them have passed, as the fleet shows itself; `freed` is what that gave, by slot. Whoever looks
+    `for_guest` looks for one who yields itself: nobody gives way to that."""
 
-    __slots__ = ("_ends", "_pools", "_steps", "_world", "freed", "instants", "lifted")
+    __slots__ = ("_ends", "_for_guest", "_pools", "_steps", "_world", "freed", "instants", "lifted")
 
-    def __init__(self, world: World, now: int, pools: frozenset[int]) -> None:
+    def __init__(self, world: World, now: int, pools: frozenset[int], *, for_guest: bool = False) -> None:
         self._world = world
         self._pools = pools
+        self._for_guest = for_guest
         self._ends: Iterator[tuple[int, list[tuple[Resources, Lease]]]] = self._find_ends(now)
         self._steps: list[list[tuple[Resources, Lease]]] = []
         self.instants: list[int] = []
@@ -121,12 +123,14 @@ class Outlook:
     def _find_ends(self, now: int) -> Iterator[tuple[int, list[tuple[Resources, Lease]]]]:
         """Ends as they are foreseen, in order, each with what it gives back where it is of use. One that is past may
         come at any moment, until it is so late that nobody knows; whoever yields then has but to be told."""
-        jobs, ends = self._world.jobs, self._world.ends
+        jobs, ends, for_guest = self._world.jobs, self._world.ends, self._for_guest
         of_tasks = [self._endings_of(jobs[number]) for number in sorted(ends.spread)]
-        found = merge(((*each, ()) for each in ends.upcoming(now)), *of_tasks, key=itemgetter(0, 1))
+        upcoming = ends.upcoming(now, for_guest=for_guest)
+        found = merge(((*each, ()) for each in upcoming), *of_tasks, key=itemgetter(0, 1))
         for end, number, tasks in islice(found, ENDS_MAX):
             job = jobs[number]
-            if end + job.spec.grace_ms + LATE_MS < now and not (job.spec.yields and isinstance(job.phase, Running)):
+            can_be_told = job.spec.yields and isinstance(job.phase, Running) and not for_guest
+            if end + job.spec.grace_ms + LATE_MS < now and not can_be_told:
                 continue
             held = job.phase.run.places if isinstance(job.phase, ACTIVE) else tasks
             leases = [(ask, lease) for ask, part in job.spec.parts(held) for lease in part]

@@ -28,7 +28,7 @@ from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
 from muster.world.calendar import Ends
-from muster.world.claiming import charge_claim, spoken_for
+from muster.world.claiming import charge_claim, is_spoken_for, spoken_for
 from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
@@ -249,11 +249,11 @@ class World:
 
     def set_held(self, job: Job, held: bool) -> None:
         """Keep a job out of its line, or let it back in."""
-        is_waiting = self.is_waiting(job)
-        if is_waiting:
+        is_in_line = self.is_in_line(job)
+        if is_in_line:
             self.dequeue(job)
         after = self.jobs[job.id] = replace(job, held=held)
-        if is_waiting:
+        if is_in_line:
             self.enqueue(after)
 
     def is_waiting(self, job: Job) -> bool:
@@ -261,6 +261,11 @@ class World:
         if job.spec.array:
             return bool(self.arrays[job.id].counts[TaskPhase.QUEUED])
         return isinstance(job.phase, Queued)
+
+    def is_in_line(self, job: Job) -> bool:
+        """Whether it waits and is met in its line, as soon as it is not held and others are as far as it wants them: an
+        array that claims places for all its tasks that wait is in none."""
+        return self.is_waiting(job) and not is_spoken_for(self, job.id)
 
     def set_tier(self, name: str, tier: Tier) -> None:
         """Say what a tier is; whoever waits in it stands where its rank says."""

@@ -12,6 +12,7 @@ from muster.model import event, fact
 from muster.model.after import AFTER_MAX, After, When
 from muster.model.phase import Cancelled, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
+from muster.model.tenant import GPU, Line, gpu_amount
 from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig, spec
 from muster.testing.scene import Scene
@@ -367,3 +368,23 @@ def test_an_array_that_is_cancelled_while_some_of_it_runs_waits_for_nobody() -> 
     rig.exit(second, first=0, count=1)
     assert isinstance(rig.job(second).phase, Cancelled)
     check_world(rig.world)
+
+
+def test_who_claims_places_for_all_its_tasks_that_wait_stops_waiting_for_the_one_it_follows() -> None:
+    """An array that claims for all of them is in no line: there was none to take it out of."""
+    rig = Rig(nodes=1)
+    rig.tenant("owner", Line(GPU, guaranteed=gpu_amount(8)))
+    first = rig.submit(1, array=2, tenant="owner")
+    guest = rig.submit(6, tenant="guest")
+    rig.start(first)
+    rig.start(guest)
+    second = rig.submit(4, array=2, tenant="owner", after=after(When.TASK_BY_TASK, first))
+    rig.exit(first, first=0, count=1)
+    assert rig.world.claims[second].width == 1
+    assert rig.world.arrays[second].counts[TaskPhase.QUEUED] == 1
+    rig.exit(first, code=1, first=1, count=1)
+    assert rig.job(second).waits == ()
+    check_world(rig.world)
+    assert digest(restore(snapshot(rig.world))) == digest(rig.world)
+    rig.exit(guest, code=143)
+    assert rig.world.arrays[second].counts[TaskPhase.STARTING] == 1

@@ -7,6 +7,7 @@ import pytest
 from muster.model import event
 from muster.model.job import BarKind
 from muster.model.node import Flavor, Place, Traits
+from muster.model.overlay import POWER, Overlay
 from muster.model.reason import Code
 from muster.model.spec import Needs
 from muster.model.tenant import Tenant, limits
@@ -202,3 +203,12 @@ def test_a_spread_is_loosened_step_by_step() -> None:
     rig.feed(event.BarNode("n2", BarKind.CORDON, "me"))
     spread = rig.submit(1, gang=3, needs=Needs(spread="rack"))
     assert options_of(rig, spread) == [Option("gang", 3, 2), Option("spread", "rack", "node")]
+
+
+def test_what_a_feed_has_left_is_counted_once_for_all_clusters_behind_it() -> None:
+    rig = Rig()
+    rig.feed(event.SetFlavor("gpu", Flavor("gpu", watts=700)))
+    for cluster in ("near", "far"):
+        rig.feed(event.NodeSeen(f"n-{cluster}", Resources(8, 64_000, 2**38), traits=Traits(place=Place("eu", cluster))))
+    rig.feed(event.SetOverlay("feed", Overlay(POWER, 5 * 700, nodes=("n-near", "n-far"))))
+    assert {it.ask.gpus: it.tasks for it in available(rig.world, "lab") if it.ask.gpus} == {1: 5, 2: 2, 4: 1, 8: 0}

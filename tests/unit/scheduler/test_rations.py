@@ -15,13 +15,16 @@ from muster.model.job import BarKind
 from muster.model.node import Flavor, Place, Traits
 from muster.model.overlay import NETWORK, POWER, SCALE, Overlay
 from muster.model.reason import Code, Refused
+from muster.model.sharing import Sharing
 from muster.model.spec import Needs
+from muster.model.tenant import GPU
 from muster.model.tier import Tier
 from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_room
 from muster.scheduler.reasons import explain
 from muster.simulator.inspector import check_nobody_overslept
 from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig, spec
+from muster.testing.scene import Scene
 from muster.units import HOUR_MS, Resources
 from muster.wire.words import put_in_words
 from muster.world.fleet import Fleet
@@ -227,3 +230,27 @@ def _is_within(fleet: Fleet, rooms: dict[str, int], shares: tuple[int, ...], gpu
         if taken and taken > left:
             return False
     return True
+
+
+def two_flavors(watts: int) -> Scene:
+    """A node that takes much power and two that take less, behind one feed."""
+    scene = Scene().send(SetFlavor("fast", Flavor(GPU, watts=700))).send(SetFlavor("slow", Flavor(GPU, watts=400)))
+    for name, flavor in (("n0", "fast"), ("n1", "slow"), ("n2", "slow")):
+        scene.node(name, Resources(8, 64_000, 2**39), Traits(flavor))
+    return scene.advance(seconds=1).send(SetOverlay("feed", Overlay(POWER, watts, nodes=("n0", "n1", "n2"))))
+
+
+def test_an_owner_takes_back_what_fits_a_budget_on_the_flavor_that_it_likes_less() -> None:
+    """Counted one by one, its tasks would use the budget up on the flavor that it likes best, where not all fit."""
+    scene = two_flavors(16 * 400).share("owner", 16)
+    for name in ("g1", "g2"):
+        scene.job(name, gpus=8, tenant="guest", needs=Needs(flavors=("slow",)))
+    scene.run().expect(running=("g1", "g2"))
+    scene.job("mine", gpus=8, gang=2, tenant="owner", needs=Needs(flavors=("fast", "slow")))
+    scene.advance(minutes=1).expect(running="mine", waiting=("g1", "g2"))
+
+
+def test_a_turn_is_not_counted_out_by_a_flavor_that_takes_more_power() -> None:
+    tier = Tier(200, HOUR_MS, sharing=Sharing(quantum_ms=HOUR_MS))
+    scene = two_flavors(16 * 400).send(SetTier("turns", tier))
+    scene.job("wide", gpus=8, gang=2, tier="turns", needs=Needs(flavors=("slow",))).run().expect(running="wide")

@@ -9,13 +9,14 @@ import pytest
 from muster.model import event, fact
 from muster.model.advice import INDEX, Advice
 from muster.model.booking import Booking, Window
+from muster.model.node import Traits
 from muster.model.phase import Why
 from muster.model.reason import Code, Refused
 from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, NARROW, SERVICE, Sharing
 from muster.model.spec import Needs
 from muster.model.tier import EVICTIONS_MAX, STANDARD, Tier
 from muster.testing.rig import Rig
-from muster.units import AMOUNT_MAX, DAY_MS, HOUR_MS, MINUTE_MS
+from muster.units import AMOUNT_MAX, DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.world.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
@@ -261,3 +262,14 @@ def test_who_waits_for_its_window_takes_no_turn() -> None:
     run(rig, rig.submit(8))
     rig.feed(after_ms=HOUR_MS)
     assert (rig.phase(booked), rig.world.claims) == ("Queued", {})
+
+
+def test_who_tolerates_a_taint_has_a_turn_on_what_is_free_behind_it() -> None:
+    rig = shared(nodes=0)
+    rig.feed(event.NodeSeen("odd", Resources(8, 64_000, 2**38), traits=Traits(taints=("odd",))))
+    first = rig.submit(8, needs=Needs(tolerates=("odd",)))
+    second = rig.submit(8, needs=Needs(tolerates=("odd",)))
+    assert (rig.phase(first), rig.phase(second)) == ("Starting", "Queued")
+    run(rig, first)
+    rig.exit(first)
+    assert rig.phase(second) == "Starting"

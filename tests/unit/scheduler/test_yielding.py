@@ -13,6 +13,7 @@ from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
+from muster.scheduler.reasons import find_shadows
 from muster.scheduler.yielding import find_next_yield, plan_yields
 from muster.simulator.inspector import check_nobody_overslept, check_shadows
 from muster.testing.planted import PLANTED
@@ -182,3 +183,28 @@ def test_a_guest_is_not_begun_anew_to_be_wider() -> None:
     rig.exit(host)
     rig.feed(after_ms=6 * HOUR_MS)
     assert stops(rig) == {}
+
+
+def test_a_guest_that_is_due_counts_on_no_guest_that_is_late() -> None:
+    """Nobody gives way to it: it starts by the limit of who is there, and others may use what is free until then."""
+    rig = Rig(nodes=2)
+    rig.feed(event.SetTier("standard", Tier(200, 0, shadows=1)))
+    late = rig.submit(8, expect_ms=MINUTE_MS, limit_ms=6 * HOUR_MS, yields=True)
+    start(rig, late)
+    ends_at = rig.run(late).since + 6 * HOUR_MS
+    rig.feed(after_ms=HOUR_MS)
+    guest = rig.submit(8, gang=2, expect_ms=MINUTE_MS, yields=True)
+    assert [(shadow.job, shadow.at) for shadow in find_shadows(rig.world)] == [(guest, ends_at)]
+    before = rig.world.fork()
+    assert rig.phase(rig.submit(8, limit_ms=HOUR_MS)) == "Starting", "it is gone by then"
+    check_shadows(before, rig.outcomes[-1], rig.world)
+    check_world(rig.world)
+
+
+def test_no_guest_overtakes_another_by_its_word() -> None:
+    rig = Rig(nodes=2)
+    rig.feed(event.SetTier("standard", Tier(200, 0, shadows=1)))
+    rig.submit(8, limit_ms=6 * HOUR_MS)
+    rig.submit(8, gang=2, expect_ms=MINUTE_MS, yields=True)
+    assert rig.phase(rig.submit(8, expect_ms=MINUTE_MS, yields=True)) == "Queued", "it would not give way"
+    assert rig.phase(rig.submit(8, expect_ms=MINUTE_MS, limit_ms=HOUR_MS, yields=True)) == "Starting"
