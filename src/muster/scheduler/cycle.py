@@ -105,7 +105,7 @@ def _start_all(
                 _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot), parts)
             else:
                 _place_gang(world, draft, world.jobs[job], leases, pools)
-            turns.serve(line.tenant)
+            turns.serve(line)
             starts += 1
             if shadows is not None:
                 shadows.note_start(line)
