@@ -50,9 +50,11 @@ def find_gang(
 ) -> list[Lease] | None:
     """Leases for all of a gang's tasks, or None if they do not all fit now. Whose they are to be matters to chance
     alone."""
-    if needs is not ANYWHERE and needs.has_company:
+    if needs is not ANYWHERE and (needs.apart or needs.beside):
         with screened(fleet, needs):
             return _find_gang(fleet, ask, gang, needs, pools, job)
+    if not fleet.overlays.by_name:
+        return _find_in_pools(fleet, ask, gang, needs, pools, job)
     return _find_gang(fleet, ask, gang, needs, pools, job)
 
 

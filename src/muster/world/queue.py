@@ -438,6 +438,10 @@ class Queue:
         line = self.find_line(job)
         if line is None:
             raise _not_waiting(job)
+        self.leave(line, job)
+
+    def leave(self, line: Line, job: Job) -> None:
+        """The same for whoever has its line at hand."""
         line.remove(job.id)
         self._count -= 1
         if self.floors.waits:
