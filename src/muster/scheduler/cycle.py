@@ -20,9 +20,9 @@ from typing import Final, TypeAlias
 
 from muster.model.fact import Fact
 from muster.model.job import Job
-from muster.model.phase import Lease, TaskPhase
+from muster.model.phase import TaskPhase
 from muster.scheduler.claims import drop_outlived, serve_claims, ticket_of
-from muster.scheduler.fit import Pools, count_room, count_short, find_gang, find_tasks
+from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks
 from muster.scheduler.order import Round
 from muster.scheduler.shadows import Shadow, Shadows, are_due
 from muster.scheduler.sparing import set_apart
@@ -86,37 +86,33 @@ def _start_all(
         if found is None:
             queue.sleep_all()
             break
-        line, job = found
+        line, number = found
         shape = line.shape
         if shadows is not None:
-            shadows.open_for(job)
-        leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, EVERYWHERE, job)
+            shadows.open_for(number)
+        leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, EVERYWHERE, number)
         if leases is None:
             short = count_short(fleet, shape.ask, shape.gang, shape.needs)
-            queue.sleep(shape, short) if shadows is None else shadows.refuse_room(line, job)
+            queue.sleep(shape, short) if shadows is None else shadows.refuse_room(line, number)
             continue
         pools = pools_within(world, line.tenant, shape, line.band[0])
         if pools is not EVERYWHERE:
-            leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, pools, job) if pools else None
+            leases = find_gang(fleet, shape.ask, shape.gang, shape.needs, pools, number) if pools else None
         if leases is None:
-            queue.restand(line, line.band[0] + 1) if shadows is None else shadows.refuse_quota(line, job, pools)
+            queue.restand(line, line.band[0] + 1) if shadows is None else shadows.refuse_quota(line, number, pools)
         else:
-            if world.jobs[job].spec.array:
-                _place_tasks(world, draft, line, world.jobs[job], world.site_of(leases[0].slot), parts)
+            job = world.jobs[number]
+            if job.spec.array:
+                _place_tasks(world, draft, line, job, world.site_of(leases[0].slot), parts)
             else:
-                _place_gang(world, draft, world.jobs[job], leases, pools)
-            turns.serve(line.tenant)
+                leases = set_apart(world, job, leases, pools) if job.spec.spares else leases
+                draft.place(job, leases, ticket_of(world, job) if world.claims else 0, line)
+            turns.serve(line)
             starts += 1
             if shadows is not None:
                 shadows.note_start(line)
             if shares is not None:
                 shares.pass_on(turns, line)
-
-
-def _place_gang(world: World, draft: Draft, job: Job, leases: list[Lease], pools: Pools) -> None:
-    if job.spec.spares:
-        leases = set_apart(world, job, leases, pools)
-    draft.place(job, leases, ticket_of(world, job))
 
 
 def _place_tasks(world: World, draft: Draft, line: Line, job: Job, site: Site, parts: Parts) -> None:

@@ -26,7 +26,7 @@ from muster.scheduler.pieces import choose_slots
 from muster.scheduler.query import AT_MEMO, NO_LEVEL, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
 from muster.scheduler.rations import Draws, Rations, zone_of, zones_of
 from muster.scheduler.screen import screened
-from muster.scheduler.single import find_single, lowest_devices, tightest_device
+from muster.scheduler.single import find_place, find_single, lowest_devices, tightest_device
 from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
 from muster.world.arena import AT_TOPOLOGY, NOWHERE
@@ -41,7 +41,7 @@ TASKS_MAX: Final = 1 << 40
 _DESK: Final = "desk"
 _BLANK: Final = "blank"
 _TORI: Final = "tori"
-_FIND_SINGLE: Final = Entry(find_single)
+_FIND_PLACE: Final = Entry(find_place)
 _LOWEST_DEVICES: Final = Entry(lowest_devices)
 
 
@@ -50,9 +50,11 @@ def find_gang(
 ) -> list[Lease] | None:
     """Leases for all of a gang's tasks, or None if they do not all fit now. Whose they are to be matters to chance
     alone."""
-    if needs is not ANYWHERE and needs.has_company:
+    if needs is not ANYWHERE and (needs.apart or needs.beside):
         with screened(fleet, needs):
             return _find_gang(fleet, ask, gang, needs, pools, job)
+    if not fleet.overlays.by_name:
+        return _find_in_pools(fleet, ask, gang, needs, pools, job)
     return _find_gang(fleet, ask, gang, needs, pools, job)
 
 
@@ -274,8 +276,8 @@ def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools, job: int
     if fleet.is_exact:
         found = find_exact_place(fleet, query_of(fleet, ask, 1, needs, pools), job)
         return None if found is None else [_lease(words, found[0], ask, found[1])]
-    slot = _FIND_SINGLE.call(words, query_of(fleet, ask, 1, needs, pools))
-    return None if slot < 0 else [_lease(words, slot, ask)]
+    slot, devices = _FIND_PLACE.call(words, query_of(fleet, ask, 1, needs, pools))
+    return None if slot < 0 else [Lease(slot, 1, devices)]
 
 
 def _find_piece(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools) -> list[Lease] | None:

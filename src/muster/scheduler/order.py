@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from muster.world.fleet import FreeVector
-from muster.world.queue import OVER, Band, BandKey, LeafKey, Line, Shape, job_of
+from muster.world.queue import BEHIND_ALL, OVER, Band, BandKey, LeafKey, Line, Shape, job_of
 from muster.world.tour import Tour
 from muster.world.world import World
 
@@ -42,12 +42,14 @@ _SOONEST: Final = itemgetter(0)
 
 class Leaf:
     """The lines of one tenant in our band: those that were looked at as a heap by their first job, and in how many
-    stands that was. What is far behind is not looked at: most of it is not reached in a cycle."""
+    stands that was; in the others nobody stands before `next`. What is far behind is not looked at: most of it is not
+    reached in a cycle."""
 
-    __slots__ = ("lines", "seen")
+    __slots__ = ("lines", "next", "seen")
 
     def __init__(self) -> None:
         self.lines: list[tuple[LeafKey, Line]] = []
+        self.next: LeafKey = 0
         self.seen = 0
 
 
@@ -85,13 +87,14 @@ class Round:
                 in_vain += 1
         return None
 
-    def serve(self, tenant: str) -> None:
-        """Whose turn it was has got a place."""
-        awake = self._world.queue.awake
+    def serve(self, line: Line) -> None:
+        """Whose turn it was has got a place: its line, the first of its tenant's, stands where its next job does."""
+        lines, awake = self._leaves[line.tenant].lines, self._world.queue.awake
+        heapreplace(lines, (line.first(self._since), line)) if line.heap else heappop(lines)
         if len(awake) <= HOPELESS_MAX and self.drops_hopeless:
             self._drop_hopeless()
         if self._tour is not None and awake:
-            self._tour.serve(tenant)
+            self._tour.serve(line.tenant)
 
     def pass_by(self, line: Line, place: LeafKey | None = None) -> None:
         """Meet a line not before this place, or not at all."""
@@ -126,22 +129,21 @@ class Round:
         return self._tour
 
     def _find_line(self, tenant: str) -> tuple[Line, int] | None:
-        """Of a tenant's lines in our band, the one whose job is first, and that job. A line that was served stands
-        where its next job does, which is never before; one that sleeps or stands elsewhere now is not met again."""
-        awake, band, stands = self._world.queue.awake, self._band, self._stands
-        leaf = self._leaves.get(tenant)
+        """Of a tenant's lines in our band, the one whose job is first, and that job. A line that sleeps or stands in
+        another band now is not met again; only one that is passed by has moved since it was looked at."""
+        awake, leaf = self._world.queue.awake, self._leaves.get(tenant)
         if leaf is None:
             leaf = self._leaves[tenant] = Leaf()
         lines = leaf.lines
         while True:
-            if leaf.seen < len(stands) and (not lines or stands[leaf.seen][0] < lines[0][0]):
+            if not lines or leaf.next < lines[0][0]:
                 self._look_on(leaf, tenant)
-            if not lines:
-                return None
+                if not lines:
+                    return None
             first, line = lines[0]
-            if line.shape not in awake or line.band != band or not line.heap:
+            if line.shape not in awake or line.band != self._band:
                 heappop(lines)
-            elif (at := self._find_place(line) if self._places else line.first(self._since)) != first:
+            elif self._places and (at := self._find_place(line)) != first:
                 heappop(lines) if at is None else heapreplace(lines, (at, line))
             else:
                 return line, job_of(first)
@@ -151,13 +153,15 @@ class Round:
         awake, places, since, lines = self._world.queue.awake, self._places, self._since, leaf.lines
         for soonest, shape, here in islice(self._stands, leaf.seen, None):
             if lines and soonest >= lines[0][0]:
-                break
+                leaf.next = soonest
+                return
             leaf.seen += 1
             line = here.get(tenant)
-            if line is not None and line.heap and shape in awake:
+            if line is not None and shape in awake:
                 at = self._find_place(line) if places else line.first(since)
                 if at is not None:
                     heappush(lines, (at, line))
+        leaf.next = BEHIND_ALL
 
     def _find_place(self, line: Line) -> LeafKey | None:
         return self._places[line] if line in self._places else line.first(self._since)

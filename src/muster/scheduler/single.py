@@ -222,6 +222,17 @@ def find_single(words: Words, query: Words) -> int:
 
 
 @compiled
+def find_place(words: Words, query: Words) -> tuple[int, int]:
+    """The same slot, and which devices the task has there, as bits."""
+    slot = find_single(words, query)
+    if slot == NOWHERE:
+        return slot, 0
+    if query[MILLI]:
+        return slot, 1 << tightest_device(words, slot, query[MILLI], 0)
+    return slot, lowest_devices(words, slot, query[GPUS])
+
+
+@compiled
 def lowest_devices(words: Words, slot: int, count: int) -> int:
     """The lowest whole devices of a node, as bits."""
     free, taken = words[words[AT_NODES] + NODE_ROW * slot + FREE_MASK], 0

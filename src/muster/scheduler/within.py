@@ -34,10 +34,10 @@ def pools_within(world: World, tenant: str, shape: Shape, worst: int = BORROWING
     if not shape.evictable:
         worst = INSIDE
     standing, sites = world.quotas.standing, world.sites.all
-    if not world.quotas.is_any():
-        return EVERYWHERE
     if len(sites) == 1:
         return EVERYWHERE if standing(tenant, sites[0], shape.ask, shape.gang) <= worst else NOWHERE
+    if not world.quotas.is_any():
+        return EVERYWHERE
     places = places_of(world, world.fleet, shape.ask, shape.needs)
     return join_pools(places, [standing(tenant, site, shape.ask, shape.gang) <= worst for site, _ in places])
 

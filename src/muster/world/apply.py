@@ -208,8 +208,12 @@ def _after_met(world: World, item: fact.AfterMet, at: int) -> None:  # noqa: ARG
 
 
 def _placed(world: World, item: fact.Placed, at: int) -> None:
-    for job, run in unroll(item, at):
-        world.hold(world.jobs[job], run if run.ticket else replace(run, ticket=next_ticket(world)), at)
+    starts = []
+    for number, run in unroll(item, at):
+        job = world.jobs[number]
+        held = world.hold(job, run if run.ticket else replace(run, ticket=next_ticket(world)), at)
+        starts.append((job, held))
+    world.note_starts(starts, at)
 
 
 def _began(world: World, item: fact.Began, at: int) -> None:

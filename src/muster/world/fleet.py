@@ -426,9 +426,12 @@ class Fleet:
 
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
-        wanted = 1 if ask.gpu_milli else ask.gpus * tasks  # tasks with a share of a device have one lease per device
-        take = self._take_beside if ask.gpu_milli and slot in self.claimed else self._take
-        if devices_in(devices).bit_count() != wanted or not take(slot, ask, tasks, devices):
+        if ask.gpu_milli:  # tasks with a share of a device have one lease per device
+            take = self._take_beside if slot in self.claimed else self._take
+            is_taken = devices_in(devices).bit_count() == 1 and take(slot, ask, tasks, devices)
+        else:
+            is_taken = devices.bit_count() == ask.gpus * tasks and self._take(slot, ask, tasks, devices)
+        if not is_taken:
             raise InvariantError("allocations fit their node", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
         here = self.holders.get(slot)
         self.holders[slot] = {job: tasks} if here is None else {**here, job: here.get(job, 0) + tasks}

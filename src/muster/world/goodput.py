@@ -45,6 +45,8 @@ BOOKED: Final = (
 )
 Parts: TypeAlias = tuple[int, int, int, int, int, int]
 Times: TypeAlias = dict[Bucket, int]
+Start: TypeAlias = tuple[Job, Run]
+"""A gang as it waited, and the run by which it has its leases."""
 Span: TypeAlias = tuple[int, int, int]
 """What a stretch of time was spent on, when it began and when it ended."""
 NO_PARTS: Final[Parts] = (0, 0, 0, 0, 0, 0)
@@ -194,6 +196,26 @@ class Goodput:
                 continue
             stock.levels[IDLE] -= amount
             stock.offsets[IDLE] += amount * at
+
+    def take_all(self, starts: Iterable[Start], at: int) -> None:
+        """All leases of gangs begin, on nodes of which as much is kept as when they got them."""
+        by_slot, kept = self.by_slot, self.kept
+        idle: dict[Stock, int] = {}
+        for job, run in starts:
+            spec = job.spec
+            if run.spares or spec.needs.groups:
+                for ask, leases in spec.parts(run.places):
+                    self.take(ask, leases, at)
+                continue
+            each = DEVICE * spec.ask.gpus + spec.ask.gpu_milli
+            for lease in run.leases:
+                slot, amount = lease.slot, each * lease.tasks
+                if slot in kept:
+                    self._step_kept(lease, -amount, at)
+                else:
+                    idle[by_slot[slot]] = idle.get(by_slot[slot], 0) + amount
+        for stock, amount in idle.items():
+            stock.step(IDLE, -amount, at)
 
     def give_back(self, fleet: Fleet, leases: Sequence[Lease], ask: Resources, at: int) -> None:
         """Leases end on nodes that lack nothing."""

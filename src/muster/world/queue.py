@@ -45,7 +45,7 @@ _SIZE_BITS: Final = 96
 _DUE_BITS: Final = 48
 _RANK_BITS: Final = _DUE_BITS + _SIZE_BITS
 _NO_DUE: Final = (1 << _DUE_BITS) - 1
-_BEHIND_ALL: Final[LeafKey] = 2 * PRIORITY_MAX + 1 << _RANK_BITS + _ID_BITS
+BEHIND_ALL: Final[LeafKey] = 2 * PRIORITY_MAX + 1 << _RANK_BITS + _ID_BITS
 _BEFORE_ALL: Final = -1
 """An instant at which nobody was accepted yet, so nobody is due."""
 FREED_MAX: Final = 4
@@ -324,7 +324,7 @@ class Shape:
         self.least = least_of(self.needs.groups) if self.needs.groups else self.ask
         self.size = amount_of(self.ask, self.gang)
         self.undated = _NO_DUE << _SIZE_BITS | self.size
-        self.soonest: LeafKey = _BEHIND_ALL
+        self.soonest: LeafKey = BEHIND_ALL
         self.did_not_fit = False
         self.freed: list[int] | None = None
         self.short = 0
@@ -438,6 +438,10 @@ class Queue:
         line = self.find_line(job)
         if line is None:
             raise _not_waiting(job)
+        self.leave(line, job)
+
+    def leave(self, line: Line, job: Job) -> None:
+        """The same for whoever has its line at hand."""
         line.remove(job.id)
         self._count -= 1
         if self.floors.waits:

@@ -9,7 +9,7 @@ dropped by the caller, and not met again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heapreplace
 
 from muster.model.tenant import ROOT
 from muster.world.walk import OWN, Met, Siblings, Step, Walk
@@ -32,13 +32,14 @@ class Level:
         """Whoever is first has another share now, or is not met again."""
         served = self._served
         if self.first is not self._next:
-            heappop(served)
-        elif self._next is not None:
-            if self._rest is None:
-                self._rest = self._siblings.find_after(self._next, self._met)
-            self._next = next(self._rest, None)
-        if step is not None:
-            heappush(served, step)
+            heappop(served) if step is None else heapreplace(served, step)
+        else:
+            if self._next is not None:
+                if self._rest is None:
+                    self._rest = self._siblings.find_after(self._next, self._met)
+                self._next = next(self._rest, None)
+            if step is not None:
+                heappush(served, step)
         self.first = served[0] if served and (self._next is None or served[0] < self._next) else self._next
 
 
@@ -75,9 +76,9 @@ class Tour:
 
     def serve(self, tenant: str) -> None:
         """Whose turn it is was charged for a start."""
-        walk, path = self._walk, self._walk.path(tenant)
-        if len(path) == 1:
-            self._top.replace_first((walk.charge(tenant) // path[0][1], tenant))
+        walk = self._walk
+        if walk.is_flat or len(path := walk.path(tenant)) == 1:
+            self._top.replace_first(walk.step(tenant))
             return
         change = walk.change(tenant)
         more = change - self._changes.get(tenant, 0)

@@ -179,6 +179,11 @@ class Walk:
         account = self._usage.accounts.get(tenant)
         return 0 if account is None else account.charge(self._bucket)
 
+    def step(self, tenant: str) -> Step:
+        """Where a tenant right below the root stands by its charge of now."""
+        account, path = self._usage.accounts.get(tenant), self._paths.get(tenant) or self._find_path(tenant)
+        return 0 if account is None else account.charge(self._bucket) // path[0][1], tenant
+
     def total(self, node: str) -> int:
         """The charge of all below a node when the walk was settled."""
         found = self._totals.get(node)

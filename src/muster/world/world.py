@@ -32,7 +32,7 @@ from muster.world.claiming import charge_claim, is_spoken_for, spoken_for
 from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
-from muster.world.goodput import Goodput, Stock
+from muster.world.goodput import Goodput, Start, Stock
 from muster.world.ledger import Ledger
 from muster.world.mix import Mix
 from muster.world.others import leave_others, wait_for_others
@@ -132,13 +132,15 @@ class World:
         self.timers, self.ends = Timers(), Ends()
         self.goodput, self.widths = Goodput(), Widths()
 
-    def hold(self, job: Job, run: Run, at: int) -> None:
-        """Give a waiting gang its leases. The inverse of `release`."""
+    def hold(self, job: Job, run: Run, at: int, line: Line | None = None) -> Run:
+        """Give a waiting gang its leases, and say as which run it has them; its `line` may be at hand. What decides
+        nothing in a cycle is left to `note_starts`: with that it is the inverse of `release`."""
         spec, leases, fleet = job.spec, run.leases, self.fleet
-        for ask, part in spec.parts(leases):
-            occupy_all(fleet, job.id, ask, part)
-            if ask.gpus or ask.gpu_milli:
-                self.goodput.take(ask, part, at)
+        if spec.needs.groups:
+            for ask, part in spec.parts(leases):
+                occupy_all(fleet, job.id, ask, part)
+        else:
+            occupy_all(fleet, job.id, spec.ask, leases)
         end = None if spec.limit_ms is None else run.find_end(spec.limit_ms)
         self.charge(spec, leases, at, end)
         if end is not None:
@@ -149,14 +151,19 @@ class World:
             spend(self, job, leases, 1)
         if fleet.company.by_name:
             fleet.company.seat(spec, leases, 1)
-        self.dequeue(job)
+        self.dequeue(job) if line is None else self.queue.leave(line, job)
         if spec.gang > 1 or spec.gang_most:
             run = hold_ranks(self, job, run)
-        if self.runs is not None:
-            self.runs.add_gang(job, run, self.sites.by_slot, run.since)
         if (sharing := self.tiers[spec.tier].sharing) is not None:
             self.queue.floors.seat(job, run.since, sharing)
         self.jobs[job.id] = job.moved(Starting(at, run), run.epoch)
+        return run
+
+    def note_starts(self, starts: Sequence[Start], at: int) -> None:
+        """Gangs hold their leases: write down what of it decides nothing in a cycle, for all of them at once."""
+        self.goodput.take_all(starts, at)
+        if self.runs is not None:
+            self.runs.add_gangs(starts, self.sites.by_slot)
 
     def release(self, job: Job, after: Job, at: int) -> None:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""

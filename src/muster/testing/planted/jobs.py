@@ -21,6 +21,7 @@ from muster.scheduler import cycle
 from muster.testing.planted.plant import Plant
 from muster.world import apply, draft, snapshot
 from muster.world.limits import TaskLimits
+from muster.world.queue import Line
 from muster.world.tasks import Tasks
 from muster.world.timers import Timers
 from muster.world.world import World
@@ -70,8 +71,8 @@ def epoch_not_raised() -> Iterator[None]:
     """A second try carries the epoch of the first."""
 
     class Careless(draft.Draft):
-        def place(self, job: Any, leases: list[Lease], claim: int = 0) -> None:
-            super().place(_replace(job, epoch=max(0, job.epoch - 1)) if job.epoch else job, leases, claim)
+        def place(self, job: Any, leases: list[Lease], claim: int = 0, line: Line | None = None) -> None:
+            super().place(_replace(job, epoch=max(0, job.epoch - 1)) if job.epoch else job, leases, claim, line)
 
     with mock.patch.object(cycle, "Draft", Careless):
         yield

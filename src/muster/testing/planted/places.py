@@ -18,7 +18,6 @@ from muster.scheduler import cycle, fit
 from muster.scheduler.pieces import choose_slots
 from muster.testing.planted.plant import Plant
 from muster.units import Limit, Resources
-from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 from muster.world.losses import Losses
 from muster.world.mix import Mix
@@ -31,11 +30,13 @@ _replace = msgspec.structs.replace
 @contextlib.contextmanager
 def device_given_twice() -> Iterator[None]:
     """Placement takes the node's first devices, whether they are free or not, and the node does not look."""
+    honest = fit._find_one
 
-    def lease(words: Words, slot: int, ask: Resources, device: int = 0) -> Lease:  # noqa: ARG001 - not looking is the bug
-        return Lease(slot, 1, (1 << ask.gpus) - 1)
+    def careless(fleet: Fleet, ask: Resources, needs: Needs, pools: fit.Pools, job: int) -> list[Lease] | None:
+        found = honest(fleet, ask, needs, pools, job)
+        return None if found is None else [Lease(lease.slot, 1, (1 << ask.gpus) - 1) for lease in found]
 
-    with mock.patch.object(fit, "_lease", lease), unguarded_nodes():
+    with mock.patch.object(fit, "_find_one", careless), unguarded_nodes():
         yield
 
 

@@ -132,7 +132,7 @@ def sooner_unnoticed() -> Iterator[None]:
     honest = Line._note_head
 
     def note_head(line: Line) -> None:
-        if line.shape.soonest == queue._BEHIND_ALL:
+        if line.shape.soonest == queue.BEHIND_ALL:
             honest(line)
 
     with mock.patch.object(Line, "_note_head", note_head):
