@@ -101,9 +101,11 @@ class Kernel:
         if now < self._latest:
             raise RejectedError(Reason(Code.TIME_WENT_BACK, "now", needed=self._latest, available=now))
         self._latest = now
-        world, queue, turn = self.world, self.world.queue, Turn(self.world, now)
+        world = self.world
+        queue, turn = world.queue, Turn(world, now)
         world.budgets.now = now
-        world.fleet.settle_risks(now)  # whoever looks for a place, in a cycle or not
+        if world.fleet.losses.by_slot:
+            world.fleet.settle_risks(now)  # whoever looks for a place, in a cycle or not
         has_fired = self._timer is not None and self._timer <= now
         if has_fired:
             fire_timers(turn)
@@ -111,19 +113,20 @@ class Kernel:
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
         is_rare = any(self.rare) or world.varied or world.moves_most or world.quotas.has_owners()
-        if is_rare or queue.awake:
+        if is_rare:
             self._decide(turn)
         else:  # all are alike: nobody may take from anybody, or have more than others
             self._look_at = self._grow_at = INSTANT_MAX
+            is_rare = self._start(turn) if queue.awake else False
         if turn.facts:
             world.seq += 1
             world.now = now
-        has_first = self._timer is None and world.timers.ended
-        if has_fired or (turn.facts and (self._is_timed or has_first or (is_rare and has_timers(world)))):
-            self._timer, self._is_timed = find_wake(world, now), has_timers(world)
-        # else it is the oldest end's, if there is one, which only its own firing changes
-        wake_at = now if queue.awake else self._timer
-        if is_rare or queue.shadowed or self._grow_at != INSTANT_MAX:
+        timer = self._timer
+        if is_rare or has_fired or timer is None or self._is_timed:
+            self._timer = timer = self._find_timer(turn, has_fired, is_rare)
+        # else it is the oldest end's, which only its own firing changes
+        wake_at = now if queue.awake else timer
+        if is_rare:
             wake_at = self._find_sooner(wake_at, now)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
@@ -135,7 +138,28 @@ class Kernel:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
-        if world.ends.yielding and queue.shapes:
+        self._balance(turn)
+
+    def _start(self, turn: Turn) -> bool:
+        """A cycle among those who are all alike; and whether somebody is not, who started in it."""
+        self._cycle(turn)
+        is_rare = any(self.rare)
+        if is_rare:
+            self._balance(turn)
+        return is_rare
+
+    def _find_timer(self, turn: Turn, has_fired: bool, is_rare: object) -> int | None:
+        """When time alone will bring something about: what was known, unless that was now or something happened."""
+        world, has_first = turn.world, self._timer is None and turn.world.timers.ended
+        if has_fired or (turn.facts and (self._is_timed or has_first or (is_rare and has_timers(world)))):
+            self._is_timed = has_timers(world)
+            return find_wake(world, turn.now)
+        return self._timer
+
+    def _balance(self, turn: Turn) -> None:
+        """Who has to give after a cycle, and who may have more."""
+        world, widths = turn.world, turn.world.widths
+        if world.ends.yielding and world.queue.shapes:
             self._give_way(turn, plan_yields(world, turn.now))
         if world.varied or widths.has_any or world.moves_most or world.quotas.has_owners():
             self._share_out(turn)

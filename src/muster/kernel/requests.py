@@ -17,6 +17,7 @@ from muster.model.partition import Piece
 from muster.model.phase import ACTIVE, Queued, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import KEY_CHARS_MAX, Spec, as_asked, find_fault, resolve
+from muster.model.tier import Tier
 from muster.scheduler.masks import keys_of
 from muster.scheduler.reasons import find_fine_label, never_fits
 from muster.world.cuts import find_piece
@@ -26,7 +27,7 @@ from muster.world.tasks import GOING_ON, HOLDING, spans_of
 
 def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     """Accept a job, give back the one that the same key made, or say why it can never run."""
-    spec = item.spec
+    world, spec = turn.world, item.spec
     fault = find_fault(spec)
     if fault is not None:
         return Refused(fault)
@@ -34,23 +35,23 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
         known = _find_known(turn, spec, item.key)
         if known is not None:
             return known
-    piece = _find_piece(turn, spec) if spec.needs.partition else None
-    if spec.tier not in turn.world.tiers or isinstance(piece, Refused):
+    needs = spec.needs
+    piece = _find_piece(turn, spec) if needs.partition else None
+    tier = world.tiers.get(spec.tier)
+    if tier is None or isinstance(piece, Refused):
         return piece if isinstance(piece, Refused) else refuse(Code.UNKNOWN_TIER, "tier", detail=spec.tier)
     spec = spec if piece is None else resolve(spec, piece.milli)
-    reason = (find_fine_label(turn.world, spec.needs) if spec.needs.labels else None) or never_fits(turn.world, spec)
-    reason = reason or (_find_promises_full(turn, spec) if turn.world.tiers[spec.tier].promise is not None else None)
-    reason = reason or _find_unnamed(turn, spec)
+    reason = (find_fine_label(world, needs) if needs.labels else None) or never_fits(world, spec)
+    if tier.promise is not None or needs.booking or spec.again is not None or spec.due_at is not None:
+        reason = reason or _find_missed(turn, spec, tier)
     if reason is not None:
         return Refused(reason)
-    if spec.due_at is not None and spec.due_at <= turn.now:
-        return refuse(Code.DUE_ALREADY, "due_at", spec.due_at, turn.now)
-    waits = find_open(turn.world, item) if spec.after else ()
+    waits = find_open(world, item) if spec.after else ()
     if isinstance(waits, Refused):
         return waits
-    if spec.needs.labels:
+    if needs.labels:
         _mention(turn, spec, item.cause)
-    job = turn.world.next_job
+    job = world.next_job
     turn.emit(fact.Accepted(job, spec, item.key, item.cause, waits))
     return Done(job)
 
@@ -63,17 +64,20 @@ def _find_piece(turn: Turn, spec: Spec) -> Piece | Refused:
     return refuse(Code.UNKNOWN_PARTITION, among, detail=spec.needs.partition) if piece is None else piece
 
 
-def _find_unnamed(turn: Turn, spec: Spec) -> Reason | None:
-    """Why what a spec names is not there for it: a booking, or tasks of another array."""
-    reason = find_spec_fault(turn.world, spec) if spec.needs.booking else None
-    return reason or (None if spec.again is None else find_again_refusal(turn.world, spec, spec.again))
+def _find_missed(turn: Turn, spec: Spec, tier: Tier) -> Reason | None:
+    """Why what a spec counts on is not there for it: what its tier promises, a booking, tasks of another array, or
+    time."""
+    reason = _find_promises_full(turn, spec, tier) if tier.promise is not None else None
+    reason = reason or (find_spec_fault(turn.world, spec) if spec.needs.booking else None)
+    reason = reason or (None if spec.again is None else find_again_refusal(turn.world, spec, spec.again))
+    is_late = spec.due_at is not None and spec.due_at <= turn.now
+    return reason or (Reason(Code.DUE_ALREADY, "due_at", spec.due_at or 0, turn.now) if is_late else None)
 
 
-def _find_promises_full(turn: Turn, spec: Spec) -> Reason | None:
+def _find_promises_full(turn: Turn, spec: Spec, tier: Tier) -> Reason | None:
     """Whether what its tier promises a job would be more than there is, beside all other promises."""
-    world = turn.world
-    more = promised_by(world.tiers[spec.tier], spec)
-    needed, available = world.promised + more if more else 0, promisable(world)
+    more = promised_by(tier, spec)
+    needed, available = turn.world.promised + more if more else 0, promisable(turn.world)
     return Reason(Code.PROMISES_FULL, spec.tier, needed, available) if needed > available else None
 
 

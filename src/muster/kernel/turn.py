@@ -10,7 +10,7 @@ from muster.model.event import Exited
 from muster.model.fact import Fact
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.job import Job
-from muster.model.phase import TERMINAL, Lease, Starting
+from muster.model.phase import TERMINAL, Lease, Starting, columns_of
 from muster.model.reason import Code, Reason, Refused
 from muster.world.accounting import advance
 from muster.world.apply import APPLY
@@ -44,14 +44,16 @@ class Turn(msgspec.Struct):
             phase = job.phase
             if not isinstance(phase, Starting):
                 continue
-            nodes, counts, devices = [], [], []
-            for lease in phase.run.leases:
-                nodes.append(addresses[lease.slot])
-                counts.append(lease.tasks)
-                devices.append(lease.devices)
-            ids = fleet.name_devices(phase.run.leases) if fleet.device_ids else []
-            width = sum(counts) if job.spec.gang_most else 0
-            self.instructions.append(Start(number, job.epoch, job.spec, 0, nodes, counts, devices, ids, width))
+            leases, spec = phase.run.leases, job.spec
+            if len(leases) == 1:  # as most are
+                first = leases[0]
+                slots, counts, devices = [first.slot], [first.tasks], [first.devices]
+            else:
+                slots, counts, devices = columns_of(leases)
+            nodes = list(map(addresses.__getitem__, slots))
+            ids = fleet.name_devices(leases) if fleet.device_ids else []
+            width = sum(counts) if spec.gang_most else 0
+            self.instructions.append(Start(number, job.epoch, spec, 0, nodes, counts, devices, ids, width))
         if self.world.goodput.saves:
             self.instructions[said:] = map(self._resuming, self.instructions[said:])
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import prod
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -190,6 +191,14 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
         return parts_of(groups, leases) if groups else ((self.ask, leases),)
 
 
+_SELDOM: Final = attrgetter(
+    *("gang_most", "in_place", "spares", "at_most", "expect_ms", "yields", "stop_signal", "tier", "priority"),
+    *("due_at", "commands", "after", "origin", "again"),
+)
+_UNSAID: Final = _SELDOM(Spec(()))
+"""What most specs leave as it is."""
+
+
 def give_tenant(spec: Spec, tenant: str) -> Spec:
     """The same job of a tenant, for one that names none: of the jobs that it minds, too, no tenant is named then."""
 
@@ -225,9 +234,16 @@ def is_wish(text: str) -> bool:
 
 def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
+    fault = _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
+    if fault is None and _SELDOM(spec) == _UNSAID and spec.needs is ANYWHERE:
+        return _find_name_fault(spec) or _find_size_fault(spec)  # most say nothing that could be wrong but these
+    return fault or _find_special_fault(spec)
+
+
+def _find_special_fault(spec: Spec) -> Reason | None:
+    """The first thing wrong with what a job says for itself alone."""
     return (
-        _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
-        or (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
+        (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
         or (_find_spare_fault(spec) if spec.spares else None)
         or (_find_throttle_fault(spec) if spec.at_most else None)
         or (None if spec.expect_ms is None else _find_estimate_fault(spec.array, spec.expect_ms))

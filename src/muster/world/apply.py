@@ -192,11 +192,12 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
         world.mix.add(spec, 1)
     if spec.needs is not ANYWHERE and spec.needs.has_company:
         world.keep_company(spec.needs)
-    note_promise(world, spec, 1)
+    if world.tiers[spec.tier].promise is not None:
+        note_promise(world, spec, 1)
     world.next_job = item.job + 1
     world.varied += is_varied(spec)
     world.accepted += 1
-    if world.is_waiting(job):
+    if not spec.array or world.is_waiting(job):
         world.enqueue(job)
     else:
         wait_for_others(world, job)
@@ -266,7 +267,8 @@ def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
 
 def _ended(world: World, item: fact.Ended, at: int) -> None:
     job = world.jobs[item.job]
-    note_promise(world, job.spec, -1)
+    if world.promised:
+        note_promise(world, job.spec, -1)
     if world.mix is not None:
         world.mix.add(job.spec, -1)
     after = Job(item.job, job.spec, job.accepted_at, _terminal_phase(item, at), job.epoch, job.failures, job.key)
@@ -413,9 +415,7 @@ def _array_cancelled(world: World, item: fact.ArrayCancelled, at: int) -> None:
 
 
 def _retired(world: World, item: fact.Retired, at: int) -> None:
-    for number in item.jobs:
-        world.forget(world.jobs[number])
-        world.meters.pop(number, None)
+    world.forget(item.jobs)
     world.timers.trim(world.jobs, world.fleet.bars)
     world.usage.trim(at)
 

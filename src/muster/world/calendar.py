@@ -61,6 +61,12 @@ class Ends:
         """When a job's run will end, if that is known."""
         return self._by_job.get(job)
 
+    def leave(self, job: int, end: Limit) -> None:
+        """A run has given its leases back: neither its limit counts any more, if it had one, nor what was foretold."""
+        if end is not None:
+            self.remove(job)
+        self.forget(job)
+
     def foretell(self, job: int, spec: Spec, since: int) -> None:
         """A run that has its leases since then will probably end before its limit. The inverse of `forget`."""
         run_ms = foretold_ms(spec, self.advised.get(job))

@@ -219,14 +219,19 @@ class Goodput:
 
     def give_back(self, fleet: Fleet, leases: Sequence[Lease], ask: Resources, at: int) -> None:
         """Leases end on nodes that lack nothing."""
-        each, kept, by_slot, phase, bars = devices_of(ask), self.kept, self.by_slot, fleet.phase, fleet.bars
+        each, part = devices_of(ask), IDLE
         for lease in leases:
             slot, amount = lease.slot, each * lease.tasks
-            if slot in kept and phase[slot] == _UP and slot not in bars:
+            if fleet.phase[slot] != _UP:
+                part = GONE
+            elif slot in fleet.bars:
+                part = BARRED
+            elif slot in self.kept:
                 self._step_kept(lease, amount, at)
                 continue
-            part = GONE if phase[slot] != _UP else BARRED if slot in bars else IDLE
-            stock = by_slot[slot]
+            else:
+                part = IDLE
+            stock = self.by_slot[slot]
             stock.levels[part] += amount
             stock.offsets[part] -= amount * at
 
@@ -416,7 +421,12 @@ class Goodput:
 
     def _book_leases(self, job: Job, spans: Sequence[Span]) -> None:
         """Book spans of a gang on each of its nodes."""
-        for flavor, amount in self._held(job.spec, _leases_of(job)):
+        spec, leases = job.spec, _leases_of(job)
+        if len(leases) == 1 and not spec.needs.groups:  # as most have it
+            each = leases[0]
+            self._book(job, self.by_slot[each.slot].flavor, devices_of(spec.ask, each.tasks), spans)
+            return
+        for flavor, amount in self._held(spec, leases):
             self._book(job, flavor, amount, spans)
 
     def _book_carry(self, job: Job, ran_as: int) -> None:
@@ -425,9 +435,6 @@ class Goodput:
 
     def _held(self, spec: Spec, leases: Sequence[Lease]) -> list[tuple[str, int]]:
         """Thousandths of devices that leases of a gang hold, if any, by what they ask for and flavor."""
-        if len(leases) == 1 and not spec.needs.groups:
-            amount = devices_of(spec.ask, leases[0].tasks)
-            return [(self.by_slot[leases[0].slot].flavor, amount)] if amount else []
         parts = [(each, part) for ask, part in spec.parts(leases) if (each := devices_of(ask))]
         return [(flavor, each * tasks) for each, part in parts for flavor, tasks in self._by_flavor(part)]
 

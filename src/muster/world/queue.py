@@ -13,6 +13,7 @@ limits, no nodes and no shares: callers say what woke whom, and choose.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 from heapq import heappop, heappush
 from typing import Final, TypeAlias
 
@@ -105,14 +106,14 @@ class Line:
         self._accepted[job.id] = job.accepted_at
         if job.accepted_at < self.oldest:
             self.oldest = job.accepted_at
-        place = self._place(job)
-        rank = place >> _ID_BITS
-        self._rank = rank if self._rank == rank or not self.heap else None
-        heappush(self.heap, place)
+        heap, rank = self.heap, (PRIORITY_MAX - spec.priority) << _RANK_BITS | self.shape.undated
+        self._rank = rank if self._rank == rank or not heap else None
+        heappush(heap, rank << _ID_BITS | job.id)
         if due_at is not None:
             self._due_at[job.id] = due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | due_at) << _ID_BITS | job.id)
-        self._note_head()
+        if self.dated or heap[0] < self.shape.soonest:
+            self._note_head()
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
@@ -301,29 +302,14 @@ class Shape:
     """
 
     __slots__ = (
-        "_bands",
-        "_kept",
-        "_lines",
-        "ask",
-        "did_not_fit",
-        "evictable",
-        "freed",
-        "gang",
-        "key",
-        "least",
-        "needs",
-        "short",
-        "size",
-        "soonest",
-        "undated",
-    )
+        "_bands", "_kept", "_lines", "ask", "did_not_fit", "evictable", "freed", "gang", "key", "least", "needs",
+        "short", "size", "soonest", "undated",
+    )  # fmt: skip
 
     def __init__(self, key: ShapeKey) -> None:
         self.key = key
         self.ask, self.gang, self.needs, self.evictable = key
-        self.least = least_of(self.needs.groups) if self.needs.groups else self.ask
-        self.size = amount_of(self.ask, self.gang)
-        self.undated = _NO_DUE << _SIZE_BITS | self.size
+        self.least, self.size, self.undated = _measure(self.ask, self.gang, self.needs)
         self.soonest: LeafKey = BEHIND_ALL
         self.did_not_fit = False
         self.freed: list[int] | None = None
@@ -352,16 +338,18 @@ class Shape:
 
     def stand(self, line: Line, walk: Walk) -> None:
         """Put a line into its band."""
-        band = self.bands.get(line.band)
+        bands = self.bands
+        band = bands.get(line.band)
         if band is None:
-            band = self.bands[line.band] = Band()
+            band = bands[line.band] = Band()
         band.add(line, walk)
 
     def leave(self, line: Line, walk: Walk) -> None:
         """Take a line out of its band."""
-        band = self.bands[line.band]
+        bands = self.bands
+        band = bands[line.band]
         if len(band.lines) == 1:
-            del self.bands[line.band]
+            del bands[line.band]
         else:
             band.remove(line, walk)
 
@@ -392,6 +380,14 @@ class Shape:
         self._kept = None
 
 
+@lru_cache(maxsize=4096)
+def _measure(ask: Resources, gang: int, needs: Needs) -> tuple[Resources, int, int]:
+    """The least that a task asks for, the size of all together, and where such a job stands that has no due time. A
+    shape goes with its last job and comes with the next, so the answer is kept."""
+    size = amount_of(ask, gang)
+    return least_of(needs.groups) if needs.groups else ask, size, _NO_DUE << _SIZE_BITS | size
+
+
 class Queue:
     """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside. Nobody is due
     before `due_at`. On `floors` is who waits in tiers that are shared in time."""
@@ -418,14 +414,15 @@ class Queue:
         shape = self.shapes.get(key)
         if shape is None:
             shape = self.shapes[key] = Shape(key)
-        line = shape.lines.get((spec.tenant, spec.tier))
+        lines, name = shape.lines, (spec.tenant, spec.tier)
+        line = lines.get(name)
         if line is None:
-            line = shape.lines[(spec.tenant, spec.tier)] = Line(spec.tenant, (INSIDE, tier.rank, spec.tier), shape)
+            line = lines[name] = Line(spec.tenant, (INSIDE, tier.rank, spec.tier), shape)
             shape.stand(line, self._walk)
             self._walk.join(spec.tenant)
             if not shape.did_not_fit:
                 self.awake[shape] = None
-        line.add(job, job.spec.due_at if tier.promise is None else due_of(job, tier))
+        line.add(job, spec.due_at if tier.promise is None else due_of(job, tier))
         self._count += 1
         if tier.sharing is not None and takes_part(spec):
             self.floors.add(job, tier.sharing)
@@ -461,7 +458,7 @@ class Queue:
         spec = job.spec
         shape = self.shapes.get(key_of(spec))
         line = None if shape is None else shape.lines.get((spec.tenant, spec.tier))
-        return line if line is not None and job.id in line.jobs() else None
+        return line if line is not None and job.id in line._accepted else None
 
     def sleep(self, shape: Shape, short: int = 0) -> None:
         """A shape did not fit: it sleeps until something that it could use comes free, or as much as it is short of."""
@@ -573,11 +570,13 @@ class Queue:
     def _close(self, line: Line) -> None:
         """The last one has left a line."""
         shape = line.shape
-        self._forget_outside(line)
+        lines = shape.lines
+        if self.outside:
+            self._forget_outside(line)
         shape.leave(line, self._walk)
         self._walk.leave(line.tenant)
-        del shape.lines[(line.tenant, line.band[2])]
-        if not shape.lines:
+        del lines[(line.tenant, line.band[2])]
+        if not lines:
             del self.shapes[shape.key]
             self.awake.pop(shape, None)
             self.shadowed.pop(shape, None)

@@ -33,11 +33,10 @@ class Timers:
     def watch(self, job: Job) -> None:
         """Note what a job's new phase implies."""
         phase = job.phase
-        if isinstance(phase, Running):
-            if job.spec.limit_ms is not None:
-                heapq.heappush(self.limits, (phase.since + job.spec.limit_ms, job.id, job.epoch))
-        elif type(phase) in TERMINAL:
+        if type(phase) in TERMINAL:
             heapq.heappush(self.ended, (phase.since, job.id))
+        elif isinstance(phase, Running) and job.spec.limit_ms is not None:
+            heapq.heappush(self.limits, (phase.since + job.spec.limit_ms, job.id, job.epoch))
 
     def watch_bar(self, slot: int, bar: Bar) -> None:
         """Note when a bar ends by itself, if it does."""

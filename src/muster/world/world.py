@@ -59,46 +59,11 @@ class World:
     something there (replaced, never changed: forks share)."""
 
     __slots__ = (
-        "accepted",
-        "advice",
-        "arrays",
-        "bookings",
-        "budgets",
-        "claimants",
-        "claims",
-        "ends",
-        "equals",
-        "flavors",
-        "fleet",
-        "goodput",
-        "jobs",
-        "keys",
-        "ledger",
-        "meters",
-        "mix",
-        "moves_most",
-        "next_job",
-        "now",
-        "profile_used",
-        "profiles",
-        "promised",
-        "queue",
-        "quotas",
-        "ranks",
-        "retired",
-        "runs",
-        "seq",
-        "sites",
-        "successors",
-        "tenants",
-        "tickets",
-        "tiers",
-        "timers",
-        "usage",
-        "varied",
-        "walk",
-        "widths",
-    )
+        "accepted", "advice", "arrays", "bookings", "budgets", "claimants", "claims", "ends", "equals", "flavors",
+        "fleet", "goodput", "jobs", "keys", "ledger", "meters", "mix", "moves_most", "next_job", "now",
+        "profile_used", "profiles", "promised", "queue", "quotas", "ranks", "retired", "runs", "seq", "sites",
+        "successors", "tenants", "tickets", "tiers", "timers", "usage", "varied", "walk", "widths",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.seq = self.now = 0
@@ -243,7 +208,8 @@ class World:
     def enqueue(self, job: Job) -> None:
         """A job waits, or some tasks of an array do: for others to get as far as it wants them, or in its line unless
         it is held."""
-        wait_for_others(self, job)
+        if job.waits:
+            wait_for_others(self, job)
         if not (job.held or (job.waits and job.stands_back)):
             self.queue.add(job, self.tiers[job.spec.tier])
 
@@ -418,16 +384,20 @@ class World:
             self.timers.watch(after)
         return after
 
-    def forget(self, job: Job) -> None:
-        """Drop a job that is over."""
-        if not isinstance(job.phase, TERMINAL):
-            raise InvariantError("no job vanishes", f"job {job.id} is to retire and is not over")
-        del self.jobs[job.id]
-        self.varied -= is_varied(job.spec)
-        self.arrays.pop(job.id, None)
-        if job.key:
-            self.keys.pop((job.spec.tenant, job.key), None)
-        self.retired += 1
+    def forget(self, numbers: Sequence[int]) -> None:
+        """Drop jobs that are over."""
+        jobs, arrays, meters = self.jobs, self.arrays, self.meters
+        for number in numbers:
+            job = jobs[number]
+            if type(job.phase) not in TERMINAL:
+                raise InvariantError("no job vanishes", f"job {number} is to retire and is not over")
+            del jobs[number]
+            self.varied -= is_varied(job.spec)
+            arrays.pop(number, None)
+            meters.pop(number, None)
+            if job.key:
+                self.keys.pop((job.spec.tenant, job.key), None)
+        self.retired += len(numbers)
 
     def tenant_of(self, name: str) -> Tenant:
         """A tenant; one that was never named is a child of the root and has no lines."""
@@ -512,20 +482,21 @@ class World:
 
     def _leave(self, job: Job, run: Run, at: int) -> None:
         """A gang gives back all that it holds."""
-        spec, leases = job.spec, run.places
+        spec, leases = job.spec, run.leases
         if run.spares:
+            leases = run.places
             self.goodput.close_spares(job, at)
         if self.goodput.marks:
             self.goodput.marks.pop(job.id, None)
         self.vacate(job, leases, at)
         if self.budgets.accounts:
             spend(self, job, leases, -1)
-        if job.id in self.budgets.prices:
+        if self.budgets.prices and job.id in self.budgets.prices:
             self.budgets.drop_prices(job.id)
-        self.refund(spec, leases, at, end := run.find_end(spec.limit_ms))
-        if end is not None:
-            self.ends.remove(job.id)
-        self.ends.forget(job.id)
+        end = None if spec.limit_ms is None else run.find_end(spec.limit_ms)
+        self.refund(spec, leases, at, end)
+        if end is not None or self.ends.told:
+            self.ends.leave(job.id, end)
         self.ranks.pop(job.id, None)
         if spec.gang_most or spec.spares or self.widths.resizes:
             self.widths.leave(job.id)
@@ -538,17 +509,14 @@ class World:
 
     def vacate(self, job: Job, leases: Sequence[Lease], at: int) -> None:
         """Tasks leave their nodes: whoever could use what they had is worth a try, unless no new work may go there."""
-        fleet, goodput = self.fleet, self.goodput
+        fleet = self.fleet
         for ask, part in job.spec.parts(leases):
-            lacking = {lease.slot: None for lease in part if lease.slot in fleet.lacks} if fleet.lacks else {}
-            for slot in lacking:
-                goodput.count(fleet, slot, -1, at)
-            vacate_all(fleet, job.id, ask, part)
-            for slot in lacking:
-                goodput.count(fleet, slot, 1, at)
-            if ask.gpus or ask.gpu_milli:
-                whole = [lease for lease in part if lease.slot not in lacking] if lacking else part
-                goodput.give_back(fleet, whole, ask, at)
+            if fleet.lacks:
+                self._vacate_lacking(job.id, ask, part, at)
+            else:
+                vacate_all(fleet, job.id, ask, part)
+                if ask.gpus or ask.gpu_milli:
+                    self.goodput.give_back(fleet, part, ask, at)
             for lease in part:
                 vector = fleet.find_free(lease.slot)
                 if vector is not None:
@@ -557,6 +525,18 @@ class World:
                     self.sites.give_back(lease.slot, ask, lease.tasks)
                     if fleet.overlays.has_refused:
                         wake_for_budget(self)
+
+    def _vacate_lacking(self, job: int, ask: Resources, leases: Sequence[Lease], at: int) -> None:
+        """The same where some nodes lack something: what comes free of it there is not to be had."""
+        fleet, goodput = self.fleet, self.goodput
+        lacking = {lease.slot: None for lease in leases if lease.slot in fleet.lacks}
+        for slot in lacking:
+            goodput.count(fleet, slot, -1, at)
+        vacate_all(fleet, job, ask, leases)
+        for slot in lacking:
+            goodput.count(fleet, slot, 1, at)
+        if ask.gpus or ask.gpu_milli:
+            goodput.give_back(fleet, [lease for lease in leases if lease.slot not in lacking], ask, at)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""
