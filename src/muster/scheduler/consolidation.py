@@ -283,7 +283,7 @@ def _find_plan(world: World, at: int, now: int, line: Line, job: Job, movers: Mo
         moves = list(_claims_of(world, stage, clearing.moves, now))
         graces = [each.seat.spec.grace_ms for each, _ in clearing.moves]
         grace_ms = max(stage.longest_grace(clearing.leases), *graces)
-    gain = gain_of(job, at + grace_ms, find_opening(world, at, shape, pools))
+    gain = gain_of(job, at + grace_ms, find_opening(world, at, shape, pools, for_guest=job.spec.yields))
     if gain <= WORTH * clearing.cost:
         return None
     leases = spares_last(job.spec, clearing.leases)
@@ -330,8 +330,9 @@ def gain_of(job: Job, starts_at: int, opens_at: int) -> int:
     return devices_asked(job) * max(0, min(opens_at - starts_at, runs_ms))
 
 
-def find_opening(world: World, at: int, shape: Shape, pools: Pools) -> int:
-    """When a gang would fit by itself, by the limits of those who run; or as late as anybody looks."""
+def find_opening(world: World, at: int, shape: Shape, pools: Pools, *, for_guest: bool = False) -> int:
+    """When a gang would fit by itself, by the limits of those who run; or as late as anybody looks. Nobody gives way to
+    a guest."""
     fleet = world.fleet
     usable = find_pools(fleet, shape.ask, shape.needs) if pools is None else pools
 
@@ -339,7 +340,7 @@ def find_opening(world: World, at: int, shape: Shape, pools: Pools) -> int:
         outlook.go(passed)
         return find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) is not None
 
-    with Outlook(world, at, frozenset(usable)) as outlook:
+    with Outlook(world, at, frozenset(usable), for_guest=for_guest) as outlook:
         count = find_first(outlook, fits)
         opens_at = at + AHEAD_MS if count is None else outlook.instants[count - 1]
     return min(opens_at, at + AHEAD_MS)

@@ -222,11 +222,11 @@ class World:
 
     def set_held(self, job: Job, held: bool) -> None:
         """Keep a job out of its line, or let it back in."""
-        is_in_line = self.is_in_line(job)
-        if is_in_line:
+        is_waiting = self.is_waiting(job)
+        if is_waiting:
             self.dequeue(job)
         after = self.jobs[job.id] = replace(job, held=held)
-        if is_in_line:
+        if is_waiting:
             self.enqueue(after)
 
     def is_waiting(self, job: Job) -> bool:

@@ -13,6 +13,7 @@ from muster.model.reason import Code, Refused
 from muster.model.spec import Spec
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
+from muster.scheduler.consolidation import find_opening
 from muster.scheduler.reasons import find_shadows
 from muster.scheduler.yielding import find_next_yield, plan_yields
 from muster.simulator.inspector import check_nobody_overslept, check_shadows
@@ -208,3 +209,13 @@ def test_no_guest_overtakes_another_by_its_word() -> None:
     rig.submit(8, gang=2, expect_ms=MINUTE_MS, yields=True)
     assert rig.phase(rig.submit(8, expect_ms=MINUTE_MS, yields=True)) == "Queued", "it would not give way"
     assert rig.phase(rig.submit(8, expect_ms=MINUTE_MS, limit_ms=HOUR_MS, yields=True)) == "Starting"
+
+
+def test_what_a_move_gains_for_a_guest_counts_on_no_guest_that_is_late() -> None:
+    rig = Rig(nodes=1)
+    late = rig.submit(8, expect_ms=MINUTE_MS, limit_ms=3 * HOUR_MS, yields=True)
+    start(rig, late)
+    rig.feed(after_ms=HOUR_MS)
+    line = rig.world.queue.line_of(rig.job(rig.submit(8, expect_ms=MINUTE_MS, yields=True)))
+    opens = [find_opening(rig.world, rig.now, line.shape, None, for_guest=is_guest) for is_guest in (False, True)]
+    assert opens == [rig.now, rig.run(late).since + 3 * HOUR_MS]
