@@ -8,12 +8,15 @@ comes of it is decided there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Final
 
-from muster.model.phase import ACTIVE, Stopping, TaskPhase
+from muster.model.phase import ACTIVE, Queued, Spread, Stopping, TaskPhase
+from muster.model.tier import PRIORITY_MAX
 from muster.policy.protection import has_waited, protected_until, takes_again_at, waited_at
 from muster.scheduler.herds import MARGIN_MS
 from muster.units import INSTANT_MAX
+from muster.world.runs import Runs, class_of
 from muster.world.tasks import spans_of
 from muster.world.world import World
 
@@ -27,8 +30,7 @@ def find_next_chance(world: World, now: int) -> int:
 
 def _instants(world: World, now: int) -> Iterator[int]:
     runs, jobs = world.know_runs(), world.jobs
-    newest = next(reversed(jobs), None)  # ids rise with time
-    if newest is not None and not has_waited(jobs[newest].accepted_at, now):
+    if _is_patience_of_use(world, runs, now):
         yield waited_at(now)
     for number in runs.leaving:
         job = jobs[number]
@@ -51,3 +53,15 @@ def _instants(world: World, now: int) -> Iterator[int]:
                 yield protected_until(world.tiers[tier], phase.run.since, jobs[number].evicted, now)
             else:
                 yield from (since + world.tiers[tier].min_run_ms for since in world.arrays[number].since if since)
+
+
+def _is_patience_of_use(world: World, runs: Runs, now: int) -> bool:
+    """Whether one who waits and has just come may take by its priority in a while: from a run of its tenant and tier
+    that has a lower one."""
+    jobs = world.jobs
+    comers = takewhile(lambda job: not has_waited(job.accepted_at, now), map(jobs.__getitem__, reversed(jobs)))
+    wanted = {class_of(job): None for job in comers if isinstance(job.phase, Queued | Spread)}  # ids rise with time
+    lowest: dict[tuple[str, str], int] = {}
+    for tenant, tier, priority in runs.by_class if wanted else ():
+        lowest[tenant, tier] = min(priority, lowest.get((tenant, tier), PRIORITY_MAX))
+    return any(priority > lowest.get((tenant, tier), PRIORITY_MAX) for tenant, tier, priority in wanted)

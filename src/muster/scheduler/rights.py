@@ -16,6 +16,7 @@ from muster.model.spec import Needs
 from muster.model.tier import Tier
 from muster.policy.taking import Kin, Party, Strength, find_right, strength
 from muster.scheduler.fit import query_of
+from muster.scheduler.kinship import ANYBODY, kinship_of
 from muster.scheduler.reach import (
     IF_BORROWING,
     IF_INSIDE,
@@ -36,7 +37,7 @@ from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
 from muster.units import MINUTE_MS, Resources
 from muster.world.compiled import Words, blank_words, column_of, words_of
-from muster.world.loans import Homes, Loans, clear_loans, factors_of
+from muster.world.loans import Loans, clear_loans, factors_of
 from muster.world.queue import Shape
 from muster.world.quota import Fund, Standing
 from muster.world.runs import MILLI, Kind, amounts_of
@@ -44,14 +45,12 @@ from muster.world.sites import Site
 from muster.world.usage import amount_of
 from muster.world.world import World
 
-_SAME, _BELOW, _OTHER = Kin.SAME, Kin.BELOW, Kin.OTHER  # looked up once: as many are written as there are tenants
 FEW: Final = 8
 """So many lines of a shape are as quick to judge one by one."""
 RESTART_MS: Final = MINUTE_MS
 """What a run loses by being stopped, besides what it did since it was last saved."""
 _CASES: Final = ((Standing.INSIDE, False, IF_INSIDE), (Standing.BORROWING, False, IF_BORROWING),
                  (Standing.BORROWING, True, IF_OWED))  # fmt: skip
-ANYBODY: Final = ""
 _STRONGEST: Final = Party(Standing.INSIDE, -1, emergency=True)
 """Who may take from everybody: no rank is below 0."""
 CODES_MAX: Final = 1024
@@ -101,10 +100,7 @@ class Rights:
         self._stock: tuple[Words, Words] | None = None
         self._nothing = self._new_sums()
         self._ranks: tuple[tuple[int, bool], ...] = ()
-        self._kins: dict[tuple[str, bool], array[int]] = {}
-        self._below: dict[str, list[int]] = {}
-        self._kins_of = 0
-        self._homes: Homes = {}
+        self._about_any: dict[Party, bool] = {}
         self._totals: dict[str, tuple[list[str], Words]] = {}
         if self.has_any and not self._has_owners:
             clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
@@ -112,7 +108,7 @@ class Rights:
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
         self._loans = self._stock = None
-        self._made, self._totals, self.funds, self._untaken = {}, {}, {}, {}
+        self._made, self._totals, self.funds, self._untaken, self._about_any = {}, {}, {}, {}, {}
 
     def note_full(self, shape: Shape) -> None:
         """A shape did not fit anywhere, and nobody was taken for it: nor will it, if nobody may be."""
@@ -134,7 +130,10 @@ class Rights:
 
     def may_take_any(self, claimant: Party) -> bool:
         """Whether there may be anybody whom a claimant has a right to take, of whatever tenant it is."""
-        return self.has_any and self._is_about_any(self._codes_of(claimant))
+        found = self._about_any.get(claimant)
+        if found is None:
+            found = self._about_any[claimant] = self.has_any and self._is_about_any(self._codes_of(claimant))
+        return found
 
     def may_reach(self, shape: Shape) -> bool:
         """Whether some line of a shape might fit if all went whom anybody has a right to: more than that comes free for
@@ -237,7 +236,7 @@ class Rights:
             for kind in range(kinds):
                 codes[kind] |= codes[kinds + kind] | codes[2 * kinds + kind]
         words.extend(codes)
-        words.extend(self._kin_of(tenant, is_any))
+        words.extend(kinship_of(self._world).find(tenant, is_any))
         sums = self._new_sums()
         right = Right(claimant, tenant, owed, words_of(words), sums)
         right.found = add_gangs(*self._find_stock(right), right.words, sums)
@@ -270,8 +269,8 @@ class Rights:
         """Who borrows what on the stage as it is."""
         if self._loans is None:
             world = self._world
-            spread, groups = self._stage.spread()
-            self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, spread, groups, self._homes)
+            (spread, groups), homes = self._stage.spread(), kinship_of(world).homes
+            self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, spread, groups, homes)
             herds = self._loans.herds()
             self._herds = [(world.jobs[each[0]], *each[1:], self._stage.staying(each[0])) for each in herds]
         return self._loans
@@ -351,27 +350,6 @@ class Rights:
                 word |= bit
         return word
 
-    def _kin_of(self, tenant: str, is_any: bool) -> array[int]:
-        """The kin of every tenant that runs something; of any below a child of the root, all below it are its own."""
-        names = self._runs.tenants.names
-        if self._kins_of != len(names):
-            self._count_below()
-        known = self._kins.get((tenant, is_any))
-        if known is None:
-            is_all = tenant == ANYBODY and is_any
-            known = self._kins[tenant, is_any] = array("q", (_SAME if is_all else _OTHER,)) * len(names)
-            for number in self._below.get(tenant, ()):
-                known[number] = _SAME if is_any or names[number] == tenant else _BELOW
-        return known
-
-    def _count_below(self) -> None:
-        """For everybody in the tree, who runs something and is it, or is below it."""
-        names = self._runs.tenants.names
-        self._kins, self._below, self._kins_of = {}, {}, len(names)
-        for number, name in enumerate(names):
-            for above in self._world.ledger.chain(str(name)):
-                self._below.setdefault(above, []).append(number)
-
 
 NO_SITE: Final = -1
 
@@ -392,5 +370,5 @@ def strength_of(world: World, job: Job, *, borrows: bool) -> Strength:
 def kin_of(tenant: str, chain: Sequence[str]) -> Kin:
     """What a tenant, of which these are itself and all above it, is to another one."""
     if chain[0] == tenant:
-        return _SAME
-    return Kin.BELOW if tenant in chain else _OTHER
+        return Kin.SAME
+    return Kin.BELOW if tenant in chain else Kin.OTHER
