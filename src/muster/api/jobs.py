@@ -19,7 +19,7 @@ from muster.api.answers import answer_response, fresh_response, read_response
 from muster.api.gate import cause_of, check_tenant, choose_tenant, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
-from muster.api.params import read_body, read_choice, read_job, read_match, read_number, read_world
+from muster.api.params import find_header, read_body, read_choice, read_job, read_match, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
 from muster.control.follower import Follower
@@ -128,7 +128,7 @@ class Jobs:
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
         spec = await check_submit(request, await read_spec(request))
-        answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), cause_of(request))
+        answer = await self._follower.submit(spec, find_header(request, b"idempotency-key") or "", cause_of(request))
         return answer_response(answer, 201)
 
     async def page(self, request: Request) -> Response:
@@ -217,7 +217,7 @@ class Jobs:
         return await self._change(request, RequeueJob(read_job(request), cause_of(request)), 202)
 
     async def _bring_back(self, request: Request, number: int) -> Answer:
-        follower, key = self._follower, request.headers.get("idempotency-key", "")
+        follower, key = self._follower, find_header(request, b"idempotency-key") or ""
         world = await read_world(request, follower)
         entries = await follower.read_story(number)
         if not entries:
