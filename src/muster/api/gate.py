@@ -87,6 +87,7 @@ RIGHTS: Final[dict[str, Need]] = {
     "GET /v1/goodput": Need(Role.VIEWER, Where.NAMED),
     "GET /v1/usage": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/bookings": Need(Role.VIEWER, Where.ANYWHERE),
+    "GET /v1/bookings/{name:path}": Need(Role.VIEWER, Where.NAMED),
     "PUT /v1/bookings/{name:path}": Need(Role.OPERATOR, Where.NAMED),
     "DELETE /v1/bookings/{name:path}": Need(Role.OPERATOR, Where.NAMED),
     "GET /v1/tiers": Need(Role.VIEWER, Where.ANYWHERE),
