@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from muster.app.process import WallClock, settle_memory, start_log, stop_on_signals, write_note
+from muster.app.process import WallClock, settle_memory, stop_on_signals, write_note
 from muster.control.leader import Leader
 from muster.control.loading import load_world
+from muster.engines.local.log_file import start_log
 from muster.kernel.warm import warm_up
 from muster.model.event import Exited, NodeSeen, Started
 from muster.model.instruction import Instruction, Start, Stop
@@ -74,7 +76,7 @@ async def _lead(leader: Leader) -> int:
 
 def main(home: Home, cpus: int) -> int:
     """Lead."""
-    start_log(home.log_file("leader"))
+    start_log(home.log_file("leader"), logging.INFO)
     home.prepare()
     with contextlib.closing(SqliteStore(home.journal_file)) as store:
         write_note(home.process_file("leader"))

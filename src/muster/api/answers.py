@@ -11,8 +11,7 @@ from muster.api.problems import JsonResponse, ProblemResponse
 from muster.control.follower import Follower
 from muster.control.tags import tag_of
 from muster.model.reason import Refused
-from muster.model.record import Record
-from muster.wire.link import Answer, OfAdmin, OfNode
+from muster.wire.link import Answer, OfAdmin, OfBooking, OfNode
 from muster.wire.views import Changed, Submitted
 from muster.world.world import World
 
@@ -22,7 +21,7 @@ def read_response(world: World, view: object) -> Response:
     return JsonResponse(view, headers={"Muster-Seq": str(world.seq)})
 
 
-def tagged_response(world: World, view: object, thing: Record | None) -> Response:
+def tagged_response(world: World, view: object, thing: object) -> Response:
     """A view of one thing, with the tag that a change of it may name."""
     return JsonResponse(view, headers={"Muster-Seq": str(world.seq), "ETag": f'"{tag_of(thing)}"'})
 
@@ -35,7 +34,7 @@ def fresh_response(request: Request, world: World, view: object, tag: str) -> Re
     return Response(None, 304, headers) if is_known else JsonResponse(view, headers=headers)
 
 
-async def ask_change(request: Request, follower: Follower, event: OfAdmin | OfNode) -> Answer:
+async def ask_change(request: Request, follower: Follower, event: OfAdmin | OfNode | OfBooking) -> Answer:
     """Ask for a privileged change: signed, and only of what the request says it is a change of."""
     return await follower.ask(event, principal_of(request), read_match(request))
 

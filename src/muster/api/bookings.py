@@ -9,13 +9,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from muster.api.answers import changed_response
-from muster.api.gate import cause_of, check_tenant, principal_of, sees_of
+from muster.api.answers import ask_change, changed_response, tagged_response
+from muster.api.gate import cause_of, check_tenant, sees_of
 from muster.api.pages import page_response
 from muster.api.params import read_body, read_world
 from muster.api.problems import RefusedError
 from muster.control.bookings import view_bookings
 from muster.control.follower import Follower
+from muster.control.tags import find_contract
 from muster.model.access import Role
 from muster.model.booking import BOOKED_NODES_MAX, WINDOWS_MAX, Booking, Window
 from muster.model.event import CancelBooking, Reserve
@@ -56,6 +57,7 @@ class Bookings:
         path = "/v1/bookings/{name:path}"
         self.routes = [
             Route("/v1/bookings", self.bookings, methods=["GET"]),
+            Route(path, self.booking, methods=["GET"]),
             Route(path, self.reserve, methods=["PUT"]),
             Route(path, self.cancel, methods=["DELETE"]),
         ]
@@ -66,6 +68,15 @@ class Bookings:
         sees = sees_of(request)
         return page_response(world, request, (view for view in view_bookings(world) if sees(view.tenant)))
 
+    async def booking(self, request: Request) -> Response:
+        """One booking. Its tag is of what was booked; on which nodes comes and goes."""
+        world, name = await read_world(request, self._follower), request.path_params["name"]
+        sees = sees_of(request)
+        for view in view_bookings(world):
+            if view.name == name and sees(view.tenant):
+                return tagged_response(world, view, find_contract(world, name))
+        raise RefusedError(Reason(Code.UNKNOWN_BOOKING, "booking", detail=name[:128]), 404)
+
     async def reserve(self, request: Request) -> Response:
         """Make a booking under a name that nobody has."""
         body = await read_body(request, _decoder, "booking")
@@ -74,7 +85,7 @@ class Bookings:
         name = request.path_params["name"]
         booking = Booking(name, body.tenant, body.nodes, windows, body.gpus, body.flavor, body.within, body.shared)
         event = Reserve(booking, body.flexible_ms, cause_of(request))
-        return changed_response(await self._follower.ask(event, principal_of(request)))
+        return changed_response(await ask_change(request, self._follower, event))
 
     async def cancel(self, request: Request) -> Response:
         """Give a booking up."""
@@ -85,4 +96,4 @@ class Bookings:
         if booking is not None:
             check_tenant(request, Role.OPERATOR, booking.tenant)
         event = CancelBooking(name, cause_of(request))
-        return changed_response(await self._follower.ask(event, principal_of(request)))
+        return changed_response(await ask_change(request, self._follower, event))

@@ -11,13 +11,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster import __version__
-from muster.api.answers import ask_change, changed_response, read_response, tagged_response
+from muster.api.answers import ask_change, changed_response, tagged_response
 from muster.api.gate import cause_of, sees_of
 from muster.api.pages import array_response, page_response, read_limit
 from muster.api.params import read_body, read_number, read_world
 from muster.api.problems import JsonResponse, RefusedError
 from muster.control.fleet import view_flavors, view_node, walk_nodes
 from muster.control.follower import Follower
+from muster.control.tags import find_bars
 from muster.model.event import SetFlavor
 from muster.model.node import UNITS_ONE, Flavor
 from muster.model.overlay import WATTS_MAX
@@ -81,9 +82,9 @@ class Fleet:
         return array_response(world, ((str(slot), view) for slot, view in walk_nodes(world, wanted, after)), limit)
 
     async def node(self, request: Request) -> Response:
-        """One node, by its address or as much of the end of it as is enough."""
-        world = await read_world(request, self._follower)
-        return read_response(world, view_node(world, request.path_params["name"], sees_of(request)))
+        """One node, by its address or as much of the end of it as is enough. Its tag is of the bars that it has."""
+        world, name = await read_world(request, self._follower), request.path_params["name"]
+        return tagged_response(world, view_node(world, name, sees_of(request)), find_bars(world, name))
 
     async def flavors(self, request: Request) -> Response:
         """Every flavor, and what there is of it."""

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.api.gate import OPEN_PATHS, PRINCIPAL
-from muster.api.params import DIGITS_MAX
+from muster.api.params import DIGITS_MAX, HEADERS
 from muster.api.problems import STATUS, ProblemResponse, RefusedError, bad_field, forbidden
 from muster.model.access import HOME_OWNER, Principal
 from muster.model.reason import Code, Reason
@@ -52,6 +52,7 @@ class Guard:
 
     def _check(self, scope: Scope) -> None:
         said: dict[bytes, list[bytes]] = {}
+        scope[HEADERS] = said
         for name, value in scope["headers"]:
             said.setdefault(name, []).append(value)
         hosts = said.get(b"host", ())

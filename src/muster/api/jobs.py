@@ -19,14 +19,14 @@ from muster.api.answers import answer_response, fresh_response, read_response
 from muster.api.gate import cause_of, check_tenant, choose_tenant, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
-from muster.api.params import read_body, read_choice, read_job, read_match, read_number, read_world
+from muster.api.params import find_header, read_body, read_choice, read_job, read_match, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
 from muster.control.follower import Follower
 from muster.control.listing import ORDERS, PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want
 from muster.control.story import cut_story, find_failure_note, find_tries, get_beginning, tell
-from muster.control.tags import find_standing, tag_of
+from muster.control.tags import changed_meanwhile, find_standing, tag_of
 from muster.control.views import (
     complete_reason,
     find_reason,
@@ -43,7 +43,7 @@ from muster.model.event import NODES_MAX, Cancel, HoldJob, MigrateJob, Progresse
 from muster.model.job import Job
 from muster.model.phase import Failed, Why
 from muster.model.reason import Code, Done, Reason
-from muster.model.spec import Spec, find_fault, give_tenant
+from muster.model.spec import DEFAULT_TENANT, Spec, find_fault, give_tenant
 from muster.ports import Logs
 from muster.units import AMOUNT_MAX, INSTANT_MAX
 from muster.wire.link import Answer, OfJob
@@ -128,7 +128,7 @@ class Jobs:
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
         spec = await check_submit(request, await read_spec(request))
-        answer = await self._follower.submit(spec, request.headers.get("idempotency-key", ""), cause_of(request))
+        answer = await self._follower.submit(spec, find_header(request, b"idempotency-key") or "", cause_of(request))
         return answer_response(answer, 201)
 
     async def page(self, request: Request) -> Response:
@@ -217,11 +217,14 @@ class Jobs:
         return await self._change(request, RequeueJob(read_job(request), cause_of(request)), 202)
 
     async def _bring_back(self, request: Request, number: int) -> Answer:
-        follower, key = self._follower, request.headers.get("idempotency-key", "")
+        follower, key = self._follower, find_header(request, b"idempotency-key") or ""
         world = await read_world(request, follower)
         entries = await follower.read_story(number)
         if not entries:
             raise unknown_job(number)
+        match = read_match(request)
+        if match and match != tag_of(find_standing(world, number) or await self._view(number)):
+            raise RejectedError(changed_meanwhile(f"job {number}", match))
         found = await find_failures(follower.read_story, number, entries)
         for taker, made_by in found.takers.items():
             if key and key == made_by:
@@ -328,7 +331,8 @@ async def check_submit(request: Request, spec: Spec) -> Spec:
     for whoever asks to submit, or says what is not for people to say."""
     if spec.again is not None:
         raise RejectedError(Reason(Code.BAD_SPEC, "again", detail="it is what `muster requeue --failed` makes"))
-    if not spec.tenant:
+    # The decoder leaves the default itself where nothing was said; a `default` that somebody wrote is another string.
+    if not spec.tenant or spec.tenant is DEFAULT_TENANT:
         spec = give_tenant(spec, choose_tenant(request, Role.USER))
     await _check_own(request, spec)
     return spec

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Awaitable
 from typing import Final
 
 from starlette.requests import Request
@@ -38,10 +39,10 @@ class Counting:
         """Pass everything on."""
         begin = time.perf_counter()
 
-        async def send_counted(message: Message) -> None:
+        def send_counted(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
                 self._note(scope["method"], message["status"], time.perf_counter() - begin)
-            await send(message)
+            return send(message)
 
         await self._app(scope, receive, send_counted)
 

@@ -18,6 +18,8 @@ from muster.world.world import World
 DIGITS_MAX: Final = 18
 KNOWN_MAX: Final = 16
 AT_LEAST_PATIENCE_S: Final = 5.0
+HEADERS: Final = "muster.headers"
+"""Where the guard leaves what the headers say, by name: it has looked at each of them."""
 Body = TypeVar("Body")
 
 
@@ -51,9 +53,15 @@ def read_job(request: Request) -> int:
     return int(text)
 
 
+def find_header(request: Request, name: bytes) -> str | None:
+    """What the first header of that name says, as far as there is one; names are in small letters."""
+    said = request.scope[HEADERS].get(name)
+    return None if said is None else said[0].decode("latin-1")
+
+
 async def read_world(request: Request, follower: Follower) -> World:
     """The follower's world, once it holds the entry that the request wants to see."""
-    wanted = read_number(request.headers.get("muster-at-least"), "Muster-At-Least", default=0)
+    wanted = read_number(find_header(request, b"muster-at-least"), "Muster-At-Least", default=0)
     if not await follower.at_least(wanted, AT_LEAST_PATIENCE_S):
         raise RejectedError(Reason(Code.BEHIND, "entry", needed=wanted, available=follower.world.seq))
     return follower.world
@@ -89,15 +97,15 @@ async def _read_whole(receive: Receive) -> bytes:
 def read_match(request: Request) -> str:
     """The tag of what a change is a change of: `If-Match: "tag"`, or `If-None-Match: *` for what shall be new; empty if
     nothing is said."""
-    if request.headers.get("if-none-match") == "*":
+    if find_header(request, b"if-none-match") == "*":
         return ABSENT
-    text = request.headers.get("if-match", "*")
-    return "" if text == "*" else text.removeprefix('"').removesuffix('"')[:DIGITS_MAX] or ABSENT
+    text = find_header(request, b"if-match")
+    return "" if text is None or text == "*" else text.removeprefix('"').removesuffix('"')[:DIGITS_MAX] or ABSENT
 
 
 def read_known(request: Request) -> list[str]:
     """The tags of what a reader has already: `If-None-Match: "tag"`, or several. A weak one is as good for a read."""
-    found = request.headers.get("if-none-match", "").split(",")[:KNOWN_MAX]
+    found = (find_header(request, b"if-none-match") or "").split(",")[:KNOWN_MAX]
     return [each.strip().removeprefix("W/").strip('"') for each in found]
 
 

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from muster.api.gate import Sees, gate_of, principal_of, sees_of
 from muster.api.jobs import LOG_LOOK_S, Jobs, read_task
-from muster.api.params import AT_LEAST_PATIENCE_S, read_job, read_number, read_world
+from muster.api.params import AT_LEAST_PATIENCE_S, find_header, read_job, read_number, read_world
 from muster.control.follower import Follower
 from muster.model.errors import RejectedError
 from muster.model.fact import Fact, Placed, jobs_of
@@ -52,7 +52,7 @@ class Watch:
         query = request.query_params
         job = read_number(query.get("job"), "job", default=0)
         world = await read_world(request, self._follower)
-        after = read_number(_last_seen(request), "after", default=world.seq)
+        after = read_number(_last_seen(request, "after"), "after", default=world.seq)
         is_known = await self._follower.at_least(after, AT_LEAST_PATIENCE_S)
         if not is_known:  # of another journal: it would wait in silence
             raise RejectedError(Reason(Code.BEHIND, "entry", needed=after, available=self._follower.world.seq))
@@ -64,7 +64,7 @@ class Watch:
         query, number = request.query_params, read_job(request)
         task = read_task(request)
         epoch = read_number(query.get("epoch"), "epoch", default=0)
-        offset = read_number(request.headers.get("last-event-id", query.get("offset")), "offset", default=0)
+        offset = read_number(_last_seen(request, "offset"), "offset", default=0)
         await read_world(request, self._follower)
         await self._jobs.find_try(number, task, epoch)  # so that what is not there is refused before the stream begins
         return self._stream(request, self._pieces(number, task, epoch, offset))
@@ -130,9 +130,9 @@ class Watch:
                     yield b": alive\n\n"
 
 
-def _last_seen(request: Request) -> str | None:
-    """A browser that connects again says by itself what it saw last."""
-    return request.headers.get("last-event-id") or request.query_params.get("after")
+def _last_seen(request: Request, word: str) -> str | None:
+    """Where to go on: a browser that connects again says by itself what it saw last, others say it in the query."""
+    return find_header(request, b"last-event-id") or request.query_params.get(word)
 
 
 def _event(kind: str, number: int, data: bytes) -> bytes:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import os
 import signal
-import sys
 import time
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
@@ -16,7 +14,6 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from muster.app.log_file import LogFile
 from muster.engines.local.detaching import find_lock
 from muster.model.errors import ConflictError
 from muster.model.reason import Code, Reason
@@ -57,11 +54,6 @@ def only_follower(home: Home) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
-
-
-def start_log(path: Path) -> None:
-    """Log to stderr; whoever starts the process says where that goes, mostly to the file at `path`."""
-    logging.basicConfig(level=logging.INFO, handlers=[LogFile(sys.stderr, path)])
 
 
 def settle_memory() -> None:

@@ -21,6 +21,8 @@ from muster.app.notifying import parse_routes
 from muster.app.parsing import WordParser
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
+from muster.outward.addresses import read_ranges
+from muster.outward.http import ForbiddenError, check_address
 from muster.sdk.home import Home
 from muster.wire.notices import Kind
 
@@ -105,7 +107,18 @@ def add_route(path: Path, text: str, form: str, name: str, fields: dict[str, Any
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
     fresh = f"{text}{gap}" + "\n".join(lines) + "\n"
     wanted = {**before, form: {**before.get(form, {}), name: fields}}
-    return _checked(path, fresh, wanted)
+    checked = _checked(path, fresh, wanted)
+    if form == "webhook":
+        _check_address(path, fields["url"], before.get("allow", []))
+    return checked
+
+
+def _check_address(path: Path, url: str, allow: list[str]) -> None:
+    """Nothing would ever arrive there: that is better told now than by a notice that is missing."""
+    try:
+        check_address(url, read_ranges(allow))
+    except ForbiddenError as error:
+        raise _refusal(path, f"{error}; a line such as `allow = ['10.20.0.0/16']` at its top lets it") from error
 
 
 def drop_route(path: Path, text: str, name: str) -> str:

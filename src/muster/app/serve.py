@@ -23,7 +23,7 @@ from muster.api.guard import is_loopback
 from muster.app.identity import Provider, find_provider
 from muster.app.notifying import FileMarks, find_stamp, read_routes
 from muster.app.patience import PatientProtocol, keep_looking
-from muster.app.process import WallClock, only_follower, run_http, settle_memory, start_log, stop_on_signals, write_note
+from muster.app.process import WallClock, only_follower, run_http, settle_memory, stop_on_signals, write_note
 from muster.app.settings import node_name, read_capacity
 from muster.control.counsel import Counsel
 from muster.control.desk import Desk
@@ -35,6 +35,7 @@ from muster.control.loading import load_world
 from muster.engines.local.capacity import discover_machine
 from muster.engines.local.engine import LocalEngine
 from muster.engines.local.layout import log_path
+from muster.engines.local.log_file import start_log
 from muster.kernel.warm import warm_up
 from muster.learning import hazard
 from muster.learning.foretelling import REMEMBERED_MAX, RuntimeAdviser
@@ -77,7 +78,7 @@ class LocalLogs:
 
 def lead(home: Home) -> int:
     """Be the leader of a home until told to end; the exit code."""
-    start_log(home.log_file("leader"))
+    start_log(home.log_file("leader"), logging.INFO)
     home.prepare()
     traits = read_node_file(home.node_file).traits()
     machine = discover_machine()
@@ -110,7 +111,7 @@ def find_former(world: World, address: str) -> list[str]:
 
 def follow(home: Home, host: str, port: int, tls: Tls | None = None) -> int:
     """Be a follower of a home, and serve its API, until told to end; the exit code."""
-    start_log(home.log_file("follower"))
+    start_log(home.log_file("follower"), logging.INFO)
     check_host(host, tls)
     home.prepare()
     settings = Settings(find_provider(home.oidc_file), read_routes(home.notify_file))

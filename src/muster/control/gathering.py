@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from muster.control.line import Line
+from muster.control.line import Line, Waiter
 from muster.model.event import Submit
 from muster.ports import Journal
 from muster.wire.link import Answer
@@ -48,12 +48,15 @@ class Gathering:
             for _, waiting in gathered:
                 waiting.set_exception(error)
             return
+        fresh: list[tuple[Submit, Waiter]] = []
         for request, waiting in gathered:
-            number = known.get((request.spec.tenant, request.key))
+            number = known.get((request.spec.tenant, request.key)) if known else None
             if number is None:
-                self._line.post(request, waiting)
+                fresh.append((request, waiting))
             else:
                 waiting.set_result(number)
+        if fresh:
+            self._line.post(fresh)
 
     def _find_known(self, requests: Sequence[Submit]) -> dict[tuple[str, str], int]:
         keys = [(request.spec.tenant, request.key) for request in requests if request.key]

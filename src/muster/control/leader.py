@@ -98,7 +98,7 @@ class Leader:
         self._asks = 0
         self._registrar = Registrar(store, lambda name: self._world.tenant_of(name).parent)
         self._writer = Writer(store, self._on_durable, self._on_kept, self._on_refused, history_ms)
-        self._peers = Peers(socket_path, self._take_ask, self._greet)
+        self._peers = Peers(socket_path, self._take_asks, self._greet)
         self._timer: asyncio.TimerHandle | None = None
         self._has_heard = False
         self._is_turn_due = False
@@ -124,17 +124,21 @@ class Leader:
 
     # -- 1 take
 
-    def _take_ask(self, peer: Peer, ask: Ask) -> None:
-        if self._asks >= ASKS_MAX:
-            refusal = Refused(Reason(Code.OVERLOADED, "asks", needed=self._asks, available=ASKS_MAX))
-            peer.send(frame(Answer(ask.number, self._durable_seq, refusal)))
-            return
-        if isinstance(ask.request, OfAccess):
-            self._take_errand(peer, ask, ask.request)
-            return
-        self._asks += 1
-        self._inbox.put([Item(ask.request, peer, ask.number, ask.by, ask.match)])
-        self._ring()
+    def _take_asks(self, peer: Peer, asks: list[Ask]) -> None:
+        """What came together joins the line together."""
+        items: list[Item] = []
+        for ask in asks:
+            if self._asks >= ASKS_MAX:
+                refusal = Refused(Reason(Code.OVERLOADED, "asks", needed=self._asks, available=ASKS_MAX))
+                peer.send(frame(Answer(ask.number, self._durable_seq, refusal)))
+            elif isinstance(ask.request, OfAccess):
+                self._take_errand(peer, ask, ask.request)
+            else:
+                self._asks += 1
+                items.append(Item(ask.request, peer, ask.number, ask.by, ask.match))
+        if items:
+            self._inbox.put(items)
+            self._ring()
 
     def _take_errand(self, peer: Peer, ask: Ask, request: OfAccess) -> None:
         """Users and tokens are no matter of the kernel's: judged here, kept by the same writer."""
@@ -289,20 +293,20 @@ class Leader:
 
     def _greet(self) -> bytes:
         """What a follower that has come must know."""
-        return frame(Committed(self._durable_seq)) + frame(Registered(self._registrar.version))
+        return frame(Committed(self._durable_seq), Registered(self._registrar.version))
 
     def _answer(self, batches: list[Batch]) -> None:
-        letters: defaultdict[Asker, list[bytes]] = defaultdict(list)
+        letters: defaultdict[Asker, list[Answer]] = defaultdict(list)
         for items, outcome, _ in batches:
             for item, reply in zip(items, outcome.answers, strict=True):
                 if item.asker is not None:
-                    letters[item.asker].append(frame(Answer(item.number, outcome.seq, reply)))
+                    letters[item.asker].append(Answer(item.number, outcome.seq, reply))
                 elif isinstance(reply, Refused) and isinstance(item.event, NodeSeen):
                     words = put_in_words(reply.reason)
                     _log.warning("node %s is not let in: %s [%s]", item.event.name, words.what, reply.reason.code.value)
-        for asker, frames in letters.items():
-            self._asks -= len(frames)
-            asker.send(b"".join(frames))
+        for asker, answers in letters.items():
+            self._asks -= len(answers)
+            asker.send(frame(*answers))
 
     def _dispatch(self, batches: list[Batch]) -> None:
         try:

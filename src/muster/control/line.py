@@ -11,9 +11,9 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -21,7 +21,7 @@ from muster.control.frames import Splitter, short_path
 from muster.model.access import OfAccess, Principal
 from muster.model.errors import MusterError, RejectedError
 from muster.model.reason import Code, Reason
-from muster.wire.link import Answer, Ask, Committed, Registered, Request, ToFollower, frame, reply_decoder
+from muster.wire.link import Answer, Ask, Committed, Registered, Request, ToFollower, frame, replies_decoder
 
 BACKOFF_FIRST_S: Final = 0.05
 BACKOFF_MAX_S: Final = 1.0
@@ -35,7 +35,7 @@ Waiter: TypeAlias = asyncio.Future[Answer] | asyncio.Future[Answer | int]
 _log = logging.getLogger(__name__)
 
 
-class Waiting(NamedTuple):
+class Waiting(msgspec.Struct, frozen=True):
     """Somebody who waits for an answer, and until when."""
 
     answer: Waiter
@@ -95,39 +95,49 @@ class Line:
     async def ask(self, request: Request | OfAccess, by: Principal | None = None, match: str = "") -> Answer:
         """The leader's answer; NO_LEADER if it is away, or if the line breaks before the answer."""
         waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self.post(request, waiting, by, match)
+        self.post([(request, waiting)], by, match)
         return await waiting
 
     def post(
         self,
-        request: Request | OfAccess,
-        waiting: Waiter,
+        requests: Iterable[tuple[Request | OfAccess, Waiter]],
         by: Principal | None = None,
         match: str = "",
     ) -> None:
-        """The same for somebody who waits already, and who alone hears of whatever is wrong with it."""
-        if self._end is None or not self.is_open:
-            waiting.set_exception(no_leader())
+        """The same for several who wait already, and of whom each alone hears of whatever is wrong with its own."""
+        end, loop = self._end, asyncio.get_running_loop()
+        if end is None or not self.is_open:
+            for _, waiting in requests:
+                waiting.set_exception(no_leader())
             return
-        number, loop = next(self._numbers), asyncio.get_running_loop()
-        try:
-            letter = frame(Ask(number, request, by, match))
-        except Exception as error:  # noqa: BLE001 - of whatever kind: others are to be passed on in the same breath
-            waiting.set_exception(error)
-            return
-        self._waiting[number] = Waiting(waiting, loop.time() + ANSWER_PATIENCE_S)
+        until, asks = loop.time() + ANSWER_PATIENCE_S, list[Ask]()
         if self._alarm is None:
-            self._alarm = loop.call_later(ANSWER_PATIENCE_S, self._give_up)
-        self._end.send(letter)
+            self._alarm = loop.call_at(until, self._give_up)
+        for request, waiting in requests:
+            number = next(self._numbers)
+            self._waiting[number] = Waiting(waiting, until)
+            asks.append(Ask(number, request, by, match))
+        end.send(asks)
 
-    def take(self, message: ToFollower) -> None:
+    def seal(self, asks: list[Ask]) -> bytes:
+        """Asks as they leave together. One that cannot be expressed goes nowhere, and harms nobody it came with."""
+        try:
+            return frame(*asks)
+        except Exception as error:  # noqa: BLE001 - of whatever kind: whoever asked must hear of it
+            if len(asks) > 1:
+                return b"".join(self.seal([ask]) for ask in asks)
+            self._fail(asks[0].number, error)
+            return b""
+
+    def take(self, messages: Iterable[ToFollower]) -> None:
         """The leader says something."""
-        if not isinstance(message, Answer):
-            self._on_news(message)
-            return
-        waiting = self._waiting.pop(message.number, None)
-        if waiting is not None and not waiting.answer.done():
-            waiting.answer.set_result(message)
+        for message in messages:
+            if not isinstance(message, Answer):
+                self._on_news(message)
+                continue
+            waiting = self._waiting.pop(message.number, None)
+            if waiting is not None and not waiting.answer.done():
+                waiting.answer.set_result(message)
 
     async def _connect(self) -> _End | None:
         loop = asyncio.get_running_loop()
@@ -154,10 +164,10 @@ class Line:
                 return
             self._fail(number)
 
-    def _fail(self, number: int) -> None:
-        waiting = self._waiting.pop(number)
-        if not waiting.answer.done():
-            waiting.answer.set_exception(no_leader())
+    def _fail(self, number: int, error: Exception | None = None) -> None:
+        waiting = self._waiting.pop(number, None)
+        if waiting is not None and not waiting.answer.done():
+            waiting.answer.set_exception(error or no_leader())
 
 
 class _End(asyncio.Protocol):
@@ -168,7 +178,7 @@ class _End(asyncio.Protocol):
         self.heard_at = time.monotonic()
         self._line = line
         self._splitter = Splitter()
-        self._unsent: list[bytes] = []
+        self._unsent: list[Ask] = []
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -183,24 +193,24 @@ class _End(asyncio.Protocol):
         self.heard_at = time.monotonic()
         try:
             for body in self._splitter.feed(data):
-                self._line.take(reply_decoder.decode(body))
+                self._line.take(replies_decoder.decode(body))
         except (RejectedError, msgspec.MsgspecError) as error:
             _log.error("the leader is not understood: %s", error)
             self.close()
 
-    def send(self, data: bytes) -> None:
+    def send(self, asks: list[Ask]) -> None:
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._unsent.append(data)
+        self._unsent += asks
 
     def close(self) -> None:
         if self._transport is not None:
             self._transport.abort()
 
     def _flush(self) -> None:
+        asks, self._unsent = self._unsent, []
         if self._transport is not None:
-            self._transport.write(b"".join(self._unsent))
-        self._unsent.clear()
+            self._transport.write(self._line.seal(asks))
 
 
 def no_leader() -> MusterError:

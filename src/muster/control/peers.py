@@ -19,7 +19,7 @@ import msgspec
 
 from muster.control.frames import Splitter, short_path
 from muster.model.errors import RejectedError
-from muster.wire.link import Ask, ask_decoder
+from muster.wire.link import Ask, asks_decoder
 
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -48,7 +48,7 @@ class Peer(asyncio.Protocol):
         """A follower asks."""
         try:
             for body in self._splitter.feed(data):
-                self._peers.on_ask(self, ask_decoder.decode(body))
+                self._peers.on_asks(self, asks_decoder.decode(body))
         except (RejectedError, msgspec.MsgspecError) as error:
             _log.warning("a follower is not understood and is cut off: %s", error)
             self.cut()
@@ -81,8 +81,8 @@ class Peer(asyncio.Protocol):
 class Peers:
     """All connected followers, and the socket they come through."""
 
-    def __init__(self, path: Path, on_ask: Callable[[Peer, Ask], None], greet: Callable[[], bytes]) -> None:
-        self.on_ask = on_ask
+    def __init__(self, path: Path, on_asks: Callable[[Peer, list[Ask]], None], greet: Callable[[], bytes]) -> None:
+        self.on_asks = on_asks
         self._path = path
         self._greet = greet
         self._peers: dict[int, Peer] = {}

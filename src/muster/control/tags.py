@@ -1,5 +1,5 @@
-"""Tags: a short hash of how a tenant, tier, flavor, overlay or profile is defined now, or of how far a job is, so that
-a change can say what it is a change of.
+"""Tags: a short hash of how a tenant, tier, flavor, overlay, profile or booking is defined now, of which bars a node
+has, or of how far a job is, so that a change can say what it is a change of.
 
 The follower shows the tag with the thing; the leader compares it in the moment before the kernel sees the change. What
 was never set is what it is by default, or absent. What a thing holds or spends is no part of it.
@@ -13,8 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
+from muster.model.booking import Booking
 from muster.model.event import (
+    BarNode,
     Cancel,
+    CancelBooking,
     DropOverlay,
     DropTenant,
     Event,
@@ -22,15 +25,17 @@ from muster.model.event import (
     MigrateJob,
     ReleaseJob,
     RequeueJob,
+    Reserve,
     ScaleJob,
     SetFlavor,
     SetOverlay,
     SetProfile,
     SetTenant,
     SetTier,
+    UnbarNode,
 )
 from muster.model.goodput import Mark
-from muster.model.job import Job
+from muster.model.job import Bar, Job
 from muster.model.reason import Code, Reason
 from muster.model.record import Record
 from muster.world.world import World
@@ -61,6 +66,21 @@ def find_standing(world: World, number: int) -> Standing | None:
     return Standing(job, tuple(map(int, tasks.counts)), 0 if tasks.marks is None else tasks.marks.saved)
 
 
+def find_contract(world: World, name: str) -> Booking | None:
+    """What was booked; which nodes it has been given, and whether it is open, comes and goes by itself."""
+    booking = world.bookings.get(name)
+    if booking is None:
+        return None
+    windows = tuple(msgspec.structs.replace(each, slots=(), is_open=False) for each in booking.windows)
+    return msgspec.structs.replace(booking, windows=windows)
+
+
+def find_bars(world: World, reference: str) -> tuple[Bar, ...] | None:
+    """The bars of a node, whoever set them; None if it has none, or if it is not known which node is meant."""
+    slot = world.fleet.find_slot(reference)
+    return None if isinstance(slot, Reason) else world.fleet.bars.get(slot)
+
+
 def tag_of(thing: object) -> str:
     """The tag of a definition."""
     return ABSENT if thing is None else hashlib.blake2b(_encoder.encode(thing), digest_size=_TAG_BYTES).hexdigest()
@@ -73,15 +93,26 @@ def find_mismatch(world: World, event: Event, wanted: str) -> Reason | None:
     found = look(world, event) if wanted and look is not None else None
     if not wanted or look is None or tag_of(found) == wanted or (look is _find_job and found is None):
         return None
-    subject = f"job {found.job.id}" if isinstance(found, Standing) else event.name  # type: ignore[union-attr]  # as _LOOKS says
+    return changed_meanwhile(_subject(event), wanted)
+
+
+def changed_meanwhile(subject: str, wanted: str) -> Reason:
+    """What a tag was of is not that any more."""
     return Reason(Code.CHANGED_MEANWHILE, subject, detail=wanted[:40])
+
+
+def _subject(event: Any) -> str:
+    """What a change is about, as _LOOKS knows it."""
+    if isinstance(event, Reserve):
+        return event.booking.name
+    return str(event.name) if hasattr(event, "name") else f"job {event.job}"
 
 
 def _find_job(world: World, event: Any) -> Standing | None:
     return find_standing(world, event.job)
 
 
-_LOOKS: Final[dict[type, Callable[[World, Any], Record | None]]] = {
+_LOOKS: Final[dict[type, Callable[[World, Any], object]]] = {
     SetTenant: lambda world, event: world.tenants.get(event.name),
     DropTenant: lambda world, event: world.tenants.get(event.name),
     SetFlavor: lambda world, event: world.flavors.get(event.name),
@@ -89,5 +120,8 @@ _LOOKS: Final[dict[type, Callable[[World, Any], Record | None]]] = {
     SetOverlay: lambda world, event: world.fleet.overlays.by_name.get(event.name),
     DropOverlay: lambda world, event: world.fleet.overlays.by_name.get(event.name),
     SetProfile: lambda world, event: world.profiles.get(event.name),
+    Reserve: lambda world, event: find_contract(world, event.booking.name),
+    CancelBooking: lambda world, event: find_contract(world, event.name),
+    **dict.fromkeys((BarNode, UnbarNode), lambda world, event: find_bars(world, event.name)),
     **dict.fromkeys((Cancel, HoldJob, ReleaseJob, RequeueJob, ScaleJob, MigrateJob), _find_job),
 }

@@ -75,7 +75,7 @@ def say_start(
         return ForecastView(job, view.seq, view.as_of_ms, words=_excuse(len(world.jobs)))
     after = [number for number in outlook.after if number in world.jobs and sees(world.jobs[number].spec.tenant)]
     likes = lengths.count_likes(known.spec)
-    words = _put_in_words(world, outlook, view.as_of_ms, after)
+    words = _put_in_words(outlook, view.as_of_ms, _say_after(world, job, after))
     return ForecastView(
         job, view.seq, view.as_of_ms, outlook.rollouts, outlook.earliest, outlook.latest, after, likes, words
     )
@@ -93,14 +93,22 @@ def say_day(world: World, change: Event, now: int, lengths: Lengths, comers: lis
     return DayView(rows, found.taken, found.held_milli, found.comers)
 
 
-def _put_in_words(world: World, outlook: Outlook, now: int, after: list[int]) -> str:
+def _say_after(world: World, job: int, after: list[int]) -> str:
+    """Whose end a start waits for first; an array may wait for tasks of its own."""
+    if not after:
+        return ""
+    if after[0] == job:
+        return ", when tasks of its own are over"
+    return f", when job {after[0]} of {world.jobs[after[0]].spec.tenant} is over"
+
+
+def _put_in_words(outlook: Outlook, now: int, cause: str) -> str:
     """`likely start: 14:05 to 14:40 (in 12m to 47m), when job 2 of vision is over`."""
     if outlook.earliest is None and outlook.is_endless:
         return "no likely start: those it waits for have no limit, and nothing like them has ended"
     if outlook.earliest is None:
         return "no likely start within 7 days: nodes are closed to it, or its quota is, or too many go first"
     first = _show_clock(outlook.earliest, now)
-    cause = f", when job {after[0]} of {world.jobs[after[0]].spec.tenant} is over" if after else ""
     in_first = show_duration(_rounded(outlook.earliest - now))
     if outlook.latest is None:
         return f"likely start: {first} at the earliest (in {in_first}){cause}"

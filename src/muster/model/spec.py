@@ -206,6 +206,8 @@ def give_tenant(spec: Spec, tenant: str) -> Spec:
         return tuple(f"{tenant}{name}" if name.startswith("/") else name for name in names)
 
     needs = spec.needs
+    if spec.tenant == tenant and not needs.has_company:
+        return spec
     if needs.has_company:
         needs = msgspec.structs.replace(needs, apart=own(needs.apart), beside=own(needs.beside))
     return msgspec.structs.replace(spec, tenant=tenant, needs=needs)

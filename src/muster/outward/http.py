@@ -107,9 +107,21 @@ def fetch(url: str) -> bytes:
     return reply.body
 
 
-def _resolve(target: Target, allowed: Sequence[Network]) -> str:
+def check_address(url: str, allowed: Sequence[Network]) -> None:
+    """ForbiddenError if a URL names an address, in whatever spelling, that may not be asked. Where a name leads is not
+    known before it is asked for: nobody is asked here."""
+    target = read_target(url)
+    if target.host == "localhost":
+        target = target._replace(host="127.0.0.1")
+    try:
+        _resolve(target, allowed, socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        return
+
+
+def _resolve(target: Target, allowed: Sequence[Network], flags: int = 0) -> str:
     """An address of the host's; ForbiddenError if any of them is not allowed."""
-    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, flags=flags)
     addresses = [str(info[4][0]).partition("%")[0] for info in found]
     for address in addresses:
         if not is_allowed(ipaddress.ip_address(address), allowed):

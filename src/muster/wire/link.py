@@ -1,4 +1,5 @@
-"""What a follower and the leader say to each other over their socket: length-prefixed msgpack frames.
+"""What a follower and the leader say to each other over their socket: length-prefixed msgpack frames, each with all the
+messages that leave together.
 
 A follower asks with an event and a number of its own; the leader answers with that number once the outcome is durable.
 The leader also says how far the journal is committed; the follower then reads the entries from the store itself, so
@@ -83,11 +84,14 @@ class Registered(Record, frozen=True, tag="registered"):
 ToFollower: TypeAlias = Answer | Committed | Registered
 
 _encoder: Final = msgspec.msgpack.Encoder()
-ask_decoder: Final = msgspec.msgpack.Decoder(Ask)
-reply_decoder: Final = msgspec.msgpack.Decoder(Answer | Committed | Registered)
+asks_decoder: Final = msgspec.msgpack.Decoder(list[Ask])
+replies_decoder: Final = msgspec.msgpack.Decoder(list[Answer | Committed | Registered])
 
 
-def frame(message: Ask | ToFollower) -> bytes:
-    """One message with its length in front."""
-    body = _encoder.encode(message)
+def frame(*messages: Ask | ToFollower) -> bytes:
+    """Messages that leave together, with the length of all of them in front; what is too long for one frame is cut."""
+    body = _encoder.encode(messages)
+    if len(body) > FRAME_MAX and len(messages) > 1:
+        middle = len(messages) // 2
+        return frame(*messages[:middle]) + frame(*messages[middle:])
     return len(body).to_bytes(HEADER_BYTES, "big") + body

@@ -258,7 +258,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "nothing: it goes before those of its tenant and tier that are less behind; a higher tier may start sooner",
     ),
     Code.WAITS_FOR_OTHERS: Words(
-        "waiting for {available} other jobs: {detail}",
+        "waiting for {others}: {detail}",
         "wait, or see why the first of them does: `muster why {needed}`",
     ),
     Code.CLAIMED: Words(
@@ -492,6 +492,7 @@ def put_in_words(reason: Reason) -> Words:
         "detail": reason.detail,
         "more": f" ({reason.detail})" if reason.detail else "",
         "count": _count(reason.needed),
+        "others": "another job" if reason.available == 1 else f"{reason.available} other jobs",
         "each": each,
         "tasks": f"{_count(reason.needed)}{each} must start{'' if reason.needed == 1 else ' together'}",
         "amount": show(reason.needed),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,11 +89,14 @@ class InlineLine(Line):
         super().__init__(socket_path, lambda _: None)
         self._follower = follower
 
-    def post(self, request: Request | OfAccess, waiting: Waiter, by: Principal | None = None, match: str = "") -> None:
-        if self._follower.led:
-            waiting.set_result(self._follower.decide(request, by, match))
-        else:
-            waiting.set_exception(no_leader())
+    def post(
+        self, requests: Iterable[tuple[Request | OfAccess, Waiter]], by: Principal | None = None, match: str = ""
+    ) -> None:
+        for request, waiting in requests:
+            if self._follower.led:
+                waiting.set_result(self._follower.decide(request, by, match))
+            else:
+                waiting.set_exception(no_leader())
 
 
 class InlineFollower(Follower):

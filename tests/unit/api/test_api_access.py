@@ -72,6 +72,7 @@ EXAMPLES = {
     "GET /v1/goodput": Example("/v1/goodput?tenant=TENANT"),
     "GET /v1/usage": Example("/v1/usage?tenant=TENANT", elsewhere=200),
     "GET /v1/bookings": Example("/v1/bookings", elsewhere=200),
+    "GET /v1/bookings/{name:path}": Example("/v1/bookings/TENANT-booking"),
     "PUT /v1/bookings/{name:path}": Example(
         "/v1/bookings/fresh",
         {"tenant": "TENANT", "nodes": 1, "windows": [{"opens_at_ms": FAR, "closes_at_ms": FAR + 1}]},

@@ -81,3 +81,17 @@ def test_what_is_wrong_is_refused(scene: Scene, method: str, target: str, body: 
     reply = scene.call(method, target, data)
     assert (reply.status, reply.json["code"]) == (status, code)
     assert not scene.follower.world.fleet.bars
+
+
+def test_a_bar_may_say_which_bars_it_was_meant_beside(scene: Scene) -> None:
+    node = "/v1/nodes/node-1"
+    free = scene.call("GET", node).headers["etag"]
+    assert scene.call("PUT", CORDON, {"reason": "disk"}, if_match=free).status == 200
+    late = scene.call("PUT", DRAIN, {}, if_match=free)
+    assert (late.status, late.json["code"]) == (412, "M319")
+    assert late.json["detail"].startswith("node-1 is not what it was")
+    assert scene.call("PUT", DRAIN, {}, if_none_match="*").status == 412, "it is to be the first"
+    seen = scene.call("GET", node).headers["etag"]
+    scene.follower.happen(BarNode("node-1", BarKind.QUARANTINE, "health"))
+    assert scene.call("DELETE", CORDON, if_match=seen).status == 412
+    assert scene.call("DELETE", CORDON, if_match=scene.call("GET", node).headers["etag"]).status == 200

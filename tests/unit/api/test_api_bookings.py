@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from api_kit import Scene
 
+from muster.model.event import BarNode
+from muster.model.job import BarKind
 from muster.units import HOUR_MS
 
 FAR = 4_000_000_000_000
@@ -45,3 +47,20 @@ def test_what_is_wrong_is_refused(
 ) -> None:
     reply = scene.call(method, f"/v1/bookings/{path}", body)
     assert (reply.status, reply.json["code"]) == (status, code)
+
+
+def test_a_booking_is_given_up_only_as_it_was_seen(scene: Scene) -> None:
+    booked = {"tenant": "vision", "nodes": 1, "windows": [WINDOW]}
+    assert scene.call("GET", "/v1/bookings/nightly").json["code"] == "M154"
+    assert scene.call("PUT", "/v1/bookings/nightly", booked, if_none_match="*").status == 200
+    shown = scene.call("GET", "/v1/bookings/nightly")
+    assert (shown.json["name"], shown.json["nodes"]) == ("nightly", 1)
+    assert scene.call("PUT", "/v1/bookings/nightly", booked, if_none_match="*").status == 412
+    scene.call("DELETE", "/v1/bookings/nightly")
+    scene.call("PUT", "/v1/bookings/nightly", {**booked, "gpus": 1})
+    late = scene.call("DELETE", "/v1/bookings/nightly", if_match=shown.headers["etag"])
+    assert (late.status, late.json["code"]) == (412, "M319")
+    tag = scene.call("GET", "/v1/bookings/nightly").headers["etag"]
+    scene.follower.happen(BarNode("node-1", BarKind.DRAIN, "operator"))
+    assert scene.call("GET", "/v1/bookings/nightly").headers["etag"] == tag, "which nodes it has is no part of it"
+    assert scene.call("DELETE", "/v1/bookings/nightly", if_match=tag).status == 200

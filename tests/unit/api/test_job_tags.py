@@ -74,3 +74,14 @@ def test_a_change_is_one_of_the_job_that_was_seen(scene: Scene, verb: str) -> No
     assert refused.json["detail"].startswith("job 1 is not what it was")
     assert scene.call("POST", f"/v1/jobs/1/{verb}", body, if_match=tag(scene)).status != 412
     assert scene.call("POST", f"/v1/jobs/1/{verb}", body, if_match="*").status != 412
+
+
+def test_what_failed_runs_again_only_of_the_array_that_was_seen(scene: Scene) -> None:
+    scene.follower.happen(Exited(1, 1, 0))
+    scene.follower.happen(Submit(Spec(("one",), array=2)))
+    old = tag(scene, 2)
+    scene.follower.happen(Exited(2, scene.follower.world.arrays[2].epoch[0], 1))
+    again = {"failed": True}
+    refused = scene.call("POST", "/v1/jobs/2/requeue", again, if_match=old)
+    assert (refused.status, refused.json["code"]) == (412, "M319")
+    assert scene.call("POST", "/v1/jobs/2/requeue", again, if_match=tag(scene, 2)).status == 202

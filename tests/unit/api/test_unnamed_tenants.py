@@ -13,6 +13,7 @@ from muster.model.event import SetTenant
 from muster.model.tenant import Tenant
 
 UNNAMED = {"command": ["x"], "tenant": ""}
+LEFT_OUT = {"command": ["x"]}
 
 
 @pytest.fixture
@@ -38,6 +39,18 @@ def test_it_is_for_the_only_tenant_of_whoever_asks(scene: Scene) -> None:
     bulk = scene.call("POST", "/v1/jobs/bulk", {"jobs": [{"spec": UNNAMED}]}, authorization=ann)
     assert scene.follower.world.jobs[bulk.json["jobs"][0]["job"]].spec.tenant == "lab"
     assert scene.call("POST", "/v1/trials/jobs", UNNAMED, authorization=ann).status == 200
+
+
+def test_left_out_is_the_same_as_empty(scene: Scene) -> None:
+    ann = scene.admit("ann", Grant(Role.USER, "lab"))
+    assert tenant_of(scene, scene.call("POST", "/v1/jobs", LEFT_OUT, authorization=ann)) == "lab"
+    bulk = scene.call("POST", "/v1/jobs/bulk", {"jobs": [{"spec": LEFT_OUT}]}, authorization=ann)
+    assert scene.follower.world.jobs[bulk.json["jobs"][0]["job"]].spec.tenant == "lab"
+    both = scene.admit("bob", Grant(Role.USER, "vision"), Grant(Role.USER, "lab"))
+    assert scene.call("POST", "/v1/jobs", LEFT_OUT, authorization=both).json["code"] == "M177"
+    named = scene.call("POST", "/v1/jobs", {**LEFT_OUT, "tenant": "default"}, authorization=ann)
+    assert named.json["code"] == "M112", "what is named is what is meant"
+    assert tenant_of(scene, scene.call("POST", "/v1/jobs", LEFT_OUT)) == "default"
 
 
 def test_it_is_for_default_where_that_is_allowed(scene: Scene) -> None:

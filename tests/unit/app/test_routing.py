@@ -69,6 +69,10 @@ def test_a_secret_may_be_brought_or_left_out(file: Path, tmp_path: Path, capsys:
         (["add", "webhook", "team", "https://me:pass@x/"], "only http"),
         (["add", "webhook", "a b", "https://x/"], "is no name"),
         (["add", "webhook", "team", "https://x/", "--waiting", "soon"], "soon"),
+        (["add", "webhook", "team", "http://127.0.0.1:8080/x"], "may not be asked from here"),
+        (["add", "webhook", "team", "http://0x7f.1/x"], "may not be asked from here"),
+        (["add", "webhook", "team", "http://localhost/x"], "allow ="),
+        (["add", "webhook", "team", "https://[fd00::1]/x"], "may not be asked from here"),
         (["remove", "team"], "this server has none"),
         (["add", "webhook", "team", "https://x/", "--secret-file", "/nowhere"], "/nowhere"),
     ],
@@ -102,6 +106,13 @@ def test_what_the_admin_wrote_stays(tmp_path: Path) -> None:
 def test_what_cannot_be_cut_out_is_left_to_the_admin(text: str) -> None:
     with pytest.raises(RejectedError):
         drop_route(FILE, text, "team")
+
+
+def test_an_inner_address_is_taken_where_the_admin_allows_it() -> None:
+    text = add_route(FILE, 'allow = ["10.20.0.0/16"]\n', "webhook", "inner", {"url": "http://10.20.3.4/x"})
+    assert "10.20.3.4" in text
+    with pytest.raises(RejectedError, match="M3"):
+        add_route(FILE, text, "webhook", "outer", {"url": "http://10.21.3.4/x"})
 
 
 def test_a_name_is_taken_once() -> None:

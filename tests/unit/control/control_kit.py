@@ -21,7 +21,7 @@ from muster.model.spec import Spec
 from muster.ports import Change, Commit, Report
 from muster.stores.memory import MemoryStore
 from muster.units import Resources
-from muster.wire.link import Answer, Ask, Committed, Registered, Request, frame, reply_decoder
+from muster.wire.link import Answer, Ask, Committed, Registered, Request, frame, replies_decoder
 from muster.world.world import World
 
 DEADLINE_S = 30.0
@@ -118,7 +118,7 @@ class Caller:
         numbers = list(range(self._number + 1, self._number + 1 + len(requests)))
         self._number += len(requests)
         asks = zip(numbers, requests, strict=True)
-        self.send(b"".join(frame(Ask(number, request, by)) for number, request in asks))
+        self.send(frame(*(Ask(number, request, by) for number, request in asks)))
         return numbers
 
     def send(self, data: bytes) -> None:
@@ -141,12 +141,16 @@ class Caller:
         splitter = Splitter()
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
-                for message in map(reply_decoder.decode, splitter.feed(data)):
-                    if isinstance(message, Registered):
-                        self.registered = message.version
-                    else:
-                        self.heard.append(message)
+                for messages in map(replies_decoder.decode, splitter.feed(data)):
+                    self._hear(messages)
         self.is_cut = True
+
+    def _hear(self, messages: list[Answer | Committed | Registered]) -> None:
+        for message in messages:
+            if isinstance(message, Registered):
+                self.registered = message.version
+            else:
+                self.heard.append(message)
 
 
 class Stage:

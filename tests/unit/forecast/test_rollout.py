@@ -96,6 +96,11 @@ def test_words_name_only_those_whom_the_reader_may_see(sees: bool, limit_ms: int
     assert ("job 1" in view.words) == (sees and limit_ms is not None)
 
 
+def test_an_array_that_fills_the_room_waits_for_tasks_of_its_own() -> None:
+    world = live(job(gpus=1, array=20, limit_ms=HOUR_MS))
+    assert say_start(world, 1, NOW, minutes(1, 1, 1), lambda _: True).words.endswith("when tasks of its own are over")
+
+
 def test_who_does_not_wait_has_no_forecast() -> None:
     assert say_start(live(job()), 1, NOW, Lengths([]), lambda _: True).words == ""
 

@@ -348,7 +348,7 @@ def test_a_blocked_array_says_whom_it_waits_for_and_is_the_same_when_restored() 
     second = follow(rig, first)
     waiting = explain(rig.world, rig.job(second))
     assert waiting is not None
-    assert put_in_words(waiting.reason).what == "waiting for 1 other jobs: aftercorr:1"
+    assert put_in_words(waiting.reason).what == "waiting for another job: aftercorr:1"
     twin = restore(snapshot(rig.world))
     assert digest(twin) == digest(rig.world)
     assert twin.successors == rig.world.successors

@@ -8,6 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
+from muster.engines.local.layout import SUPERVISOR_LOG
+from muster.engines.local.log_file import start_log
 from muster.engines.local.serving import serve
 
 
@@ -17,7 +19,7 @@ def main() -> int:
     parser.add_argument("root", type=Path)
     parser.add_argument("--lock-fd", type=int, help="a descriptor that already holds ROOT/supervisor.lock")
     arguments = parser.parse_args()
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    start_log(arguments.root.absolute() / SUPERVISOR_LOG, logging.WARNING)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # whoever started it may close the terminal
     if not serve(arguments.root, arguments.lock_fd):
         logging.warning("another supervisor has %s", arguments.root)

@@ -22,7 +22,8 @@ from muster.engines.local.channel import Channel, listen
 from muster.engines.local.detaching import find_lock
 from muster.engines.local.frames import Keep, KeeperAsked, Kept, Leave, Meet, News, keeper_asked_inbox
 from muster.engines.local.keeper import Keeper, become_reaper
-from muster.engines.local.layout import LOGS, PROGRESS, STARTS, keeper_name
+from muster.engines.local.layout import LOGS, PROGRESS, STARTS, SUPERVISOR_LOG, keeper_name
+from muster.engines.local.log_file import start_log
 from muster.engines.local.spawning import bound_tasks
 from muster.model.errors import EngineError
 from muster.model.instruction import Stop
@@ -45,7 +46,7 @@ def main() -> int:
     parser.add_argument("number", type=int)
     parser.add_argument("--lock-fd", type=int, help="a descriptor that already holds the keeper's lock")
     arguments = parser.parse_args()
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    start_log(arguments.root.absolute() / SUPERVISOR_LOG, logging.WARNING)
     os.chdir(arguments.root)
     name = keeper_name(arguments.number)
     lock = arguments.lock_fd if arguments.lock_fd is not None else find_lock(Path(f"{name}.lock"))

@@ -6,7 +6,7 @@ import logging
 import os
 from pathlib import Path
 
-from muster.app.log_file import LOOK_EVERY, LogFile
+from muster.engines.local.log_file import LOOK_EVERY, LogFile
 
 
 def _log(path: Path, handle: int, lines: int) -> None:
@@ -36,3 +36,15 @@ def test_what_is_not_our_file_is_left_alone(tmp_path: Path) -> None:
     os.close(handle)
     assert [found.name for found in tmp_path.iterdir()] == [elsewhere.name]
     assert len(elsewhere.read_text().splitlines()) == 10 * LOOK_EVERY
+
+
+def test_who_writes_to_the_same_file_follows_when_another_has_begun_it_anew(tmp_path: Path) -> None:
+    path = tmp_path / "supervisor.log"
+    with path.open("a") as supervisors, path.open("a") as keepers:
+        logs = [LogFile(stream, path, bytes_max=1000) for stream in (supervisors, keepers)]
+        for number in range(10 * LOOK_EVERY):
+            for log in logs:
+                log.emit(logging.LogRecord("muster", logging.INFO, "", 0, "line %d", (number,), None))
+        assert all(os.path.samestat(os.fstat(stream.fileno()), path.stat()) for stream in (supervisors, keepers))
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["supervisor.log", "supervisor.log.1"]
+    assert len(path.read_text().splitlines()) <= 2 * LOOK_EVERY
