@@ -9,8 +9,12 @@ missed. The players, all of them advisers of the same kernel:
               area of their work (as ElasticFlow's minimum share is, for jobs that cannot shrink); who can be met no
               longer goes last
     muster    at every submit, the most jobs that can be met together with those who will come: if more must be done by
-              some instant than half of what can be, the job with most of it goes last (as Moore and Hodgson do by
-              whole jobs), a soft one before a strict one; the rest by deadline
+              some instant than `PROMISED` of what can be, the job with most of it goes last (as Moore and Hodgson do
+              by whole jobs), a soft one before a strict one. The rest by when they must begin at the latest: on many
+              devices a long job with a late deadline may have less time to lose than a short one with an early deadline
+              (least laxity, Dertouzos and Mok, TSE 1989). What runs is kept for as long as it is not far behind by
+              that, or two of nearly equal laxity would chase each other. Those without a deadline, and those given up,
+              go behind, the smallest first
 
 The first jobs of a file are played, as many as `JOBS_MAX`.
 """
@@ -44,8 +48,10 @@ from muster.world.world import World
 JOBS_MAX: Final = 8000
 SHORT: Final = 2.0
 """How much more is asked for than there is, while jobs come: much of it is run when none come any more."""
-PROMISED: Final = 0.5
+PROMISED: Final = 0.7
 """What part of the fleet is promised to those who are there; the rest is for those who will come and be due earlier."""
+STAY_MS: Final = 30 * MINUTE_MS
+"""How much sooner another must begin than what runs, to take its place."""
 INSTANTS_MAX: Final = 64
 """At how many instants it is looked at what must be done until then."""
 LAST: Final = 1 << 50
@@ -54,13 +60,20 @@ RESTART_MS: Final = 30 * SECOND_MS
 
 
 class Want(NamedTuple):
-    """A live job with a deadline: what is left of it, its work in device-milliseconds, and whether it is strict."""
+    """A live job: what is left of it, its work in device-milliseconds, whether its deadline is strict, and whether it
+    runs."""
 
     deadline: int
     number: int
     left_ms: int
     work: int
     is_strict: bool
+    is_up: bool = False
+
+    @property
+    def latest_ms(self) -> int:
+        """When it must begin, or go on, at the latest."""
+        return self.deadline - self.left_ms
 
 
 class DeadlineAdviser:
@@ -102,10 +115,11 @@ class DeadlineAdviser:
 
     def _want(self, world: World, number: int, record: Record, now: int) -> Want:
         job = world.jobs[number]
+        is_up = isinstance(job.phase, Running)
         served = job.served_ms + (now - job.phase.since if isinstance(job.phase, Running) else 0)
         left = max(0, record.duration_ms - served)
         deadline = INSTANT_MAX if record.deadline_ms is None else record.deadline_ms
-        return Want(deadline, number, left, left * record.gpus, is_strict(record))
+        return Want(deadline, number, left, left * record.gpus, is_strict(record), is_up)
 
 
 class ElasticAdviser(DeadlineAdviser):
@@ -114,7 +128,7 @@ class ElasticAdviser(DeadlineAdviser):
 
     def rank(self, wants: Sequence[Want], new: Sequence[int], now: int) -> dict[int, int]:
         """The earliest deadline first, of those admitted."""
-        hopeful = {want.number: want for want in wants if want.left_ms <= want.deadline - now}
+        hopeful = {want.number: want for want in wants if now <= want.latest_ms}
         self.admitted = {number: None for number in self.admitted if number in hopeful}
         for number in filter(hopeful.__contains__, new):
             self.admitted[number] = None
@@ -127,11 +141,13 @@ class MusterAdviser(DeadlineAdviser):
     """Whoever can be met together with the most others, and with those who will come."""
 
     def rank(self, wants: Sequence[Want], new: Sequence[int], now: int) -> dict[int, int]:  # noqa: ARG002 - all count
-        """The earliest deadline first, of those who can be met; the others by what is left of them."""
-        hopeful = [want for want in wants if want.left_ms <= want.deadline - now]
-        met = {want.number for want in hopeful}
-        met -= give_up([want for want in hopeful if want.deadline < INSTANT_MAX], self.devices, now)
-        return {want.number: want.deadline if want.number in met else LAST + want.work for want in wants}
+        """Who must begin first, of those who can be met; the others by what is left of them."""
+        hopeful = [want for want in wants if now <= want.latest_ms and want.deadline < INSTANT_MAX]
+        met = {want.number for want in hopeful} - give_up(hopeful, self.devices, now)
+        return {
+            want.number: want.latest_ms - STAY_MS * want.is_up if want.number in met else LAST + want.work
+            for want in wants
+        }
 
 
 def give_up(wants: Sequence[Want], devices: int, now: int) -> set[int]:

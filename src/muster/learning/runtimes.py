@@ -3,7 +3,8 @@
 How likely a job ends when comes from hazards of classes from coarse to fine: all, the hour of the day, the limit, the
 owner, owner and names that differ in their numbers alone, owner and name, and those with size and limit. Who was
 stopped by its limit would have run on, so what is left of the likelihood at a limit stands there: a range may be short
-around it, and is a little longer than it by as much as jobs were late.
+around it, and is a little longer than it by as much as jobs were late. Where many run far past their limits, nobody
+holds them to these, and limits are not looked at.
 
 Of all ranges a job gets the one that holds most likely for what its length costs, and likelier than not. A range much
 shorter than what jobs typically run costs nearly nothing, and one much longer says so little that still more hardly
@@ -53,6 +54,12 @@ LATE: Final = 0.95
 """What part of those that were late are within what is allowed for it."""
 LATE_PACE_MS: Final = 30 * SECOND_MS
 """How far one late end may change that."""
+PAST: Final = 1.5
+"""Who has run for so many times its limit, and for more than the late ones do, was not held by it."""
+UNHELD: Final = 0.2
+"""Limits that more of the jobs than this part were not held by are no limits: what is known otherwise stands."""
+UNHELD_PACE: Final = 0.01
+"""How much one end says of that."""
 UNLIKELY: Final = 1e300
 """What makes a range the last choice: it holds less likely than it should."""
 FIRST, LAST = np.triu_indices(COARSE.bins + 2, 1)
@@ -99,7 +106,7 @@ class RunTimes:
         self._cheap = 0.0
         self._typical_ms = float(COLD_MS)
         self._longest_ms = float(COLD_LONGEST_MS)
-        self._late_ms = 0.0
+        self._late_ms = self._unheld = 0.0
         self._said: dict[int, Range] = {}
         self._traits: dict[int, Traits] = {}
 
@@ -110,7 +117,7 @@ class RunTimes:
 
     def predict(self, job: int) -> Range:
         """How long a live job will have run when it ends."""
-        limit_ms = self._traits[job].limit_ms
+        limit_ms = self._traits[job].limit_ms if self._unheld < UNHELD else None
         most = EDGES[-1] if limit_ms is None else min(float(limit_ms), EDGES[-1])
         over = self.hazards.over_by(job)
         edges = np.append(np.minimum(EDGES, CUT * most), most + self._late_ms)
@@ -147,10 +154,16 @@ class RunTimes:
         self._longest_ms = max(self._longest_ms, ran_ms)
         step = max(TYPICAL_PACE, 1.0 / self._ended)
         self._typical_ms = max(float(SECOND_MS), self._typical_ms * exp(step if ran_ms > self._typical_ms else -step))
-        if limit_ms is not None and ran_ms > limit_ms:
+        self.hazards.end(job, at, is_cut=limit_ms is not None and self._is_stopped(ran_ms, limit_ms))
+
+    def _is_stopped(self, ran_ms: int, limit_ms: int) -> bool:
+        """Whether a job was stopped by its limit. Who ran far past it was not; where many do, limits say nothing."""
+        is_past = ran_ms > PAST * limit_ms + self._late_ms + LATE_PACE_MS
+        self._unheld += UNHELD_PACE * (is_past - self._unheld)
+        if ran_ms > limit_ms and not is_past:
             is_later = ran_ms - limit_ms > self._late_ms
             self._late_ms = max(0.0, self._late_ms + LATE_PACE_MS * (is_later - (1.0 - LATE)))
-        self.hazards.end(job, at, is_cut=limit_ms is not None and ran_ms >= CUT * limit_ms)
+        return ran_ms >= CUT * limit_ms and not is_past
 
     def _judge(self, *, is_missed: bool) -> None:
         """What length costs, after one more range did not hold, or did."""

@@ -10,11 +10,21 @@ from pathlib import Path
 import pytest
 
 from bench.league import LeagueOptions, run
-from bench.leagues.deadline import ElasticAdviser, Want, fit_fleet, fleet_for, give_up, is_strict, most_met
+from bench.leagues.deadline import (
+    STAY_MS,
+    ElasticAdviser,
+    MusterAdviser,
+    Want,
+    fit_fleet,
+    fleet_for,
+    give_up,
+    is_strict,
+    most_met,
+)
 from bench.leagues.faults import CHECKPOINT_MS, places_of, share_used
 from muster.simulator.traces.faults import Outage, Outages
 from muster.simulator.traces.record import Reading, Record
-from muster.units import DAY_MS, HOUR_MS, MINUTE_MS
+from muster.units import DAY_MS, HOUR_MS, INSTANT_MAX, MINUTE_MS
 
 CHRONUS = "job_id,user,num_gpu,submit_time,model_name,duration,expect_time_list,job_type\n"
 ACME = "job_id,arrival_time,num_iteration,iteration_computing_time,gpu_workers,gpu_per_worker\n"
@@ -53,7 +63,7 @@ def test_a_fleet_has_room_for_those_who_are_there_even_if_they_all_come_at_once(
 
 
 def test_who_has_most_to_do_of_what_is_too_much_is_given_up_and_a_soft_one_first() -> None:
-    """Half of four devices is promised for an hour: two of three that must begin now, if each takes one."""
+    """A part of four devices is promised for an hour: two of three that must begin now, if each takes one."""
     small, large = want(1, HOUR_MS, HOUR_MS), want(2, HOUR_MS, HOUR_MS, 2)
     assert give_up([small], 4, 0) == set()
     assert give_up([small, large], 4, 0) == {2}
@@ -68,6 +78,24 @@ def test_who_can_be_met_no_longer_takes_nothing_from_those_who_can() -> None:
     assert adviser.rank([first], [1], 0)[1] == HOUR_MS
     ranks = adviser.rank([first, second], [2], MINUTE_MS)
     assert ranks[2] < ranks[1]
+
+
+def test_who_must_begin_first_goes_first_and_what_runs_is_kept_for_a_while() -> None:
+    adviser = MusterAdviser([], 100)
+    short, long = want(1, 3 * HOUR_MS, MINUTE_MS), want(2, 9 * HOUR_MS, 8 * HOUR_MS)
+    ranks = adviser.rank([short, long], [1, 2], 0)
+    assert ranks[2] < ranks[1]
+    near = long._replace(number=3, deadline=long.deadline - STAY_MS + 1)
+    ranks = adviser.rank([long._replace(is_up=True), near], [3], 0)
+    assert ranks[2] < ranks[3]
+    ranks = adviser.rank([long._replace(is_up=True), near._replace(deadline=near.deadline - 1000)], [3], 0)
+    assert ranks[3] < ranks[2]
+
+
+def test_who_has_no_deadline_goes_behind_the_smallest_first() -> None:
+    small, large = want(1, INSTANT_MAX, HOUR_MS), want(2, INSTANT_MAX, 2 * HOUR_MS)
+    ranks = MusterAdviser([], 8).rank([want(3, 90 * DAY_MS, HOUR_MS), large, small], [1, 2, 3], 0)
+    assert sorted(ranks, key=ranks.__getitem__) == [3, 1, 2]
 
 
 def test_soft_deadlines_are_counted_apart_and_nobody_is_missed_where_nobody_is_strict(tmp_path: Path) -> None:

@@ -73,6 +73,21 @@ def test_whose_jobs_are_stopped_by_their_limits_gets_a_short_range_at_the_limit_
     assert 0.98 * limit < found.low < limit + late <= found.high < 1.02 * limit
 
 
+def test_limits_that_nobody_is_held_to_are_not_looked_at() -> None:
+    """Who ran for ten times its limit was not stopped by it, and who comes next will not be either."""
+    learned, now, limit, span = RunTimes(), 0, HOUR_MS, 10 * HOUR_MS
+    for number in range(200):
+        learned.accept(number, TRAITS._replace(limit_ms=limit), now)
+        learned.predict(number)
+        learned.begin(number, now)
+        now += span
+        learned.end(number, span, now)
+    learned.accept(200, TRAITS._replace(limit_ms=limit), now)
+    found = learned.predict(200)
+    assert found.low <= span <= found.high
+    assert 0.8 * span < found.quantiles[1] < 1.25 * span
+
+
 def test_who_cannot_be_foretold_gets_a_long_range_and_the_others_keep_short_ones() -> None:
     dice, learned, now = random.Random(5), RunTimes(), 0
     widths: dict[str, list[float]] = {"ada": [], "bob": []}

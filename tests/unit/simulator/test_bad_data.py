@@ -18,7 +18,7 @@ from muster.simulator.traces.canonical import COLUMNS as CANONICAL_COLUMNS
 from muster.simulator.traces.catalog import COLUMNS as CATALOG_COLUMNS
 from muster.simulator.traces.catalog import read_catalog
 from muster.simulator.traces.faults import read_faults
-from muster.simulator.traces.formats import find_format, read_trace
+from muster.simulator.traces.formats import find_format, find_traces, read_trace
 from muster.simulator.traces.openb import read_nodes
 
 
@@ -173,6 +173,50 @@ def test_a_packed_file_that_was_cut_is_refused_where_it_ends(form: Form, tmp_pat
     path.write_bytes(packed[: len(packed) * 2 // 3])
     with pytest.raises(RejectedError, match="cannot be read any further"):
         read(path)
+
+
+@pytest.mark.parametrize("length", [5, 15])
+def test_a_packed_file_of_which_nothing_is_left_is_not_passed_over_in_a_folder(tmp_path: Path, length: int) -> None:
+    good = FORMS[2].text([FORMS[2].row(at) for at in range(1, GOOD + 1)])
+    (tmp_path / "a").write_text(good)
+    (tmp_path / "b").write_bytes(gzip.compress(good.encode())[:length])
+    with pytest.raises(RejectedError) as refusal:
+        list(find_traces(tmp_path, "muri"))
+    assert refusal.value.reason.subject == "b, line 1"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: b"\xef\xbb\xbf" + data,
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data + b"; J\xf6rg's machine\n" if data.startswith(b";") else data + b"\n\n",
+    ],
+    ids=["mark", "crlf", "remark"],
+)
+def test_marks_line_ends_and_remarks_of_other_systems_change_nothing(
+    form: Form, tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "any"
+    path.write_bytes(change(form.text([form.row(at) for at in range(1, GOOD + 1)]).encode()))
+    assert (find_format(path), read(path)) == (form.name, (GOOD, {}, {}))
+
+
+@only(form for form in FORMS if form.gap == ",")
+def test_a_table_may_stand_in_quotes_and_a_column_only_once(form: Form, tmp_path: Path) -> None:
+    lines = [form.head.strip(), *(",".join(form.row(at)) for at in range(1, GOOD + 1))]
+    quoted = ["".join(f'"{cell}",' for cell in line.split(","))[:-1] for line in lines]
+    assert read(write(tmp_path, "\n".join(quoted))) == (GOOD, {}, {})
+    twice = [f"{line},{line.split(',')[0]}" for line in lines]
+    with pytest.raises(RejectedError, match="stands there more than once"):
+        read(write(tmp_path, "\n".join(twice)))
+
+
+def test_bytes_that_are_no_utf8_part_names_as_they_did(tmp_path: Path) -> None:
+    path = tmp_path / "any"
+    rows = [[*FORMS[1].row(at)[:-1], name] for at, name in enumerate(("J\xf6rg", "J\xe4rg"))]
+    path.write_bytes(FORMS[1].text(rows).encode("latin-1"))
+    assert [record.tenant for record in read_trace(path).records] == ["J\\xf6rg", "J\\xe4rg"]
 
 
 def test_ten_times_the_rows_give_ten_times_the_records(form: Form, tmp_path: Path) -> None:

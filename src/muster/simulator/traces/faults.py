@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from muster.simulator.traces.record import trace_error
-from muster.simulator.traces.table import DropRowError, read_lines, to_ms
+from muster.simulator.traces.table import DropRowError, peek_lines, read_lines, to_ms
 from muster.units import DAY_MS
 
 _KEYS: Final = ("node_id", "event_time", "event_type")
@@ -61,10 +62,7 @@ def read_faults(path: Path) -> Outages:
 
 def is_faults(path: Path) -> bool:
     """Whether a file begins as a fault trace does."""
-    try:
-        head = "".join(line for _, line in zip(range(12), (line for _, line in read_lines(path)), strict=False))
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is no trace of ours
-        return False
+    head = "".join(islice(peek_lines(path), 12))
     return head.lstrip().startswith("[") and all(f'"{key}"' in head for key in _KEYS)
 
 

@@ -16,7 +16,7 @@ from typing import Final, TextIO
 
 from muster.simulator.traces.jobs import from_zero
 from muster.simulator.traces.record import Reading, Record, trace_error
-from muster.simulator.traces.table import DropRowError, Row, Seen, read_lines
+from muster.simulator.traces.table import DropRowError, Row, Seen, peek_lines, read_lines
 from muster.units import SECOND_MS
 
 FIELDS: Final = (
@@ -95,13 +95,10 @@ def _remark(text: str) -> str:
 
 def is_swf(path: Path) -> bool:
     """Whether a file's first line that is no remark has 18 numbers or more."""
-    try:
-        for _, line in read_lines(path):
-            cells = line.split(";")[0].split()
-            if cells:
-                return len(cells) >= len(FIELDS) and all(_is_number(cell) for cell in cells[: len(FIELDS)])
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is no trace of ours
-        return False
+    for line in peek_lines(path):
+        cells = line.split(";")[0].split()
+        if cells:
+            return len(cells) >= len(FIELDS) and all(_is_number(cell) for cell in cells[: len(FIELDS)])
     return False
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
 
+from muster.model.errors import RejectedError
 from muster.simulator.traces.record import Reading, Record, in_order, trace_error
 from muster.units import AMOUNT_MAX, SECOND_MS
 
@@ -23,6 +24,8 @@ T = TypeVar("T")
 SPAN_MAX_MS: Final = 100 * 366 * 86400 * SECOND_MS
 """A hundred years: whatever is longer is no time of a job."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
+_ENCODING: Final = "utf-8-sig"
+_STRAY: Final = "backslashreplace"
 ROWS_MAX: Final = 5_000_000
 """Rows of one file: about two gigabytes of records."""
 LINE_MAX: Final = 1 << 26
@@ -36,12 +39,17 @@ class DropRowError(Exception):
 
 
 def open_text(path: Path) -> TextIO:
-    """A trace's file as text, unpacked if it is packed, whatever its name says."""
+    """A trace's file as text, unpacked if it is packed, whatever its name says. A mark of the encoding at its beginning
+    is no text; bytes that are no UTF-8, as in many a remark of older files, stand for themselves."""
+    if is_packed(path):
+        return gzip.open(path, "rt", encoding=_ENCODING, errors=_STRAY, newline="")
+    return path.open("r", encoding=_ENCODING, errors=_STRAY, newline="")
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is gzipped."""
     with path.open("rb") as head:
-        is_packed = head.read(2) == GZIP_MAGIC
-    if is_packed:
-        return gzip.open(path, "rt", encoding="utf-8", newline="")
-    return path.open("r", encoding="utf-8", newline="")
+        return head.read(2) == GZIP_MAGIC
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -53,17 +61,31 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 if len(line) == LINE_MAX or number > ROWS_MAX:
                     raise trace_error(path, number, f"more than {ROWS_MAX:,} lines, or of {LINE_MAX:,} characters")
                 yield number, line
-    except (EOFError, zlib.error, OSError, UnicodeDecodeError) as error:
+    except (EOFError, zlib.error, OSError) as error:
         raise trace_error(path, number + 1, f"cannot be read any further: {error}") from error
 
 
-def read_columns(path: Path) -> tuple[str, ...]:
-    """The names in a file's first line, if it is a table; none if it cannot be read."""
+def peek_lines(path: Path) -> Iterator[str]:
+    """The lines of a file of which nobody knows yet whether it is a trace, for as long as it can be read. What cannot
+    be unpacked is refused, for it may be one, and nobody would miss it if it were passed over."""
     try:
-        _, line = next(read_lines(path))
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is not a table of ours
+        for _, line in read_lines(path):
+            yield line
+    except RejectedError:
+        if is_packed(path):
+            raise
+
+
+def read_columns(path: Path) -> tuple[str, ...]:
+    """The names in a file's first line, if it is a table."""
+    try:
+        return _split(next(peek_lines(path), ""))
+    except csv.Error:
         return ()
-    return tuple(name.strip() for name in line.split(","))
+
+
+def _split(header: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in next(csv.reader([header], skipinitialspace=True), ()))
 
 
 class Row:
@@ -88,10 +110,11 @@ class Row:
 
     def number(self, column: str) -> float:
         """A number; what is none is refused, and one that is not finite is left out."""
+        text = self.text(column)
         try:
-            value = float(self.text(column))
+            value = float(text)
         except ValueError:
-            raise trace_error(self._path, self.line, f"{column} is {self.text(column)!r}, not a number") from None
+            raise trace_error(self._path, self.line, f"{column} is {text!r}, not a number") from None
         if not math.isfinite(value):
             raise DropRowError(f"{column} is not finite")
         return value
@@ -128,10 +151,13 @@ def read_table(path: Path, columns: Sequence[str]) -> Iterator[Row]:
     """The rows of a table with a line of names; the named columns are there, or the file is refused."""
     lines = read_lines(path)
     header = next(lines, None)
-    names = [] if header is None else [name.strip() for name in next(csv.reader([header[1]]))]
+    names = () if header is None else _split(header[1])
     missing = [name for name in columns if name not in names]
     if missing:
         raise trace_error(path, 1, f"no column {', '.join(missing)}")
+    twice = [name for name in columns if names.count(name) > 1]
+    if twice:
+        raise trace_error(path, 1, f"the column {twice[0]} stands there more than once")
     for number, line in lines:
         cells = next(csv.reader([line]), [])
         if not cells:
