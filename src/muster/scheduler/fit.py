@@ -26,7 +26,7 @@ from muster.scheduler.pieces import choose_slots
 from muster.scheduler.query import AT_MEMO, NO_LEVEL, POOL_COUNT, POOL_ROWS, ROW, ROW_POOL, ROW_TABLE
 from muster.scheduler.rations import Draws, Rations, zone_of, zones_of
 from muster.scheduler.screen import screened
-from muster.scheduler.single import find_place, find_single, lowest_devices, tightest_device
+from muster.scheduler.single import find_place, lowest_devices, tightest_device
 from muster.scheduler.terms import table_size, write_table
 from muster.units import Resources
 from muster.world.arena import AT_TOPOLOGY, NOWHERE
@@ -283,7 +283,7 @@ def _find_one(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools, job: int
 def _find_piece(fleet: Fleet, ask: Resources, needs: Needs, pools: Pools) -> list[Lease] | None:
     """A lease on the node where a share of its size would go, of those that have the slots; and there on those that
     leave the most to others."""
-    slot = find_single(fleet.words, query_of(fleet, ask, 1, needs, pools))
+    slot, _ = _FIND_PLACE.call(fleet.words, query_of(fleet, ask, 1, needs, pools))
     return None if slot < 0 else [Lease(slot, 1, choose_slots(fleet, slot, ask.gpu_milli, needs.partition))]
 
 
