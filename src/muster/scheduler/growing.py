@@ -21,7 +21,8 @@ from muster.model.phase import Lease, Running, Starting, TaskPhase, Why, columns
 from muster.model.spec import Spec
 from muster.scheduler.fit import TASKS_MAX, find_tasks
 from muster.scheduler.within import places_of
-from muster.units import INSTANT_MAX, MINUTE_MS
+from muster.units import INSTANT_MAX, MINUTE_MS, Resources
+from muster.world.fleet import Fleet
 from muster.world.widths import RANKS_MAX, leases_of, split_leases, width_of
 from muster.world.world import World
 
@@ -114,10 +115,12 @@ def find_beside(world: World, spec: Spec, leases: Sequence[Lease], most: int, *,
         return []
     if level >= Level.CLUSTER and not apart:
         return find_tasks(world.fleet, spec.ask, most, spec.needs, pools)
+    around = _slots_around(world.fleet, leases[0].slot, level) if level < Level.CLUSTER else None
+    if around is not None and not any(_may_hold(world.fleet, slot, spec.ask) for slot in around):
+        return []
     found = find_tasks(world.fleet, spec.ask, TASKS_MAX, spec.needs, pools)
-    if level < Level.CLUSTER:
-        domain = _domain_of(world, leases[0].slot, level)
-        found = [lease for lease in found if _domain_of(world, lease.slot, level) == domain]
+    if around is not None:
+        found = [lease for lease in found if lease.slot in around]
     slots = {lease.slot for lease in leases} if apart else ()
     return split_leases([lease for lease in found if lease.slot not in slots], most, spec.ask)[0]
 
@@ -170,6 +173,24 @@ def _reach_of(world: World, job: Job) -> Reach:
     flavors = tuple(sorted({world.fleet.flavor(lease.slot) for lease in leases}))
     shape = (spec.ask, spec.needs, spec.tenant if spec.needs.has_company else "")
     return Reach(world.site_of(slot).number, flavors, _domain_of(world, slot, level), shape)
+
+
+def _slots_around(fleet: Fleet, slot: int, level: Level) -> frozenset[int]:
+    """All nodes in the domain of one, remembered for as long as nodes lie as they do."""
+    if level == Level.NODE:
+        return frozenset((slot,))
+    key = ("around", level, path := fleet.traits[slot].place.path(level))
+    found: frozenset[int] | None = fleet.recall(key)
+    if found is None:
+        found = frozenset(at for at, traits in enumerate(fleet.traits) if traits.place.path(level) == path)
+        fleet.asked[key] = found
+    return found
+
+
+def _may_hold(fleet: Fleet, slot: int, ask: Resources) -> bool:
+    """Whether one more task could fit on a node, by its plain amounts."""
+    free = fleet.find_free(slot)
+    return free is not None and ask.gpus <= free[0] and ask.cpu_milli <= free[1] and ask.memory_bytes <= free[2]
 
 
 def _domain_of(world: World, slot: int, level: Level) -> tuple[object, ...]:

@@ -187,9 +187,9 @@ class Goodput:
             self.by_slot[slot].step(IDLE, -more, at)
 
     def take(self, ask: Resources, leases: Sequence[Lease], at: int) -> None:
-        """Leases begin on nodes that are open."""
+        """Leases begin on nodes that are open; those without devices are in no account."""
         each = devices_of(ask)
-        for lease in leases:
+        for lease in leases if each else ():
             amount, stock = each * lease.tasks, self.by_slot[lease.slot]
             if self.kept and lease.slot in self.kept:
                 self._step_kept(lease, -amount, at)
@@ -208,7 +208,7 @@ class Goodput:
                     self.take(ask, leases, at)
                 continue
             each = DEVICE * spec.ask.gpus + spec.ask.gpu_milli
-            for lease in run.leases:
+            for lease in run.leases if each else ():
                 slot, amount = lease.slot, each * lease.tasks
                 if slot in kept:
                     self._step_kept(lease, -amount, at)
