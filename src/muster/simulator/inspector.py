@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import astuple
@@ -19,7 +19,7 @@ from muster.lifecycle.gang import TABLE
 from muster.model import fact
 from muster.model.event import Event
 from muster.model.job import Job
-from muster.model.phase import TAKEN, TaskPhase, Why
+from muster.model.phase import TAKEN, Lease, TaskPhase, Why
 from muster.scheduler import repair
 from muster.scheduler.booked import only, own_slots
 from muster.scheduler.claims import Outlook
@@ -45,7 +45,8 @@ from muster.world.law import require
 from muster.world.queue import INSIDE, OVER, Shape
 from muster.world.snapshot import restore, snapshot
 from muster.world.tasks import HOLDING
-from muster.world.widths import LEFT, RANKS_MAX, least_part, spares_of
+from muster.world.widths import LEFT, RANKS_MAX, least_part, spares_of, split_leases
+from muster.world.widths import leases_of as ranks_of
 from muster.world.world import World
 
 RESTORE_LAW: Final = "a restored world decides like the living one"
@@ -142,12 +143,13 @@ def check_alike(living: Outcome, twin: Kernel, batch: Sequence[Event]) -> None:
 def check_shadows(before: World, outcome: Outcome, after: World) -> None:
     """Whoever cast a shadow could still start by then, if what runs ends as it is foreseen to: counted anew, lease by
     lease."""
+    grown = {item.job: item for item in outcome.facts if isinstance(item, fact.Grown)}
     for shadow in shadows_in(before, outcome):
         seats, spec = [astuple(lease) for lease in shadow.leases], after.jobs[shadow.job].spec
         parts = cut(shadow.job, spec, seats)
         for slot in dict.fromkeys(lease.slot for lease in shadow.leases):
             stays = Holding()
-            for job, where, tasks, devices, end in _firm_leases(after, outcome.at, spec.yields):
+            for job, where, tasks, devices, end in _firm_leases(after, outcome.at, spec.yields, grown):
                 if where == slot and (end is None or max(end, outcome.at) > shadow.at):
                     stays.add(job.spec.ask, tasks, devices)
             planned = [(each.ask, *seat[1:]) for each, mine in parts for seat in mine if seat[0] == slot]
@@ -156,7 +158,9 @@ def check_shadows(before: World, outcome: Outcome, after: World) -> None:
             require(fits, "no start delays a shadow", f"job {shadow.job} by {shadow.at} on {after.fleet.names[slot]}")
 
 
-def _firm_leases(world: World, now: int, for_guest: bool) -> Iterator[tuple[Job, int, int, int, Limit]]:
+def _firm_leases(
+    world: World, now: int, for_guest: bool, grown: Mapping[int, fact.Grown]
+) -> Iterator[tuple[Job, int, int, int, Limit]]:
     """All that is held, and until when at the latest, but for what elastic gangs have beyond their least: who waits
     gets that back. To a guest no guest gives way."""
     for job, slot, count, devices in leases_of(world):
@@ -164,7 +168,8 @@ def _firm_leases(world: World, now: int, for_guest: bool) -> Iterator[tuple[Job,
             yield job, slot, count, devices, world.ends.foreseen(job.id, now, for_guest=for_guest)
     for number in world.widths.elastic:
         job = world.jobs[number]
-        firm = (*least_part(job), *spares_of(job))
+        least = least_part(job) if number not in grown else _least_before(job, grown[number])
+        firm = (*least, *spares_of(job))
         end = world.ends.foreseen(number, now, for_guest=for_guest)
         yield from ((job, lease.slot, lease.tasks, lease.devices, end) for lease in firm)
     for number, tasks in sorted(world.arrays.items()):
@@ -172,6 +177,18 @@ def _firm_leases(world: World, now: int, for_guest: bool) -> Iterator[tuple[Job,
         for task, phase in enumerate(tasks.phase):
             if phase in HOLDING:
                 yield job, tasks.slot[task], 1, tasks.devices[task], _end_of_task(job, phase, tasks.since[task])
+
+
+def _least_before(job: Job, grown: fact.Grown) -> list[Lease]:
+    """What a gang could not do without before it grew, which comes after the cycle: with what it got, the first devices
+    that it has on a node may be others."""
+    ask, before = job.spec.ask, list[Lease]()
+    more = dict(zip(grown.slots, zip(grown.tasks, grown.devices, strict=True), strict=True))
+    for lease in ranks_of(job):
+        tasks, devices = more.get(lease.slot, (0, 0))
+        if lease.tasks > tasks:
+            before.append(Lease(lease.slot, lease.tasks - tasks, lease.devices & ~(0 if ask.gpu_milli else devices)))
+    return split_leases(before, job.spec.gang, ask)[0]
 
 
 def _end_of_task(job: Job, phase: int, since: int) -> Limit:
