@@ -50,18 +50,15 @@ def find_gang(
 ) -> list[Lease] | None:
     """Leases for all of a gang's tasks, or None if they do not all fit now. Whose they are to be matters to chance
     alone."""
-    if needs is not ANYWHERE and (needs.apart or needs.beside):
+    find = _find_rationed if fleet.overlays.by_name else _find_in_pools
+    if needs is not ANYWHERE and needs.has_company:
         with screened(fleet, needs):
-            return _find_gang(fleet, ask, gang, needs, pools, job)
-    if not fleet.overlays.by_name:
-        return _find_in_pools(fleet, ask, gang, needs, pools, job)
-    return _find_gang(fleet, ask, gang, needs, pools, job)
+            return find(fleet, ask, gang, needs, pools, job)
+    return find(fleet, ask, gang, needs, pools, job)
 
 
-def _find_gang(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
-    """Where it may go by the budgets of overlays, if there are any."""
-    if not fleet.overlays.by_name:
-        return _find_in_pools(fleet, ask, gang, needs, pools, job)
+def _find_rationed(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools, job: int) -> list[Lease] | None:
+    """Where it may go by the budgets of overlays."""
     rations = Rations(fleet)
     kept = rations.keep(_parts_of(ask, gang, needs), pools)
     found = None if kept == () else _find_in_pools(fleet, ask, gang, needs, kept, job)
@@ -185,11 +182,11 @@ def widest_unrationed(fleet: Fleet, ask: Resources, gang: int, needs: Needs, poo
 def _widest_divided(fleet: Fleet, ask: Resources, gang: int, needs: Needs, pools: Pools, least: int) -> int:
     """The most tasks of a gang that could start together, if not fewer than so many; more than the gang never."""
     most = min(gang, _widest_in_pools(fleet, ask, gang, needs, pools))
-    if most == gang and _find_gang(fleet, ask, gang, needs, pools, 0) is None:
+    if most == gang and _find_rationed(fleet, ask, gang, needs, pools, 0) is None:
         most -= 1
     while least < most:
         middle = (least + most + 1) // 2
-        fits = _find_gang(fleet, ask, middle, needs, pools, 0) is not None
+        fits = _find_rationed(fleet, ask, middle, needs, pools, 0) is not None
         least, most = (middle, most) if fits else (least, middle - 1)
     return most
 
