@@ -26,7 +26,7 @@ from muster.world.budgets import SCALE
 from muster.world.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
-LAWFUL = settings(derandomize=True, deadline=None, max_examples=80)
+LAWFUL = settings(derandomize=True, deadline=None, max_examples=30)
 SEEDS = st.integers(0, 2**32)
 PARENTS = {"org": "", "a": "org", "b": "org", "c": ""}
 
