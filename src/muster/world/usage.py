@@ -100,15 +100,16 @@ class Account:
     """A tenant's meters, and when its runs with a limit are predicted to end.
 
     The rest is a memory of what was last read, in `bucket`: `past` is what the buckets before it weigh, `present` all
-    that is used or paid for in it and after it, and `until` the instant up to which everything is paid for.
+    that is used or paid for in it and after it, and `until` the instant up to which everything is paid for. `running`
+    is that bucket as soon as no meter is in an earlier one.
     """
 
-    __slots__ = ("bucket", "ends", "meters", "past", "present", "until")
+    __slots__ = ("bucket", "ends", "meters", "past", "present", "running", "until")
 
     def __init__(self) -> None:
         self.meters: dict[str, Meter] = {}
         self.ends: dict[int, int] = {}
-        self.bucket = NEVER
+        self.bucket = self.running = NEVER
         self.past = 0
         self.present = 0
         self.until = 0
@@ -118,6 +119,15 @@ class Account:
         if bucket != self.bucket:
             self._weigh(bucket)
         return self.past + (self.present << WEIGHT_BITS)
+
+    def turn(self, bucket: int) -> None:
+        """The meters go on in a bucket."""
+        for meter in self.meters.values():
+            if bucket > meter.bucket:
+                meter.turn(bucket)
+        if bucket != self.bucket:
+            self._weigh(bucket)
+        self.running = bucket
 
     def expect(self, amount: int, end: int) -> None:
         """A run is predicted to hold so much until `end`; it does so no longer if the amount is negative."""
@@ -145,7 +155,7 @@ class Account:
         self.past = sum(meter.weighted(bucket) for meter in meters)
         self.present = sum(meter.line(bucket, until) for meter in meters)
         self.present += sum(amount * (end - until) for end, amount in self.ends.items() if end > until)
-        self.bucket, self.until = bucket, until
+        self.bucket, self.until, self.running = bucket, until, NEVER
 
 
 class Usage:
@@ -164,15 +174,11 @@ class Usage:
             meter = account.meters[family]
         except KeyError:
             account, meter = self._open(tenant, family, at)
-        bucket = at // BUCKET_MS
-        if bucket > meter.bucket:
-            meter.turn(bucket)
+        if at // BUCKET_MS != account.running:
+            account.turn(at // BUCKET_MS)
         meter.rate += amount
         meter.offset -= amount * at
-        if bucket == account.bucket:
-            account.present += amount * (account.until - at)
-        else:
-            account.bucket = NEVER  # whatever was read was read of another hour
+        account.present += amount * (account.until - at)
         if end is not None and amount:
             account.expect(amount, end)
 
