@@ -13,6 +13,8 @@ to be preferred for it is not decided here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat, takewhile
+from operator import mul
 from typing import Final, TypeAlias
 
 from muster.model.node import UNITS_ONE
@@ -33,6 +35,7 @@ Uses: TypeAlias = list[tuple[int, int]]
 
 
 WEIGHTS: Final = halve_every(HALF_LIFE_BUCKETS, BUCKETS_KEPT)
+_WEIGHT_BY_AGE: Final = dict(enumerate(WEIGHTS))
 
 
 def amount_of(ask: Resources, tasks: int, units: int = UNITS_ONE) -> int:
@@ -47,7 +50,8 @@ def paid_until(at: int) -> int:
 
 
 class Meter:
-    """The use of one tenant and family: `past` by bucket, and in `bucket`, up to an instant t, `offset + rate * t`."""
+    """The use of one tenant and family: `past` by bucket, the oldest first, and in `bucket`, up to an instant t,
+    `offset + rate * t`."""
 
     __slots__ = ("bucket", "offset", "past", "rate")
 
@@ -60,8 +64,9 @@ class Meter:
     def turn(self, bucket: int) -> None:
         """The meter goes on in a later bucket."""
         oldest = bucket - BUCKETS_KEPT
-        past = [*self.past.items(), *self._since(bucket)]
-        self.past = {other: use for other, use in past if use and other >= oldest}
+        self.past.update(self._since(bucket))
+        for other in list(takewhile(oldest.__gt__, self.past)):
+            del self.past[other]
         self.bucket = bucket
         self.offset = -self.rate * bucket * BUCKET_MS
 
@@ -73,9 +78,9 @@ class Meter:
 
     def weighted(self, bucket: int) -> int:
         """The use of all buckets before one, each by its age then."""
-        oldest = bucket - BUCKETS_KEPT
-        found = [*self.past.items(), *self._since(bucket)]
-        return sum(use * WEIGHTS[bucket - other] for other, use in found if other >= oldest)
+        past = self.past if bucket <= self.bucket else dict(chain(self.past.items(), self._since(bucket)))
+        weights = map(_WEIGHT_BY_AGE.get, map(bucket.__sub__, past), repeat(0))
+        return sum(map(mul, past.values(), weights))
 
     def line(self, bucket: int, until: int) -> int:
         """What will have been used in this bucket and after it, until an instant, if nothing starts or ends."""
@@ -88,9 +93,11 @@ class Meter:
         return twin
 
     def _since(self, bucket: int) -> Iterator[tuple[int, int]]:
-        """The buckets from the meter's own up to another one, as if nothing happened in them."""
+        """The buckets from the meter's own up to another one, as if nothing happened in them, where there is use."""
         if bucket > self.bucket:
-            yield self.bucket, self.offset + self.rate * (self.bucket + 1) * BUCKET_MS
+            use = self.offset + self.rate * (self.bucket + 1) * BUCKET_MS
+            if use:
+                yield self.bucket, use
             if self.rate:
                 for other in range(max(self.bucket + 1, bucket - BUCKETS_KEPT), bucket):
                     yield other, self.rate * BUCKET_MS
@@ -151,10 +158,13 @@ class Account:
         return twin
 
     def _weigh(self, bucket: int) -> None:
-        meters, until = self.meters.values(), (bucket + PAID_AHEAD) * BUCKET_MS
-        self.past = sum(meter.weighted(bucket) for meter in meters)
-        self.present = sum(meter.line(bucket, until) for meter in meters)
-        self.present += sum(amount * (end - until) for end, amount in self.ends.items() if end > until)
+        until = (bucket + PAID_AHEAD) * BUCKET_MS
+        self.past = self.present = 0
+        for meter in self.meters.values():
+            self.past += meter.weighted(bucket)
+            self.present += meter.line(bucket, until)
+        if self.ends:
+            self.present += sum(amount * (end - until) for end, amount in self.ends.items() if end > until)
         self.bucket, self.until, self.running = bucket, until, NEVER
 
 
