@@ -106,26 +106,25 @@ class Meter:
 class Account:
     """A tenant's meters, and when its runs with a limit are predicted to end.
 
-    The rest is a memory of what was last read, in `bucket`: `past` is what the buckets before it weigh, `present` all
-    that is used or paid for in it and after it, and `until` the instant up to which everything is paid for. `running`
-    is that bucket as soon as no meter is in an earlier one.
+    The rest is a memory of what was last read, in `bucket`: `charged` is what the buckets before it weigh and all that
+    is used or paid for in it and after it, times 2^20, and `until` the instant up to which everything is paid for.
+    `running` is that bucket as soon as no meter is in an earlier one.
     """
 
-    __slots__ = ("bucket", "ends", "meters", "past", "present", "running", "until")
+    __slots__ = ("bucket", "charged", "ends", "meters", "running", "until")
 
     def __init__(self) -> None:
         self.meters: dict[str, Meter] = {}
         self.ends: dict[int, int] = {}
         self.bucket = self.running = NEVER
-        self.past = 0
-        self.present = 0
+        self.charged = 0
         self.until = 0
 
     def charge(self, bucket: int) -> int:
         """Weighted use and what is paid ahead, times 2^20."""
         if bucket != self.bucket:
             self._weigh(bucket)
-        return self.past + (self.present << WEIGHT_BITS)
+        return self.charged
 
     def turn(self, bucket: int) -> None:
         """The meters go on in a bucket."""
@@ -144,7 +143,7 @@ class Account:
         else:
             del self.ends[end]
         if end > self.until:
-            self.present += amount * (end - self.until)
+            self.charged += amount * (end - self.until) << WEIGHT_BITS
 
     def is_idle(self, bucket: int) -> bool:
         """Whether nothing is held and nothing counts any more."""
@@ -159,12 +158,10 @@ class Account:
 
     def _weigh(self, bucket: int) -> None:
         until = (bucket + PAID_AHEAD) * BUCKET_MS
-        self.past = self.present = 0
+        ahead = sum(amount * (end - until) for end, amount in self.ends.items() if end > until) if self.ends else 0
+        self.charged = ahead << WEIGHT_BITS
         for meter in self.meters.values():
-            self.past += meter.weighted(bucket)
-            self.present += meter.line(bucket, until)
-        if self.ends:
-            self.present += sum(amount * (end - until) for end, amount in self.ends.items() if end > until)
+            self.charged += meter.weighted(bucket) + (meter.line(bucket, until) << WEIGHT_BITS)
         self.bucket, self.until, self.running = bucket, until, NEVER
 
 
@@ -188,7 +185,7 @@ class Usage:
             account.turn(at // BUCKET_MS)
         meter.rate += amount
         meter.offset -= amount * at
-        account.present += amount * (account.until - at)
+        account.charged += amount * (account.until - at) << WEIGHT_BITS
         if end is not None and amount:
             account.expect(amount, end)
 

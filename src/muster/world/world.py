@@ -196,15 +196,17 @@ class World:
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
         sign -1."""
-        tenant = spec.tenant
         if len(leases) == 1 and not spec.needs.groups:
-            shares = [(self.sites.by_slot[leases[0].slot], spec.ask, leases[0].tasks)]
+            lease = leases[0]
+            self._count(spec.tenant, self.sites.by_slot[lease.slot], spec.ask, sign * lease.tasks, at, end)
         else:
-            shares = self.sites.share(spec, leases)
-        for site, ask, tasks in shares:
-            tasks *= sign
-            purse = self.ledger.charge(tenant, site, ask, tasks)
-            self.usage.step(tenant, purse.family, purse.use * tasks, at, end)
+            for site, ask, tasks in self.sites.share(spec, leases):
+                self._count(spec.tenant, site, ask, sign * tasks, at, end)
+
+    def _count(self, tenant: str, site: Site, ask: Resources, tasks: int, at: int, end: Limit) -> None:
+        """So many tasks more of an ask are held on a site, and used from now on."""
+        purse = self.ledger.charge(tenant, site, ask, tasks)
+        self.usage.step(tenant, purse.family, purse.use * tasks, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:
