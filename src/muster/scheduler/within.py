@@ -33,13 +33,13 @@ def pools_within(world: World, tenant: str, shape: Shape, worst: int = BORROWING
         return EVERYWHERE
     if not shape.evictable:
         worst = INSIDE
-    standing, sites = world.quotas.standing, world.sites.all
+    quotas, sites = world.quotas, world.sites.all
     if len(sites) == 1:
-        return EVERYWHERE if standing(tenant, sites[0], shape.ask, shape.gang) <= worst else NOWHERE
-    if not world.quotas.is_any():
+        return EVERYWHERE if quotas.standing(tenant, sites[0], shape.ask, shape.gang) <= worst else NOWHERE
+    if not quotas.is_any():
         return EVERYWHERE
     places = places_of(world, world.fleet, shape.ask, shape.needs)
-    return join_pools(places, [standing(tenant, site, shape.ask, shape.gang) <= worst for site, _ in places])
+    return join_pools(places, [quotas.standing(tenant, site, shape.ask, shape.gang) <= worst for site, _ in places])
 
 
 def pools_for(world: World, spec: Spec) -> Pools:

@@ -23,10 +23,10 @@ from typing import Any, Final, NamedTuple
 from muster.model.reason import Code
 from muster.model.record import Record
 from muster.model.spec import Spec
-from muster.model.tenant import CPU, DEVICE_MILLI, MEMORY, ROOT, Line, Tenant
+from muster.model.tenant import CPU, MEMORY, ROOT, Line, Tenant
 from muster.units import Limit, Resources
 from muster.world.budgets import SCALE, Account, Budgets
-from muster.world.ledger import Cell, Ledger, kind_of
+from muster.world.ledger import Ledger, Total, kind_of
 from muster.world.memory import Memory
 from muster.world.sites import Site, Sites
 
@@ -40,6 +40,8 @@ class Standing(enum.IntEnum):
 
 
 ANSWERS_MAX: Final = 100_000
+GATES_MAX: Final = 1000
+"""For how many asks a tenant's are remembered on a site: with more, all are forgotten."""
 _INSIDE, _BORROWING, _OVER = Standing  # members are slow to look up
 
 
@@ -47,12 +49,11 @@ class Share:
     """A tenant's part of a fund. `claim` is its guarantee, `own_claim` the part that is no child's; `whole` and `own`
     are what healthy capacity leaves of them. `total` is the ledger's, where anybody has a guarantee."""
 
-    __slots__ = ("children", "claim", "kind", "lend", "name", "own", "own_claim", "parent", "total", "whole")
+    __slots__ = ("children", "claim", "lend", "name", "own", "own_claim", "parent", "total", "whole")
 
-    def __init__(self, name: str, kind: int, parent: Share | None, lend: Limit = None) -> None:
+    def __init__(self, name: str, parent: Share | None, lend: Limit = None) -> None:
         self.name = name
-        self.kind = kind
-        self.total: Cell = [0, 0, 0]
+        self.total = Total(0)
         self.parent = parent
         self.lend = lend
         self.children: list[Share] = []
@@ -60,7 +61,7 @@ class Share:
 
     def used(self) -> int:
         """What it holds, with all below it."""
-        return self.total[self.kind]
+        return self.total.held
 
 
 def load(share: Share) -> int:
@@ -124,13 +125,13 @@ class Fund:
 
     __slots__ = ("family", "has_keepers", "kind", "limits", "root", "scope", "shares", "sites")
 
-    def __init__(self, family: str, scope: str, root: Share) -> None:
+    def __init__(self, family: str, scope: str) -> None:
         self.family = family
         self.scope = scope
-        self.kind = root.kind
+        self.kind = kind_of(family)
         self.limits: dict[str, int] = {}
-        self.root = root
-        self.shares: dict[str, Share] = {ROOT: root}
+        self.root = Share(ROOT, None)
+        self.shares: dict[str, Share] = {ROOT: self.root}
         self.sites: list[int] = []
         self.has_keepers = False
 
@@ -155,20 +156,29 @@ class Check(NamedTuple):
     and the nearest share, if there are any."""
 
     kind: int
-    limits: tuple[tuple[Cell, int, str], ...]
+    limits: tuple[tuple[Total, int, str], ...]
     share: Share | None
     fund: Fund
 
 
+class Gate(NamedTuple):
+    """The same for one ask, as far as it asks for anything there: limits and shares, with what a task adds to each."""
+
+    limits: tuple[tuple[Total, int, int], ...]
+    shares: tuple[tuple[Share, int, Fund], ...]
+
+
 class Quotas:
-    """The funds of a world and what each tenant has to look at: an index over tenants, sites and ledger, made when it
-    is first asked for after one of them changed. Answers about them are remembered as long as they are as they are."""
+    """The funds of a world and what each tenant has to look at, for all asks and for one: an index over tenants, sites
+    and ledger, made when it is first asked for after the tree or its lines changed. Answers about them are remembered
+    as long as they and the nodes are as they are."""
 
     __slots__ = (
         "_asked",
         "_budgets",
         "_checks",
         "_funds",
+        "_gates",
         "_has_keepers",
         "_has_owners",
         "_is_flat",
@@ -184,7 +194,8 @@ class Quotas:
         self._sites = sites
         self._budgets = budgets
         self._funds: dict[tuple[str, str], Fund] | None = None
-        self._checks: list[dict[str, tuple[Check, ...]]] = []
+        self._checks: dict[tuple[str, int], tuple[Check, ...]] = {}
+        self._gates: list[dict[str, dict[Resources, Gate]]] = []
         self._is_known = False
         self._has_keepers = False
         self._has_owners = False
@@ -195,24 +206,14 @@ class Quotas:
 
     def standing(self, tenant: str, site: Site, ask: Resources, tasks: int) -> Standing:
         """Where a tenant would stand with `tasks` more of an ask on a site. What is not asked for cannot be over."""
-        checks = self._checks[site.number].get(tenant) if self._is_known else None
-        if checks is None:
-            checks = self.checks(tenant, site)
-        if not checks and not self._budgets.accounts:
-            return _INSIDE
-        found = _INSIDE
-        each = ((ask.gpus * DEVICE_MILLI + ask.gpu_milli) * site.units, ask.cpu_milli, ask.memory_bytes)
-        for kind, limits, share, fund in checks:
-            more = each[kind] * tasks
-            if not more:
-                continue
-            for total, limit, _ in limits:
-                if total[kind] + more > limit:
-                    return _OVER
-            if share is not None and more > inside(share, more):
-                found = _BORROWING
-                if fund.has_keepers and more > self._borrowable(fund, share):
-                    return _OVER
+        try:
+            limits, shares = self._gates[site.number][tenant][ask]
+        except LookupError:
+            limits, shares = self._open(tenant, site, ask)
+        for total, each, limit in limits:
+            if total.held + each * tasks > limit:
+                return _OVER
+        found = self._stand(shares, tasks) if shares else _INSIDE
         return self._after_spending(tenant, ask, found) if self._budgets.accounts else found
 
     def is_any(self) -> bool:
@@ -227,7 +228,7 @@ class Quotas:
         """Whether `tasks` more of an ask on a site would be within all limits on the way up."""
         amounts = site.amounts(ask, tasks)
         return all(
-            total[check.kind] + amounts[check.kind] <= limit or not amounts[check.kind]
+            total.held + amounts[check.kind] <= limit or not amounts[check.kind]
             for check in self.checks(tenant, site)
             for total, limit, _ in check.limits
         )
@@ -308,9 +309,9 @@ class Quotas:
         """All that a tenant has to look at before it holds something on a site."""
         if not self._is_known:
             self.funds()
-        known = self._checks[site.number].get(tenant)
+        known = self._checks.get((tenant, site.number))
         if known is None:
-            known = self._checks[site.number][tenant] = tuple(self._gather(tenant, site))
+            known = self._checks[tenant, site.number] = tuple(self._gather(tenant, site))
         return known
 
     def find_kin(self, tenant: str, names: Collection[str]) -> list[str]:
@@ -330,6 +331,8 @@ class Quotas:
         """The tree or its lines changed."""
         self._funds = None
         self._is_known = False
+        self._checks.clear()
+        self._gates.clear()
 
     def forget_nodes(self) -> None:
         """Nodes or their sites changed."""
@@ -341,6 +344,19 @@ class Quotas:
         """The budget that binds; only devices cost something."""
         has_devices = ask.gpus or ask.gpu_milli
         return self._budgets.find_spent(tenant) if self._budgets.accounts and has_devices else None
+
+    def _stand(self, shares: Iterable[tuple[Share, int, Fund]], tasks: int) -> Standing:
+        """Where somebody would stand with so many tasks more if there were no limits."""
+        if not self._is_known:
+            self.funds()
+        found = _INSIDE
+        for share, each, fund in shares:
+            more = each * tasks
+            if more > inside(share, more):
+                if fund.has_keepers and more > self._borrowable(fund, share):
+                    return _OVER
+                found = _BORROWING
+        return found
 
     def _after_spending(self, tenant: str, ask: Resources, found: Standing) -> Standing:
         """A hard budget that is spent ends starts, a soft one borrowing."""
@@ -356,7 +372,7 @@ class Quotas:
         """Everything that bounds a tenant in one fund now, whether it binds or not."""
         fund, share = check.fund, check.share
         for total, limit, name in check.limits:
-            room = limit - total[check.kind]
+            room = limit - total.held
             yield Bound(Code.OVER_QUOTA, name, fund.family, fund.scope, more, room)
         if share is None:
             return
@@ -387,6 +403,20 @@ class Quotas:
             if limits or share is not None:
                 yield Check(fund.kind, tuple(limits), share, fund)
 
+    def _open(self, tenant: str, site: Site, ask: Resources) -> Gate:
+        while len(self._gates) <= site.number:
+            self._gates.append({})
+        gates = self._gates[site.number].setdefault(tenant, {})
+        if len(gates) >= GATES_MAX:
+            gates.clear()
+        each = site.amounts(ask)
+        checks = [check for check in self.checks(tenant, site) if each[check.kind]]
+        gate = gates[ask] = Gate(
+            tuple((total, each[kind], limit) for kind, limits, *_ in checks for total, limit, _ in limits),
+            tuple((share, each[kind], fund) for kind, _, share, fund in checks if share is not None),
+        )
+        return gate
+
     def _build(self) -> dict[tuple[str, str], Fund]:
         funds: dict[tuple[str, str], Fund] = {}
         children = children_of(self._tenants)
@@ -395,7 +425,7 @@ class Quotas:
                 key = (line.family, line.scope)
                 fund = funds.get(key)
                 if fund is None:
-                    fund = funds[key] = Fund(*key, Share(ROOT, kind_of(line.family), None))
+                    fund = funds[key] = Fund(*key)
                 if line.limit is not None:
                     fund.limits[name] = line.limit
         for fund in funds.values():
@@ -411,7 +441,7 @@ class Quotas:
         """Hang the shares of all below a tenant into the tree, and give back what they claim together."""
         for name in children.get(share.name, ()):
             line = find_line(self._tenants[name], fund.family, fund.scope)
-            child = Share(name, fund.kind, share, None if line is None else line.lend)
+            child = Share(name, share, None if line is None else line.lend)
             below = self._add_shares(fund, child, children)
             child.claim = (line.guaranteed if line is not None else 0) or below
             child.own_claim = child.claim - below
@@ -428,7 +458,6 @@ class Quotas:
             fund.sites = [site.number for site in self._sites.all if fund.has_site(site)]
             if fund.root.children:
                 shrink(fund.root, min(fund.root.claim, self.healthy(fund)))
-        self._checks = [{} for _ in self._sites.all]
         self._asked = Memory(ANSWERS_MAX)
         self._is_known = True
 

@@ -102,8 +102,6 @@ class Sites:
 
     def share(self, spec: Spec, leases: Sequence[Lease]) -> list[tuple[Site, Resources, int]]:
         """On which sites leases of a spec lie, with what each task there asks for, and how many there are."""
-        if len(leases) == 1 and not spec.needs.groups:
-            return [(self.by_slot[leases[0].slot], spec.ask, leases[0].tasks)]
         return [(site, ask, tasks) for ask, part in spec.parts(leases) for site, tasks in self.spread(part)]
 
     def get(self, flavor: Flavor, region: str, cluster: str) -> Site:

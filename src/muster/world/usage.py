@@ -13,6 +13,8 @@ to be preferred for it is not decided here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat, takewhile
+from operator import mul
 from typing import Final, TypeAlias
 
 from muster.model.node import UNITS_ONE
@@ -33,6 +35,7 @@ Uses: TypeAlias = list[tuple[int, int]]
 
 
 WEIGHTS: Final = halve_every(HALF_LIFE_BUCKETS, BUCKETS_KEPT)
+_WEIGHT_BY_AGE: Final = dict(enumerate(WEIGHTS))
 
 
 def amount_of(ask: Resources, tasks: int, units: int = UNITS_ONE) -> int:
@@ -47,7 +50,8 @@ def paid_until(at: int) -> int:
 
 
 class Meter:
-    """The use of one tenant and family: `past` by bucket, and in `bucket`, up to an instant t, `offset + rate * t`."""
+    """The use of one tenant and family: `past` by bucket, the oldest first, and in `bucket`, up to an instant t,
+    `offset + rate * t`."""
 
     __slots__ = ("bucket", "offset", "past", "rate")
 
@@ -60,8 +64,9 @@ class Meter:
     def turn(self, bucket: int) -> None:
         """The meter goes on in a later bucket."""
         oldest = bucket - BUCKETS_KEPT
-        past = [*self.past.items(), *self._since(bucket)]
-        self.past = {other: use for other, use in past if use and other >= oldest}
+        self.past.update(self._since(bucket))
+        for other in list(takewhile(oldest.__gt__, self.past)):
+            del self.past[other]
         self.bucket = bucket
         self.offset = -self.rate * bucket * BUCKET_MS
 
@@ -73,9 +78,9 @@ class Meter:
 
     def weighted(self, bucket: int) -> int:
         """The use of all buckets before one, each by its age then."""
-        oldest = bucket - BUCKETS_KEPT
-        found = [*self.past.items(), *self._since(bucket)]
-        return sum(use * WEIGHTS[bucket - other] for other, use in found if other >= oldest)
+        past = self.past if bucket <= self.bucket else dict(chain(self.past.items(), self._since(bucket)))
+        weights = map(_WEIGHT_BY_AGE.get, map(bucket.__sub__, past), repeat(0))
+        return sum(map(mul, past.values(), weights))
 
     def line(self, bucket: int, until: int) -> int:
         """What will have been used in this bucket and after it, until an instant, if nothing starts or ends."""
@@ -88,9 +93,11 @@ class Meter:
         return twin
 
     def _since(self, bucket: int) -> Iterator[tuple[int, int]]:
-        """The buckets from the meter's own up to another one, as if nothing happened in them."""
+        """The buckets from the meter's own up to another one, as if nothing happened in them, where there is use."""
         if bucket > self.bucket:
-            yield self.bucket, self.offset + self.rate * (self.bucket + 1) * BUCKET_MS
+            use = self.offset + self.rate * (self.bucket + 1) * BUCKET_MS
+            if use:
+                yield self.bucket, use
             if self.rate:
                 for other in range(max(self.bucket + 1, bucket - BUCKETS_KEPT), bucket):
                     yield other, self.rate * BUCKET_MS
@@ -99,25 +106,34 @@ class Meter:
 class Account:
     """A tenant's meters, and when its runs with a limit are predicted to end.
 
-    The rest is a memory of what was last read, in `bucket`: `past` is what the buckets before it weigh, `present` all
-    that is used or paid for in it and after it, and `until` the instant up to which everything is paid for.
+    The rest is a memory of what was last read, in `bucket`: `charged` is what the buckets before it weigh and all that
+    is used or paid for in it and after it, times 2^20, and `until` the instant up to which everything is paid for.
+    `running` is that bucket as soon as no meter is in an earlier one.
     """
 
-    __slots__ = ("bucket", "ends", "meters", "past", "present", "until")
+    __slots__ = ("bucket", "charged", "ends", "meters", "running", "until")
 
     def __init__(self) -> None:
         self.meters: dict[str, Meter] = {}
         self.ends: dict[int, int] = {}
-        self.bucket = NEVER
-        self.past = 0
-        self.present = 0
+        self.bucket = self.running = NEVER
+        self.charged = 0
         self.until = 0
 
     def charge(self, bucket: int) -> int:
         """Weighted use and what is paid ahead, times 2^20."""
         if bucket != self.bucket:
             self._weigh(bucket)
-        return self.past + (self.present << WEIGHT_BITS)
+        return self.charged
+
+    def turn(self, bucket: int) -> None:
+        """The meters go on in a bucket."""
+        for meter in self.meters.values():
+            if bucket > meter.bucket:
+                meter.turn(bucket)
+        if bucket != self.bucket:
+            self._weigh(bucket)
+        self.running = bucket
 
     def expect(self, amount: int, end: int) -> None:
         """A run is predicted to hold so much until `end`; it does so no longer if the amount is negative."""
@@ -127,7 +143,7 @@ class Account:
         else:
             del self.ends[end]
         if end > self.until:
-            self.present += amount * (end - self.until)
+            self.charged += amount * (end - self.until) << WEIGHT_BITS
 
     def is_idle(self, bucket: int) -> bool:
         """Whether nothing is held and nothing counts any more."""
@@ -141,11 +157,12 @@ class Account:
         return twin
 
     def _weigh(self, bucket: int) -> None:
-        meters, until = self.meters.values(), (bucket + PAID_AHEAD) * BUCKET_MS
-        self.past = sum(meter.weighted(bucket) for meter in meters)
-        self.present = sum(meter.line(bucket, until) for meter in meters)
-        self.present += sum(amount * (end - until) for end, amount in self.ends.items() if end > until)
-        self.bucket, self.until = bucket, until
+        until = (bucket + PAID_AHEAD) * BUCKET_MS
+        ahead = sum(amount * (end - until) for end, amount in self.ends.items() if end > until) if self.ends else 0
+        self.charged = ahead << WEIGHT_BITS
+        for meter in self.meters.values():
+            self.charged += meter.weighted(bucket) + (meter.line(bucket, until) << WEIGHT_BITS)
+        self.bucket, self.until, self.running = bucket, until, NEVER
 
 
 class Usage:
@@ -164,15 +181,11 @@ class Usage:
             meter = account.meters[family]
         except KeyError:
             account, meter = self._open(tenant, family, at)
-        bucket = at // BUCKET_MS
-        if bucket > meter.bucket:
-            meter.turn(bucket)
+        if at // BUCKET_MS != account.running:
+            account.turn(at // BUCKET_MS)
         meter.rate += amount
         meter.offset -= amount * at
-        if bucket == account.bucket:
-            account.present += amount * (account.until - at)
-        else:
-            account.bucket = NEVER  # whatever was read was read of another hour
+        account.charged += amount * (account.until - at) << WEIGHT_BITS
         if end is not None and amount:
             account.expect(amount, end)
 

@@ -23,7 +23,7 @@ from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Star
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.ranges import Ranges
 from muster.model.spec import Needs, Spec, has_devices, is_varied
-from muster.model.tenant import CPU, OPEN, ROOT, Tenant
+from muster.model.tenant import OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
@@ -196,13 +196,17 @@ class World:
     def charge(self, spec: Spec, leases: Sequence[Lease], at: int, end: Limit = None, sign: int = 1) -> None:
         """Leases are in the ledger, and count as use from now on: predictably until `end`. Its own inverse with the
         sign -1."""
-        tenant, usage = spec.tenant, self.usage
-        for site, ask, tasks in self.sites.share(spec, leases):
-            devices = self.ledger.charge(tenant, site, ask, sign * tasks)
-            if devices:
-                usage.step(tenant, site.family, devices, at, end)
-            else:
-                usage.step(tenant, CPU, sign * tasks * ask.cpu_milli, at, end)
+        if len(leases) == 1 and not spec.needs.groups:
+            lease = leases[0]
+            self._count(spec.tenant, self.sites.by_slot[lease.slot], spec.ask, sign * lease.tasks, at, end)
+        else:
+            for site, ask, tasks in self.sites.share(spec, leases):
+                self._count(spec.tenant, site, ask, sign * tasks, at, end)
+
+    def _count(self, tenant: str, site: Site, ask: Resources, tasks: int, at: int, end: Limit) -> None:
+        """So many tasks more of an ask are held on a site, and used from now on."""
+        purse = self.ledger.charge(tenant, site, ask, tasks)
+        self.usage.step(tenant, purse.family, purse.use * tasks, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:

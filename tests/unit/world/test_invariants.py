@@ -22,7 +22,6 @@ from muster.world.auditor import Auditor
 from muster.world.index import shelve
 from muster.world.invariants import check_same, check_world, fold
 from muster.world.queue import OVER
-from muster.world.sites import CPU_AT
 from muster.world.world import World
 
 
@@ -62,7 +61,7 @@ def leak_quota(world: World) -> None:
 
 
 def leak_quota_above(world: World) -> None:
-    world.ledger.total("", "cpu", "")[CPU_AT] += 1
+    world.ledger.total("", "cpu", "").held += 1
 
 
 def miscount_what_is_healthy(world: World) -> None:
