@@ -18,7 +18,6 @@ from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import NO_LACK, PLAIN, Flavor, Lack, Traits, address_of, flavor_of
 from muster.model.partition import devices_in, slots_in
-from muster.model.phase import Lease
 from muster.model.profile import DEFAULT, Profile
 from muster.model.reason import Code, Reason
 from muster.units import Resources
@@ -226,13 +225,13 @@ class Fleet:
             self._shown = [name if counts[name] == 1 else address for name, address in pairs]
         return self._shown
 
-    def name_devices(self, leases: Sequence[Lease]) -> list[tuple[str, ...]]:
-        """The ids of the devices of each lease; nothing where a node did not name its own."""
-        ids = [self.device_ids.get(lease.slot, ()) for lease in leases]
-        pairs = zip(ids, leases, strict=True)
-        return [
-            tuple(names[bit] for bit in bits_of(devices_in(lease.devices))) if names else () for names, lease in pairs
-        ]
+    def name_devices(self, slots: Sequence[int], devices: Sequence[int]) -> list[tuple[str, ...]]:
+        """The ids of the devices of leases; nothing where a node did not name its own, and no list where none did."""
+        if not self.device_ids:
+            return []
+        named = [self.device_ids.get(slot, ()) for slot in slots]
+        pairs = zip(named, devices, strict=True)
+        return [tuple(ids[bit] for bit in bits_of(devices_in(word))) if ids else () for ids, word in pairs]
 
     def nodes_with(self, device: str) -> tuple[int, ...]:
         """The nodes that joined with a device of this id, by slot."""

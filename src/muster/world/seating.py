@@ -127,9 +127,7 @@ def _take_all(
 ) -> int:
     """Take what leases have, or give it back; how many could be."""
     for at in range(0, len(rows), LEASE):
-        if not seat(
-            words, rows[at], sign * rows[at + 1], rows[at + 2], gpus, milli, cpu, memory, disk, network
-        ):
+        if not seat(words, rows[at], sign * rows[at + 1], rows[at + 2], gpus, milli, cpu, memory, disk, network):
             return at // LEASE
     return len(rows) // LEASE
 
