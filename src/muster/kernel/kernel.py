@@ -215,7 +215,7 @@ class Kernel:
         for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}", shares=shares):
             turn.facts.append(item)
             if isinstance(item, fact.Placed):
-                turn.start_gangs(item.jobs)
+                turn.start_placed(item)
             elif isinstance(item, fact.TasksPlaced):
                 turn.start_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
         if world.successors:

@@ -133,7 +133,7 @@ def _say_again(turn: Turn, slot: int, seat: Seat) -> None:
         turn.start_ranks(job, seat.first, tuple(split_leases(behind, seat.count, job.spec.ask)[0]))
     elif isinstance(job.phase, Starting):
         _fence_over(turn, job)
-        turn.start_gangs([job.id])
+        turn.start_gang(job)
     else:
         (lease,) = turn.world.arrays[job.id].leases(as_ranges(seat.first, seat.count))
         turn.start_tasks(job, seat.first, [slot], [seat.count], [lease.devices])

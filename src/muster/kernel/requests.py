@@ -31,16 +31,17 @@ def on_submit(turn: Turn, item: event.Submit) -> Done | Refused:
     fault = find_fault(spec)
     if fault is not None:
         return Refused(fault)
-    if item.key:
-        known = _find_known(turn, spec, item.key)
-        if known is not None:
-            return known
+    if item.key and (known := _find_known(turn, spec, item.key)) is not None:
+        return known
     needs = spec.needs
-    piece = _find_piece(turn, spec) if needs.partition else None
+    if needs.partition:
+        piece = _find_piece(turn, spec)
+        if isinstance(piece, Refused):
+            return piece
+        spec = resolve(spec, piece.milli)
     tier = world.tiers.get(spec.tier)
-    if tier is None or isinstance(piece, Refused):
-        return piece if isinstance(piece, Refused) else refuse(Code.UNKNOWN_TIER, "tier", detail=spec.tier)
-    spec = spec if piece is None else resolve(spec, piece.milli)
+    if tier is None:
+        return refuse(Code.UNKNOWN_TIER, "tier", detail=spec.tier)
     reason = (find_fine_label(world, needs) if needs.labels else None) or never_fits(world, spec)
     if tier.promise is not None or needs.booking or spec.again is not None or spec.due_at is not None:
         reason = reason or _find_missed(turn, spec, tier)

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from itertools import accumulate, repeat
+from operator import attrgetter
+from typing import Final
 
 import msgspec
 
 from muster.model.event import Exited
-from muster.model.fact import Fact
+from muster.model.fact import Fact, Placed
 from muster.model.instruction import Forget, Instruction, Start, Stop
 from muster.model.job import Job
-from muster.model.phase import TERMINAL, Lease, Starting, columns_of
+from muster.model.phase import TERMINAL, Lease, columns_of
 from muster.model.reason import Code, Reason, Refused
 from muster.world.accounting import advance
 from muster.world.apply import APPLY
 from muster.world.tasks import spans_of
-from muster.world.widths import MEMBERS, members_of
+from muster.world.widths import MEMBERS, leases_of, members_of
 from muster.world.world import World
+
+_SPEC: Final = attrgetter("spec")
 
 
 class Turn(msgspec.Struct):
@@ -35,41 +40,40 @@ class Turn(msgspec.Struct):
         APPLY[type(fact)](world, fact, now)
         self.facts.append(fact)
 
-    def start_gangs(self, jobs: list[int]) -> None:
-        """Tell the engine to start gangs that have just got their places."""
-        fleet, known = self.world.fleet, self.world.jobs
-        addresses, said = fleet.addresses, len(self.instructions)
-        for number in jobs:
-            job = known[number]
-            phase = job.phase
-            if not isinstance(phase, Starting):
-                continue
-            leases, spec = phase.run.leases, job.spec
-            if len(leases) == 1:  # as most are
-                first = leases[0]
-                slots, counts, devices = [first.slot], [first.tasks], [first.devices]
-            else:
-                slots, counts, devices = columns_of(leases)
-            nodes = list(map(addresses.__getitem__, slots))
-            ids = fleet.name_devices(leases) if fleet.device_ids else []
-            width = sum(counts) if spec.gang_most else 0
-            self.instructions.append(Start(number, job.epoch, spec, 0, nodes, counts, devices, ids, width))
-        if self.world.goodput.saves:
-            self.instructions[said:] = map(self._resuming, self.instructions[said:])
+    def start_placed(self, item: Placed) -> None:
+        """Tell the engine to start gangs that have just got their places. While no node names its devices and nobody
+        resumes or is elastic or has spares, all that there is to say stands in the fact."""
+        world, fleet, jobs = self.world, self.world.fleet, map(self.world.jobs.__getitem__, item.jobs)
+        if fleet.device_ids or world.goodput.saves or world.widths.has_any:
+            for job in jobs:
+                self.start_gang(job)
+            return
+        nodes, ends = list(map(fleet.addresses.__getitem__, item.slots)), list(accumulate(item.widths))
+        own = list(map(slice, [0, *ends], ends))  # which of all places are those of each gang
+        columns = (
+            map(nodes.__getitem__, own),
+            map(item.tasks.__getitem__, own),
+            map(item.devices.__getitem__, own),
+        )
+        self.instructions += map(Start, item.jobs, item.epochs, map(_SPEC, jobs), repeat(0), *columns)
+
+    def start_gang(self, job: Job) -> None:
+        """Tell the engine to start a gang that has got its places."""
+        fleet, leases = self.world.fleet, leases_of(job)
+        slots, counts, devices = columns_of(leases)
+        nodes, ids = list(map(fleet.addresses.__getitem__, slots)), fleet.name_devices(slots, devices)
+        width = sum(counts) if job.spec.gang_most else 0
+        columns = (nodes, counts, devices, ids, width, self._resumes_of(job))
+        self.instructions.append(Start(job.id, job.epoch, job.spec, 0, *columns))
 
     def start_tasks(self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int]) -> None:
         """Tell the engine to start tasks of an array."""
         nodes = [self.world.fleet.addresses[slot] for slot in slots]
         tasks, fleet = self.world.arrays[job.id], self.world.fleet
-        ids = fleet.name_devices(list(map(Lease, slots, counts, devices))) if fleet.device_ids else []
+        ids = fleet.name_devices(slots, devices)
         resumes = [] if tasks.marks is None else tasks.marks.resumes(first, sum(counts))
         columns = (nodes, counts, devices, ids, 0, resumes)
         self.instructions.append(Start(job.id, tasks.epoch[first], job.spec, first, *columns))
-
-    def _resuming(self, start: Instruction) -> Instruction:
-        """The start of a gang, with the step of its last checkpoint if it has one."""
-        saved = self.world.goodput.saves.get(start.job)
-        return start if saved is None else msgspec.structs.replace(start, resumes=[saved])
 
     def unsay_starts(self, said: int, jobs: Container[int]) -> None:
         """Of the first so many instructions, drop the starts of gangs that were said anew: they got more places."""
@@ -79,11 +83,15 @@ class Turn(msgspec.Struct):
     def start_ranks(self, job: Job, first: int, leases: tuple[Lease, ...]) -> None:
         """Tell the engine to start ranks of a gang that is up already, from `first` on."""
         fleet, width = self.world.fleet, len(members_of(self.world.ranks[job.id]))
-        nodes = [fleet.addresses[lease.slot] for lease in leases]
-        columns = ([lease.tasks for lease in leases], [lease.devices for lease in leases])
-        ids = fleet.name_devices(leases) if fleet.device_ids else []
-        start = Start(job.id, job.epoch, job.spec, first, nodes, *columns, ids, width)
-        self.instructions.append(self._resuming(start))
+        slots, counts, devices = columns_of(leases)
+        nodes, ids = list(map(fleet.addresses.__getitem__, slots)), fleet.name_devices(slots, devices)
+        columns = (nodes, counts, devices, ids, width, self._resumes_of(job))
+        self.instructions.append(Start(job.id, job.epoch, job.spec, first, *columns))
+
+    def _resumes_of(self, job: Job) -> list[int]:
+        """The step of a gang's last checkpoint, if it has one."""
+        saves = self.world.goodput.saves
+        return [saves[job.id]] if job.id in saves else []
 
     def stop(self, job: Job, epoch: int, first: int, count: int, width: int = 0) -> None:
         """Tell the engine to stop tasks; the run goes on with `width` others, if that is not 0."""

@@ -72,7 +72,7 @@ def grow_all(turn: Turn) -> None:
             turn.start_ranks(before, first, leases)
         else:
             again[before.id] = None
-            turn.start_gangs([before.id])
+            turn.start_gang(turn.world.jobs[before.id])
     if again:
         turn.unsay_starts(said, again)
     if turn.world.fleet.company.has_grown:

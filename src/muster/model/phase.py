@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import TypeAlias
+from operator import attrgetter
+from typing import Final, TypeAlias
 
 from muster.model.record import Record
 from muster.units import Limit
@@ -22,9 +23,14 @@ class Lease(Record, frozen=True):
     devices: int = 0
 
 
+_SLOT: Final = attrgetter("slot")
+_TASKS: Final = attrgetter("tasks")
+_DEVICES: Final = attrgetter("devices")
+
+
 def columns_of(leases: Sequence[Lease]) -> tuple[list[int], list[int], list[int]]:
     """Leases as facts have them: slots, tasks and devices."""
-    return [x.slot for x in leases], [x.tasks for x in leases], [x.devices for x in leases]
+    return list(map(_SLOT, leases)), list(map(_TASKS, leases)), list(map(_DEVICES, leases))
 
 
 class Run(Record, frozen=True):

@@ -58,7 +58,6 @@ def serve_claims(world: World, draft: Draft, now: int) -> list[fact.Fact]:
             dropped += _drop(world, number, outlook, now)
         if outlook == Outlook.READY:
             _place(world, draft, job, claim)
-            draft.note()  # the next one is looked at with all that this one holds
     return dropped
 
 

@@ -209,12 +209,8 @@ def _after_met(world: World, item: fact.AfterMet, at: int) -> None:  # noqa: ARG
 
 
 def _placed(world: World, item: fact.Placed, at: int) -> None:
-    starts = []
     for number, run in unroll(item, at):
-        job = world.jobs[number]
-        held = world.hold(job, run if run.ticket else replace(run, ticket=next_ticket(world)), at)
-        starts.append((job, held))
-    world.note_starts(starts, at)
+        world.hold(world.jobs[number], run if run.ticket else replace(run, ticket=next_ticket(world)), at)
 
 
 def _began(world: World, item: fact.Began, at: int) -> None:

@@ -7,9 +7,10 @@ before it; leaving without a commit undoes them, newest first.
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, repeat
+from operator import attrgetter
 from types import TracebackType
-from typing import TypeAlias
+from typing import Final
 
 from muster.model import fact
 from muster.model.job import Job
@@ -20,14 +21,16 @@ from muster.world.claiming import next_ticket
 from muster.world.queue import Line
 from muster.world.world import World
 
-Gang: TypeAlias = tuple[Job, Run, list[Lease], int]
-"""A gang as it waited, the run that it has, all its places, and the ticket of its claim if it came by one."""
+_ID: Final = attrgetter("id")
+_EPOCH: Final = attrgetter("epoch")
+_LEASES: Final = attrgetter("leases")
 
 
 class Draft:
-    """A context manager over one world; at most one is open at a time."""
+    """A context manager over one world; at most one is open at a time. Of `_gangs`, as they waited and with the run
+    that each got and the ticket of its claim, no fact is made yet."""
 
-    __slots__ = ("_at", "_cause", "_facts", "_gangs", "_noted", "_tickets", "_undo", "_world")
+    __slots__ = ("_at", "_cause", "_facts", "_gangs", "_tickets", "_undo", "_world")
 
     def __init__(self, world: World, at: int, cause: str = "") -> None:
         world.budgets.now = at
@@ -37,8 +40,7 @@ class Draft:
         self._tickets = world.tickets
         self._undo: list[tuple[Job, int, int]] = []
         self._facts: list[fact.Fact] = []
-        self._gangs: list[Gang] = []
-        self._noted = 0
+        self._gangs: list[tuple[Job, Run, int]] = []
 
     def __enter__(self) -> Draft:
         return self
@@ -62,7 +64,8 @@ class Draft:
         if at > world.goodput.at:
             advance(world, at)
         run = Run(job.epoch + 1, tuple(leases), at, claim or next_ticket(world))
-        self._gangs.append((job, world.hold(job, run, at, line), leases, claim))
+        world.hold(job, run, at, line)
+        self._gangs.append((job, run, claim))
 
     def place_tasks(self, job: Job, first: int, leases: list[Lease], claim: int = 0) -> None:
         """Place tasks of an array, from `first` on."""
@@ -75,12 +78,6 @@ class Draft:
         self._undo.append((job, first, count))
         self._facts.append(fact.TasksPlaced(job.id, first, *columns, self._cause, claim))
 
-    def note(self) -> None:
-        """Write down what was placed so far, for whoever reads or changes before the next placement what decides
-        nothing among them."""
-        self._world.note_starts([gang[:2] for gang in self._gangs[self._noted :]], self._at)
-        self._noted = len(self._gangs)
-
     def commit(self) -> list[fact.Fact]:
         """Keep what was placed, and say it in facts."""
         self._say_gangs()
@@ -89,16 +86,15 @@ class Draft:
 
     def _say_gangs(self) -> None:
         """Gangs that were placed one after the other are one fact; if one came by a claim, all have a ticket there."""
-        if not self._gangs:
-            return
-        self.note()
-        jobs, runs, leases, claims = zip(*self._gangs, strict=True)
-        columns = columns_of(list(chain.from_iterable(leases)))
-        numbers, epochs, widths = [job.id for job in jobs], [run.epoch for run in runs], list(map(len, leases))
-        tickets = list(claims) if any(claims) else []
-        self._facts.append(fact.Placed(numbers, epochs, widths, *columns, self._cause, tickets))
-        self._undo += [(job, 0, 0) for job in jobs]
-        self._gangs, self._noted = [], 0
+        if self._gangs:
+            jobs, runs, claims = zip(*self._gangs, strict=True)
+            numbers, epochs, leases = list(map(_ID, jobs)), list(map(_EPOCH, runs)), list(map(_LEASES, runs))
+            columns = columns_of(list(chain.from_iterable(leases)))
+            tickets = list(claims) if any(claims) else []
+            placed = fact.Placed(numbers, epochs, list(map(len, leases)), *columns, self._cause, tickets)
+            self._facts.append(placed)
+            self._undo += zip(jobs, repeat(0), repeat(0), strict=False)
+            self._gangs = []
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]

@@ -18,7 +18,6 @@ from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, NodePhase
 from muster.model.node import NO_LACK, PLAIN, Flavor, Lack, Traits, address_of, flavor_of
 from muster.model.partition import devices_in, slots_in
-from muster.model.phase import Lease
 from muster.model.profile import DEFAULT, Profile
 from muster.model.reason import Code, Reason
 from muster.units import Resources
@@ -26,7 +25,7 @@ from muster.world import arena as at
 from muster.world.company import Company
 from muster.world.compiled import Entry, Words, find_differences, words_of
 from muster.world.crowd import Crowd, crowd_of
-from muster.world.index import shelve, shelve_all, take
+from muster.world.index import seat, shelve, shelve_all
 from muster.world.lacks import NOTHING, Withheld, beside_devices, bits_of, give_back, withhold
 from muster.world.losses import Losses
 from muster.world.memory import Memory
@@ -40,7 +39,7 @@ ASKED_MAX: Final = 4096
 FreeVector: TypeAlias = tuple[int, int, int]
 
 _UP: Final = int(NodePhase.UP)  # a plain int: enum members are slow to compare
-_TAKE: Final = Entry(take)
+_SEAT: Final = Entry(seat)
 _AT_NODES, _NODE_ROW, _OPEN = at.AT_NODES, at.NODE_ROW, at.OPEN  # what is read most often, at hand
 _FREE_GPUS, _FREE_CPU, _FREE_MEMORY = at.FREE_GPUS, at.FREE_CPU, at.FREE_MEMORY
 
@@ -226,13 +225,13 @@ class Fleet:
             self._shown = [name if counts[name] == 1 else address for name, address in pairs]
         return self._shown
 
-    def name_devices(self, leases: Sequence[Lease]) -> list[tuple[str, ...]]:
-        """The ids of the devices of each lease; nothing where a node did not name its own."""
-        ids = [self.device_ids.get(lease.slot, ()) for lease in leases]
-        pairs = zip(ids, leases, strict=True)
-        return [
-            tuple(names[bit] for bit in bits_of(devices_in(lease.devices))) if names else () for names, lease in pairs
-        ]
+    def name_devices(self, slots: Sequence[int], devices: Sequence[int]) -> list[tuple[str, ...]]:
+        """The ids of the devices of leases; nothing where a node did not name its own, and no list where none did."""
+        if not self.device_ids:
+            return []
+        named = [self.device_ids.get(slot, ()) for slot in slots]
+        pairs = zip(named, devices, strict=True)
+        return [tuple(ids[bit] for bit in bits_of(devices_in(word))) if ids else () for ids, word in pairs]
 
     def nodes_with(self, device: str) -> tuple[int, ...]:
         """The nodes that joined with a device of this id, by slot."""
@@ -426,12 +425,8 @@ class Fleet:
 
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""
-        if ask.gpu_milli:  # tasks with a share of a device have one lease per device
-            take = self._take_beside if slot in self.claimed else self._take
-            is_taken = devices_in(devices).bit_count() == 1 and take(slot, ask, tasks, devices)
-        else:
-            is_taken = devices.bit_count() == ask.gpus * tasks and self._take(slot, ask, tasks, devices)
-        if not is_taken:
+        take = self._take_beside if ask.gpu_milli and slot in self.claimed else self._take
+        if not take(slot, ask, tasks, devices):
             raise InvariantError("allocations fit their node", f"job {job} on {self.names[slot]}: {ask} x {tasks}")
         here = self.holders.get(slot)
         self.holders[slot] = {job: tasks} if here is None else {**here, job: here.get(job, 0) + tasks}
@@ -517,10 +512,10 @@ class Fleet:
             self._lay_out()
         if self.overlays.by_slot:
             self.overlays.seat(slot, self.flavor(slot), ask, tasks)
-        share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE if tasks > 0 else -at.DEVICE
-        cpu, memory = ask.cpu_milli * tasks, ask.memory_bytes * tasks
-        disk, network = ask.disk_bytes * tasks, ask.network_mbps * tasks
-        return _TAKE.call(self._words, slot, devices, share, cpu, memory, disk, network)
+        return _SEAT.call(
+            self._words, slot, tasks, devices,
+            ask.gpus, ask.gpu_milli, ask.cpu_milli, ask.memory_bytes, ask.disk_bytes, ask.network_mbps,
+        )  # fmt: skip
 
     def _take_beside(self, slot: int, ask: Resources, tasks: int, devices: int) -> int:
         """Take a share of a device beside those who claim other shares of it, for whom the rest is withheld."""

@@ -45,8 +45,6 @@ BOOKED: Final = (
 )
 Parts: TypeAlias = tuple[int, int, int, int, int, int]
 Times: TypeAlias = dict[Bucket, int]
-Start: TypeAlias = tuple[Job, Run]
-"""A gang as it waited, and the run by which it has its leases."""
 Span: TypeAlias = tuple[int, int, int]
 """What a stretch of time was spent on, when it began and when it ended."""
 NO_PARTS: Final[Parts] = (0, 0, 0, 0, 0, 0)
@@ -188,39 +186,20 @@ class Goodput:
 
     def take(self, ask: Resources, leases: Sequence[Lease], at: int) -> None:
         """Leases begin on nodes that are open; those without devices are in no account."""
-        each = devices_of(ask)
+        each, by_slot, kept = DEVICE * ask.gpus + ask.gpu_milli, self.by_slot, self.kept
         for lease in leases if each else ():
-            amount, stock = each * lease.tasks, self.by_slot[lease.slot]
-            if self.kept and lease.slot in self.kept:
+            slot, amount = lease.slot, each * lease.tasks
+            if slot in kept:
                 self._step_kept(lease, -amount, at)
-                continue
-            stock.levels[IDLE] -= amount
-            stock.offsets[IDLE] += amount * at
-
-    def take_all(self, starts: Iterable[Start], at: int) -> None:
-        """All leases of gangs begin, on nodes of which as much is kept as when they got them."""
-        by_slot, kept = self.by_slot, self.kept
-        idle: dict[Stock, int] = {}
-        for job, run in starts:
-            spec = job.spec
-            if run.spares or spec.needs.groups:
-                for ask, leases in spec.parts(run.places):
-                    self.take(ask, leases, at)
-                continue
-            each = DEVICE * spec.ask.gpus + spec.ask.gpu_milli
-            for lease in run.leases if each else ():
-                slot, amount = lease.slot, each * lease.tasks
-                if slot in kept:
-                    self._step_kept(lease, -amount, at)
-                else:
-                    idle[by_slot[slot]] = idle.get(by_slot[slot], 0) + amount
-        for stock, amount in idle.items():
-            stock.step(IDLE, -amount, at)
+            else:
+                stock = by_slot[slot]
+                stock.levels[IDLE] -= amount
+                stock.offsets[IDLE] += amount * at
 
     def give_back(self, fleet: Fleet, leases: Sequence[Lease], ask: Resources, at: int) -> None:
-        """Leases end on nodes that lack nothing."""
-        each, part = devices_of(ask), IDLE
-        for lease in leases:
+        """Leases end on nodes that lack nothing; those without devices are in no account."""
+        each = DEVICE * ask.gpus + ask.gpu_milli
+        for lease in leases if each else ():
             slot, amount = lease.slot, each * lease.tasks
             if fleet.phase[slot] != _UP:
                 part = GONE
@@ -448,14 +427,15 @@ class Goodput:
 
     def _book(self, job: Job, flavor: str, amount: int, spans: Sequence[Span]) -> None:
         key = (job.spec.tenant, flavor)
-        row, diary = self.booked.get(key), self.diary
+        row = self.booked.get(key)
         for kind, begin, end in spans:
             if begin < end:
                 if row is None:
                     row = self.booked[key] = [0] * len(BOOKED)
                 row[kind] += amount * (end - begin)
-                if diary is not None:
-                    diary.spend(job, flavor, amount, (kind, begin, end))
+        if self.diary is not None:
+            for span in spans:
+                self.diary.spend(job, flavor, amount, span)
 
 
 def trimmed(amounts: list[int], least: int) -> list[int]:

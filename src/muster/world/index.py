@@ -300,6 +300,31 @@ def take(words: Words, slot: int, devices: int, milli: int, cpu: int, memory: in
 
 
 @compiled
+def seat(
+    words: Words,
+    slot: int,
+    tasks: int,
+    devices: int,
+    gpus: int,
+    milli: int,
+    cpu: int,
+    memory: int,
+    disk: int,
+    network: int,
+) -> int:
+    """Take what tasks ask for of a node and of the devices that they name, or give it back if they are below zero; 0,
+    and nothing done, if that cannot be, or if they name more devices than they ask for, or fewer."""
+    rest, wanted = devices_in(devices), 1 if milli else gpus * abs(tasks)
+    while rest:
+        rest &= rest - 1
+        wanted -= 1
+    if wanted:
+        return 0
+    share = milli * tasks if milli else DEVICE if tasks > 0 else -DEVICE
+    return take(words, slot, devices, share, cpu * tasks, memory * tasks, disk * tasks, network * tasks)
+
+
+@compiled
 def _reshelve(words: Words, slot: int) -> None:
     """Move an open node from its cell to that of what it has free now."""
     row, after = words[AT_NODES] + NODE_ROW * slot, cell_at(words, slot)

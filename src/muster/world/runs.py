@@ -123,13 +123,6 @@ class Runs:
         self._new[job.id] = (job, run, by_slot, saved)
         self._note(job)
 
-    def add_gangs(self, starts: Iterable[tuple[Job, Run]], by_slot: Sequence[Site]) -> None:
-        """The same of gangs that have just got their leases."""
-        new, by_class = self._new, self.by_class
-        for job, run in starts:
-            new[job.id] = (job, run, by_slot, run.since)
-            by_class.setdefault(class_of(job), {})[job.id] = None
-
     def _write_gang(self, job: Job, run: Run, by_slot: Sequence[Site], saved: int) -> None:
         spec, rows = job.spec, array("q")
         tenant, kind = self.tenants.number(spec.tenant), self.kinds.number((spec.tier, spec.priority))

@@ -14,11 +14,9 @@ from typing import Final
 from muster.model.errors import InvariantError
 from muster.model.phase import Lease
 from muster.units import Resources
-from muster.world.arena import DEVICE
 from muster.world.compiled import Entry, Words, compiled, words_of
-from muster.world.cuts import devices_in
 from muster.world.fleet import Fleet
-from muster.world.index import take
+from muster.world.index import seat
 
 LEASE: Final = 3
 """Words of a lease: slot, tasks, devices."""
@@ -129,14 +127,7 @@ def _take_all(
 ) -> int:
     """Take what leases have, or give it back; how many could be."""
     for at in range(0, len(rows), LEASE):
-        tasks, wanted, devices = sign * rows[at + 1], 1 if milli else gpus * rows[at + 1], devices_in(rows[at + 2])
-        while devices:
-            devices &= devices - 1
-            wanted -= 1
-        share = milli * tasks if milli else sign * DEVICE
-        if wanted or not take(
-            words, rows[at], rows[at + 2], share, cpu * tasks, memory * tasks, disk * tasks, network * tasks
-        ):
+        if not seat(words, rows[at], sign * rows[at + 1], rows[at + 2], gpus, milli, cpu, memory, disk, network):
             return at // LEASE
     return len(rows) // LEASE
 

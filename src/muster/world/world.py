@@ -32,7 +32,7 @@ from muster.world.claiming import charge_claim, is_spoken_for, spoken_for
 from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
-from muster.world.goodput import Goodput, Start, Stock
+from muster.world.goodput import Goodput, Stock
 from muster.world.ledger import Ledger
 from muster.world.mix import Mix
 from muster.world.others import leave_others, wait_for_others
@@ -97,19 +97,17 @@ class World:
         self.timers, self.ends = Timers(), Ends()
         self.goodput, self.widths = Goodput(), Widths()
 
-    def hold(self, job: Job, run: Run, at: int, line: Line | None = None) -> Run:
-        """Give a waiting gang its leases, and say as which run it has them; its `line` may be at hand. What decides
-        nothing in a cycle is left to `note_starts`: with that it is the inverse of `release`."""
+    def hold(self, job: Job, run: Run, at: int, line: Line | None = None) -> None:
+        """Give a waiting gang its leases; its `line` may be at hand. The inverse of `release`."""
         spec, leases, fleet = job.spec, run.leases, self.fleet
-        if spec.needs.groups:
-            for ask, part in spec.parts(leases):
-                occupy_all(fleet, job.id, ask, part)
-        else:
-            occupy_all(fleet, job.id, spec.ask, leases)
-        end = None if spec.limit_ms is None else run.find_end(spec.limit_ms)
-        self.charge(spec, leases, at, end)
-        if end is not None:
+        for ask, part in spec.parts(leases):
+            occupy_all(fleet, job.id, ask, part)
+            self.goodput.take(ask, part, at)
+        end = None
+        if spec.limit_ms is not None:
+            end = run.since + spec.limit_ms
             self.ends.add(job.id, end)
+        self.charge(spec, leases, at, end)
         if spec.expect_ms is not None or self.ends.advised:
             self.ends.foretell(job.id, spec, run.since)
         if self.budgets.accounts:
@@ -121,21 +119,16 @@ class World:
             run = hold_ranks(self, job, run)
         if (sharing := self.tiers[spec.tier].sharing) is not None:
             self.queue.floors.seat(job, run.since, sharing)
-        self.jobs[job.id] = job.moved(Starting(at, run), run.epoch)
-        return run
-
-    def note_starts(self, starts: Sequence[Start], at: int) -> None:
-        """Gangs hold their leases: write down what of it decides nothing in a cycle, for all of them at once."""
-        self.goodput.take_all(starts, at)
         if self.runs is not None:
-            self.runs.add_gangs(starts, self.sites.by_slot)
+            self.runs.add_gang(job, run, self.sites.by_slot, run.since)
+        self.jobs[job.id] = job.moved(Starting(at, run), run.epoch)
 
     def release(self, job: Job, after: Job, at: int) -> None:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""
-        phase, spec = job.phase, job.spec
+        phase = job.phase
         if isinstance(phase, ACTIVE):
-            if has_devices(spec):
-                self.goodput.close(job, at, is_useful=isinstance(after.phase, Succeeded))
+            if has_devices(job.spec):
+                self.goodput.close(job, at, is_useful=type(after.phase) is Succeeded)
             self._leave(job, phase.run, at)
         else:
             self.dequeue(job)
@@ -153,8 +146,7 @@ class World:
         occupy_all(self.fleet, job.id, ask, leases, rows)
         tasks.seat(first, rows, ask.gpus)
         tasks.give(first, count, at, ticket)
-        if ask.gpus or ask.gpu_milli:
-            self.goodput.take(ask, leases, at)
+        self.goodput.take(ask, leases, at)
         self.charge(job.spec, leases, at)
         if self.budgets.accounts:
             spend(self, job, leases, 1)
@@ -519,8 +511,7 @@ class World:
                 self._vacate_lacking(job.id, ask, part, at)
             else:
                 vacate_all(fleet, job.id, ask, part)
-                if ask.gpus or ask.gpu_milli:
-                    self.goodput.give_back(fleet, part, ask, at)
+                self.goodput.give_back(fleet, part, ask, at)
             for lease in part:
                 vector = fleet.find_free(lease.slot)
                 if vector is not None:
@@ -539,8 +530,7 @@ class World:
         vacate_all(fleet, job, ask, leases)
         for slot in lacking:
             goodput.count(fleet, slot, 1, at)
-        if ask.gpus or ask.gpu_milli:
-            goodput.give_back(fleet, [lease for lease in leases if lease.slot not in lacking], ask, at)
+        goodput.give_back(fleet, [lease for lease in leases if lease.slot not in lacking], ask, at)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""

@@ -42,12 +42,12 @@ def test_gangs_in_a_row_are_one_fact_and_who_came_by_a_claim_has_its_ticket() ->
     assert (placed.jobs, placed.tickets, placed.cause) == ([job.id for job in jobs], [0, 7, 0], "a try")
 
 
-def test_what_is_written_down_on_the_way_is_written_once_and_said_with_the_rest() -> None:
+def test_whoever_is_placed_is_in_the_account_and_among_the_runs_before_it_is_said() -> None:
     world, jobs = empty_world(Rig(nodes=1))
-    world.know_runs()
+    runs = world.know_runs()
     with Draft(world, world.now) as draft:
         place(world, draft, jobs[0])
-        draft.note()
+        assert list(runs.content()) == [jobs[0].id]
         place(world, draft, jobs[1])
         (placed,) = draft.commit()
     assert isinstance(placed, Placed)
@@ -55,13 +55,12 @@ def test_what_is_written_down_on_the_way_is_written_once_and_said_with_the_rest(
     check_world(world)  # no device is idle and held, and the runs are those of the jobs
 
 
-def test_a_draft_that_is_left_takes_back_what_was_written_down_and_what_was_not() -> None:
+def test_a_draft_that_is_left_takes_back_all_that_was_written_down() -> None:
     world, jobs = empty_world(Rig(nodes=1))
     world.know_runs()
     before = digest(world)
     with Draft(world, world.now) as draft:
         place(world, draft, jobs[0])
-        draft.note()
         place(world, draft, jobs[1])
         assert digest(world) != before
     assert digest(world) == before
