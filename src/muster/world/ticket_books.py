@@ -96,8 +96,10 @@ class TicketBooks:
 
     def forget(self, job: int) -> None:
         """A job is gone: nobody needs to know more of it."""
-        for kept in (self._gangs, self._tasks, self._claims, self._movers):
-            kept.pop(job, None)  # type: ignore[attr-defined]
+        for kept in (self._gangs, self._claims):
+            kept.pop(job, None)
+        self._tasks.pop(job, None)
+        self._movers.pop(job, None)
 
     def compare(self, world: World) -> None:
         """Whether the world says the same of how many there were."""
