@@ -12,7 +12,7 @@ who grows ever stands in the way of somebody who waits.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from muster.model import fact
 from muster.model.job import Job, Resize
@@ -32,6 +32,10 @@ RESTART_MS: Final = 10 * MINUTE_MS
 """How long another run has one width before it is begun anew with more, or after it was made to shrink."""
 
 ROOM: Final = "room for"
+
+
+Means: TypeAlias = tuple[str, int, Resources]
+"""A tenant, a site by number, and an ask: for those alike in this there is quota for one task more, or for none."""
 
 
 class Reach(NamedTuple):
@@ -62,17 +66,24 @@ def in_order(world: World, now: int, fresh: Container[int]) -> list[int]:
 def plan_growth(world: World, now: int, fresh: Container[int]) -> Iterator[fact.Grown | fact.StopAsked]:
     """What makes runs wider, one after the other: each is to be true before the next is asked for. The `fresh` ones
     have just got their places, and no engine knows of it yet."""
-    full: dict[Reach, None] = {}
+    left: dict[Reach, int] = {}  # all that there is; nothing is given back before the last of them was asked
+    spent: dict[Means, None] = {}
     for number in in_order(world, now, fresh):
         job = world.jobs[number]
-        reach = _reach_of(world, job)
-        most = 0 if reach in full else _most_more(world, job, job.spec.gang_most - width_of(job))
-        more = find_beside(world, job.spec, leases_of(job), most) if most else []
-        if most and not more:
-            full[reach] = None  # and nothing is given back before the last of them was asked
-        item = _grow_by(job, more) if more else None
-        if item is not None:
-            yield item
+        least, means, reach = _least_more(job), _means_of(world, job), _reach_of(world, job)
+        if means in spent or left.get(reach, least) < least:
+            continue
+        most = _most_more(world, job, job.spec.gang_most - width_of(job))
+        if not most:
+            spent[means] = None
+        if most < least:
+            continue
+        more = find_beside(world, job.spec, leases_of(job), most)
+        found = sum(lease.tasks for lease in more)
+        if found < most:
+            left[reach] = found
+        if found >= least:
+            yield _grow_by(job, more, found)
 
 
 def find_chance(world: World, now: int) -> int:
@@ -125,13 +136,22 @@ def find_beside(world: World, spec: Spec, leases: Sequence[Lease], most: int, *,
     return split_leases([lease for lease in found if lease.slot not in slots], most, spec.ask)[0]
 
 
-def _grow_by(job: Job, more: list[Lease]) -> fact.Grown | fact.StopAsked | None:
-    tasks = sum(lease.tasks for lease in more)
+def _least_more(job: Job) -> int:
+    """How many more places a run has to get, if any: half as many as it has, if it is begun anew for them."""
+    return 1 if _bears_more(job) else (width_of(job) + 1) // 2
+
+
+def _grow_by(job: Job, more: list[Lease], tasks: int) -> fact.Grown | fact.StopAsked:
     cause = f"{ROOM} {tasks} more"
-    if isinstance(job.phase, Starting) or job.spec.in_place:
+    if _bears_more(job):
         columns = columns_of(more)
         return fact.Grown(job.id, *columns, cause)
-    return fact.StopAsked(job.id, Why.RESIZE, cause=cause) if 2 * tasks >= width_of(job) else None
+    return fact.StopAsked(job.id, Why.RESIZE, cause=cause)
+
+
+def _bears_more(job: Job) -> bool:
+    """Whether a run gets more places without being begun anew."""
+    return isinstance(job.phase, Starting) or job.spec.in_place
 
 
 def _can_grow(world: World, job: Job) -> bool:
@@ -165,6 +185,10 @@ def _grows_at(world: World, job: Job) -> int:
 def leases_since(job: Job) -> int:
     """When the run of a gang got its places."""
     return job.phase.run.since if isinstance(job.phase, (Starting, Running)) else INSTANT_MAX
+
+
+def _means_of(world: World, job: Job) -> Means:
+    return job.spec.tenant, world.site_of(leases_of(job)[0].slot).number, job.spec.ask
 
 
 def _reach_of(world: World, job: Job) -> Reach:

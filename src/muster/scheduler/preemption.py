@@ -184,7 +184,7 @@ class _Taker:
         owed = self._heads.owed_funds(line)
         right = self._rights.find(claimant, line.tenant, owed or [])
         if owed is None and claimant.standing == Standing.INSIDE and right.found:
-            with self._all_gone(right):
+            with self._all_gone(right, are_whole=True):
                 owed = self._heads.owed_funds(line)
             right = self._rights.find(claimant, line.tenant, owed or [])
         return right
@@ -259,9 +259,9 @@ class _Taker:
             return pools_within(world, job.spec.tenant, shape, right.claimant.standing) != NOWHERE
 
     @contextmanager
-    def _all_gone(self, right: Right) -> Iterator[None]:
-        """The ledger as it would be if all went whom a right is about."""
-        ledger, amounts = self._world.ledger, list(self._rights.amounts(right))
+    def _all_gone(self, right: Right, *, are_whole: bool = False) -> Iterator[None]:
+        """The ledger as it would be if all went whom a right is about, and all of arrays, if they `are_whole`."""
+        ledger, amounts = self._world.ledger, list(self._rights.amounts(right, are_whole=are_whole))
         for name, site, amount in amounts:
             ledger.charge(name, site, amount, -1)
         yield

@@ -157,11 +157,19 @@ def is_of_herd(slots: Words, sites: Words, herd: Words, task: int) -> bool:
 
 
 @compiled
-def count_herd(order: Words, phase: Words, slots: Words, sites: Words, herd: Words, counts: Words) -> None:
-    """Count the tasks of a herd that were not told to stop, by site."""
-    for task in order:
-        if phase[task] <= RUNNING and is_of_herd(slots, sites, herd, task):
-            counts[sites[slots[task]]] += 1
+def count_herd(
+    order: Words, phase: Words, slots: Words, sites: Words, herd: Words, right: Words, is_whole: bool, counts: Words
+) -> None:
+    """Count the tasks of a herd that may be taken, by site: or all that were not told to stop, if it `is_whole`. The
+    newest ones borrow."""
+    borrowed = herd[HERD_BORROWED]
+    for at in range(len(order) - 1, -1, -1):
+        task = order[at]
+        if is_of_herd(slots, sites, herd, task):
+            funds = herd[HERD_FUNDS] if borrowed > 0 else 0
+            if phase[task] <= RUNNING and (is_whole or may_take(right, herd[HERD_TENANT], herd[HERD_KIND], funds)):
+                counts[sites[slots[task]]] += 1
+            borrowed -= 1
 
 
 @compiled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, Why
@@ -56,8 +56,16 @@ _STRONGEST: Final = Party(Standing.INSIDE, -1, emergency=True)
 CODES_MAX: Final = 1024
 """How many answers of the table are kept at most."""
 Key: TypeAlias = tuple[Party, str, int, bool]
-Herd: TypeAlias = tuple[Job, int, int, int, Words]
-"""An array, a site, and how many of its tasks there borrow, and of which funds; and all its tasks by age."""
+
+
+class Herd(NamedTuple):
+    """The tasks of an array on a site: of which funds those borrow that do, and what compiled code has to know of them,
+    by age."""
+
+    job: Job
+    site: int
+    funds: int
+    columns: tuple[Words, Any, Any, Words, Words]
 
 
 class Right:
@@ -175,14 +183,15 @@ class Rights:
         words = [codes[kind] | codes[kinds + kind] | codes[2 * kinds + kind] for kind in range(kinds)]
         return sum(int(totals[begin + kind]) for kind in range(kinds) if words[kind])
 
-    def amounts(self, right: Right) -> Iterator[tuple[str, Site, Resources]]:
-        """What each tenant has on each site of what may be taken by a right."""
+    def amounts(self, right: Right, *, are_whole: bool = False) -> Iterator[tuple[str, Site, Resources]]:
+        """What each tenant has on each site of what may be taken by a right; as if arrays could be taken whole, if they
+        `are_whole`."""
         world, runs = self._world, self._runs
         sites = world.sites.all
         totals = array("q", bytes(8 * 3 * max(1, len(sites) * len(runs.tenants))))
         sum_tenants(self.rows, self.used, right.words, len(sites), words_of(totals))
         for herd in self._find_herds():
-            self._add_herd(right, herd, totals)
+            self._add_herd(right, herd, are_whole, totals)
         for place in range(0, len(totals), 3):
             if any(totals[place : place + 3]):
                 tenant, site = divmod(place // 3, len(sites))
@@ -192,9 +201,9 @@ class Rights:
     def find_tasks(self, right: Right, wanted: Words) -> Iterator[tuple[Job, int, int, int, int]]:
         """The tasks of arrays that may be taken and sit on nodes that are wanted: job, task, slot, devices, cost."""
         for herd in self._find_herds():
-            job, tasks, funds = herd[0], self._world.arrays[herd[0].id], herd[3]
-            picked = words_of(array("q", bytes(16 * max(1, len(herd[4])))))
-            for index in range(pick_tasks(*self._columns(herd), right.words, wanted, picked)):
+            job, tasks, funds = herd.job, self._world.arrays[herd.job.id], herd.funds
+            picked = words_of(array("q", bytes(16 * max(1, len(herd.columns[0])))))
+            for index in range(pick_tasks(*herd.columns, right.words, wanted, picked)):
                 task, borrows = int(picked[2 * index]), int(picked[2 * index + 1])
                 self.funds[job.id, task] = funds if borrows else 0
                 unsaved_ms = self._now - max(tasks.since[task], tasks.saved_at[task])
@@ -241,9 +250,9 @@ class Rights:
         right = Right(claimant, tenant, owed, words_of(words), sums)
         right.found = add_gangs(*self._find_stock(right), right.words, sums)
         for herd in herds:
-            tasks = self._world.arrays[herd[0].id]
+            tasks = self._world.arrays[herd.job.id]
             since = (words_of(tasks.since), words_of(tasks.saved_at))
-            right.found += add_tasks(*self._columns(herd), *since, right.words, sums)
+            right.found += add_tasks(*herd.columns, *since, right.words, sums)
         return right
 
     def _is_about_any(self, codes: array[int]) -> bool:
@@ -271,8 +280,7 @@ class Rights:
             world = self._world
             (spread, groups), homes = self._stage.spread(), kinship_of(world).homes
             self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, spread, groups, homes)
-            herds = self._loans.herds()
-            self._herds = [(world.jobs[each[0]], *each[1:], self._stage.staying(each[0])) for each in herds]
+            self._herds = [self._herd(world.jobs[number], *where) for number, *where in self._loans.herds()]
         return self._loans
 
     def _find_herds(self) -> list[Herd]:
@@ -281,24 +289,24 @@ class Rights:
             self._know_loans()
             return self._herds
         jobs = [self._world.jobs[number] for number in sorted(self._runs.arrays)]
-        return [(job, NO_SITE, 0, 0, self._stage.staying(job.id)) for job in jobs]
+        return [self._herd(job, NO_SITE, 0, 0) for job in jobs]
 
-    def _columns(self, herd: Herd) -> tuple[Words, Any, Any, Words, Words]:
-        """What compiled code has to know of the tasks of an array."""
-        job, site, borrowed, funds, order = herd
+    def _herd(self, job: Job, site: int, borrowed: int, funds: int) -> Herd:
+        """The tasks of an array that stay, of which so many borrow."""
         spec, tasks, runs = job.spec, self._world.arrays[job.id], self._runs
         tenant, kind = runs.tenants.number(spec.tenant), runs.kinds.number((spec.tier, spec.priority))
         amounts = (*amounts_of(spec.ask, 1), amount_of(spec.ask, 1), int(spec.evictable))
         words = words_of(array("q", (site, borrowed, funds, tenant, kind, *amounts)))
-        return order, column_of(tasks.phase), column_of(tasks.slot), self._sites, words
+        columns = (self._stage.staying(job.id), column_of(tasks.phase), column_of(tasks.slot), self._sites, words)
+        return Herd(job, site, funds, columns)
 
-    def _add_herd(self, right: Right, herd: Herd, totals: array[int]) -> None:
-        """Add all that an array has, as if all of it could be taken."""
-        job, sites = herd[0], len(self._world.sites.all)
+    def _add_herd(self, right: Right, herd: Herd, is_whole: bool, totals: array[int]) -> None:
+        """Add what may be taken of an array, or all that it has."""
+        job, sites = herd.job, len(self._world.sites.all)
         place = 3 * sites * self._runs.tenants.number(job.spec.tenant)
         counts = array("q", bytes(8 * sites))
         if job.spec.evictable and right.found:
-            count_herd(*self._columns(herd), words_of(counts))
+            count_herd(*herd.columns, right.words, is_whole, words_of(counts))
         for site, tasks in enumerate(counts):
             for kind, amount in enumerate(amounts_of(job.spec.ask, tasks)):
                 totals[place + 3 * site + kind] += amount

@@ -129,13 +129,16 @@ class Stage:
         self._charge(places, 1)
 
     def gather(self, seats: Sequence[Seat]) -> Places:
-        """Put together what several hold."""
-        spread, by_ask, charges = self._world.sites.spread, dict[Resources, list[Lease]](), list[Charge]()
+        """Put together what several hold; what is alike is charged at once."""
+        sites, by_ask = self._world.sites, dict[Resources, list[Lease]]()
+        counts: dict[tuple[str, int, Resources], int] = {}
         for seat in seats:
             for ask, leases in seat.spec.parts(seat.leases):
                 by_ask.setdefault(ask, []).extend(leases)
-                for site, tasks in spread(leases):
-                    charges.append((seat.spec.tenant, site, ask, tasks))
+                for site, tasks in sites.spread(leases):
+                    alike = (seat.spec.tenant, site.number, ask)
+                    counts[alike] = counts.get(alike, 0) + tasks
+        charges = [(tenant, sites.all[site], ask, tasks) for (tenant, site, ask), tasks in counts.items()]
         return Places(seats, by_ask, charges)
 
     def seat(self, job: Job, leases: tuple[Lease, ...], ticket: int = 0) -> None:
@@ -231,7 +234,8 @@ class Stage:
         """Show the places of those who hold some as held (1) or as free (-1)."""
         fleet = self._world.fleet
         if fleet.lacks:
-            places = self.gather([seat for seat in places.seats if not self._has_shown_lacking(seat, sign)])
+            others = [seat for seat in places.seats if not self._has_shown_lacking(seat, sign)]
+            places = places if len(others) == len(places.seats) else self.gather(others)
         for ask, leases in places.leases.items():
             show_all(fleet, ask, leases, sign)
             self._count_closed(ask, leases, sign)

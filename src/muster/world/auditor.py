@@ -388,6 +388,8 @@ class Auditor:
             known = book is not None and book.phase in OVER
             require(known, "no job vanishes", f"job {number} retires and is not over")
             self._jobs_touched[number] = None
+            self._tickets.forget(number)
+            self._claims.forget(number)
         self.retired += len(item.jobs)
 
     # -- the pieces ----------------------------------------------------------------------------------------------
@@ -481,8 +483,8 @@ class Auditor:
 
     def _start(self, number: int, spec: Spec, places: list[tuple[int, int]], claim: int) -> None:
         if self._quota.has_owners:
-            for slot, plot in self._fleet.take_stale():
-                self._quota.set_plot(slot, plot)
+            for slot, stock in self._fleet.take_stale():
+                self._quota.set_stock(slot, stock)
         plots = self._fleet.plots_at(places)
         if self._bookings.covers(spec):
             self._quota.claim(spec, plots, 1)
@@ -534,7 +536,7 @@ class Auditor:
         self._settings.compare(world, self._fleet.nodes)
         self._advice.compare(world.advice, self._at)
         require_same(world.claims, self._claims.claims, "claims are what the facts say")
-        self._tickets.compare(world, self._jobs)
+        self._tickets.compare(world)
         self._bookings.compare(world)
         self._moved.compare(world, self._jobs)
         self._claims.check_claimants(self._jobs)

@@ -101,6 +101,10 @@ class ClaimBooks:
         self._quota.claim(self._specs.pop(job), self._plots.pop(job), -1)
         return [lease.slot for lease in self.claims.pop(job).leases]
 
+    def forget(self, job: int) -> None:
+        """A job is gone: it takes nothing any more."""
+        self._took.pop(job, None)
+
     def after(self, ticket: int) -> list[tuple[Spec, Plots]]:
         """What is claimed by later tickets."""
         later = [job for job, claim in self.claims.items() if not claim.movers and claim.ticket > ticket]
@@ -134,7 +138,6 @@ class ClaimBooks:
     def check_claimants(self, jobs: Mapping[int, JobBook]) -> None:
         """Whoever has a claim waits for it, or moves there, and is not held; a broken gang has one on what is left."""
         require(not self._owed, "a broken gang keeps what is left", f"jobs {list(self._owed)}")
-        self._took = {job: instants for job, instants in self._took.items() if job in jobs}
         for number in self.claims:
             book = jobs.get(number)
             phases = () if book is None or book.held else (book.phase, *book.phases)

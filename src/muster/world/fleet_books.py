@@ -17,7 +17,7 @@ from muster.world.arena import DEVICE
 from muster.world.books import NodeBook
 from muster.world.device_books import DeviceBooks
 from muster.world.law import require
-from muster.world.quota_books import Plot, plot_of
+from muster.world.quota_books import Plot, Stock
 
 NodeFact: TypeAlias = fact.NodeJoined | fact.NodeLacks | fact.NodePhased | fact.NodeBarred | fact.NodeUnbarred
 
@@ -29,6 +29,8 @@ class FleetBooks:
         self.nodes: list[NodeBook] = []
         self.touched: dict[int, None] = {}
         self._stale: dict[int, None] = {}
+        self._plots: dict[int, Plot] = {}
+        self._kinds: dict[tuple[str, int, str, str], Plot] = {}
         self._flavors = flavors
         self._devices = DeviceBooks()
 
@@ -66,6 +68,7 @@ class FleetBooks:
         require(idle and node.name == item.name, "a slot belongs to one node", f"{item.name} on slot {item.slot}")
         if item.capacity.gpus < node.capacity.gpus - node.lack.devices.bit_count():
             node.losses.append((day, 2))
+        self._plots.pop(item.slot, None)
         node.capacity, node.traits, node.devices = item.capacity, item.traits, item.devices
         node.phase, node.lack = NodePhase.UP, NO_LACK
 
@@ -82,16 +85,17 @@ class FleetBooks:
     def touch_plots(self) -> None:
         """What every node counts for may be another now."""
         self._stale.update(dict.fromkeys(range(len(self.nodes))))
+        self._plots.clear()
 
     def settle(self) -> Iterable[int]:
         """An entry is whole: the slots that it touched."""
         self._devices.settle(self.nodes, self.touched)
         return self.touched
 
-    def take_stale(self) -> Iterator[tuple[int, Plot]]:
+    def take_stale(self) -> Iterator[tuple[int, Stock]]:
         """What each slot counts for that was touched since this was last asked."""
         stale, self._stale = self._stale, {}
-        return ((slot, self._plot(self.nodes[slot])) for slot in stale)
+        return ((slot, self._stock(slot)) for slot in stale)
 
     def flavor_at(self, slot: int) -> Flavor:
         """The flavor of a node; one that was never set has its name alone."""
@@ -104,13 +108,23 @@ class FleetBooks:
 
     def plots_at(self, places: Sequence[tuple[int, int]]) -> list[tuple[Plot, int]]:
         """What places count for: a plot for each, and how many tasks are there."""
-        return [(self._plot(self.nodes[slot]), tasks) for slot, tasks in places]
+        return [(self._plot(slot), tasks) for slot, tasks in places]
 
-    def _plot(self, node: NodeBook) -> Plot:
+    def _plot(self, slot: int) -> Plot:
+        """What a node counts as; those that are alike in this have the same plot."""
+        known = self._plots.get(slot)
+        if known is None:
+            flavor, place = self.flavor_at(slot), self.nodes[slot].traits.place
+            kind = (flavor.family, flavor.units, place.region, place.cluster)
+            known = self._plots[slot] = self._kinds.setdefault(kind, Plot(*kind))
+        return known
+
+    def _stock(self, slot: int) -> Stock:
         """What is held beyond what a node still has counts against it."""
-        has = node.capacity.minus(node.lack.amount)
+        node = self.nodes[slot]
+        has = node.capacity if node.lack == NO_LACK else node.capacity.minus(node.lack.amount)
         cpu, memory, *_ = node.held.left_of(has)
         milli = DEVICE * has.gpus - sum(node.held.devices.values())
         free = Resources(cpu_milli=cpu, memory_bytes=memory, gpu_milli=milli)
         is_healthy = node.phase == NodePhase.UP and not node.bars
-        return plot_of(node.traits, node.capacity, has, self._flavors, free if is_healthy else None)
+        return Stock(self._plot(slot), has, free if is_healthy else None)

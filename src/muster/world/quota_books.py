@@ -6,10 +6,10 @@ tree before and after it. It shares with the world only the words, and how a gua
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from muster.model.node import Flavor, Traits, flavor_of
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, MEMORY, NOT_DEVICES, OPEN, ROOT, Line, Tenant, device_amount
 from muster.units import Resources
@@ -20,6 +20,8 @@ from muster.world.quota import apportion, children_of, find_line
 Key: TypeAlias = tuple[str, str]
 Held: TypeAlias = tuple[Spec, Sequence[tuple["Plot", int]]]
 """What somebody holds, on which plots."""
+Lump: TypeAlias = dict[Key, int]
+"""What several places come to."""
 Tree: TypeAlias = dict[str, tuple[int, int]]
 """For each tenant with a guarantee: how much it is, and how much of that is no child's."""
 
@@ -29,32 +31,32 @@ _SOFT: Final = "who has spent a soft budget does not borrow"
 _KEPT: Final = "what others keep stays free"
 
 
-class Plot(NamedTuple):
-    """A node as the quota sees it: what it counts as, where it is, what it has, and what is free if it is healthy."""
+class Plot:
+    """A node as the quota sees it: what it counts as and where it is, with the keys that what is held there counts for.
+    Nodes that are alike in this share one."""
 
-    family: str
-    units: int
-    region: str
-    cluster: str
-    capacity: Resources = Resources()
-    free: Resources | None = None
+    __slots__ = ("_cpu", "_devices", "_memory", "family", "units")
 
-    def amounts(self, ask: Resources, tasks: int = 1) -> dict[Key, int]:
-        """What tasks on it hold, per family and scope."""
-        families = {CPU: ask.cpu_milli * tasks, MEMORY: ask.memory_bytes * tasks}
-        if self.family not in NOT_DEVICES:
-            families[self.family] = device_amount(ask, self.units) * tasks
-        scopes = {"", self.region, f"{self.region}/{self.cluster}" if self.cluster else ""}
-        return {(family, scope): families[family] for family in families for scope in sorted(scopes)}
+    def __init__(self, family: str, units: int, region: str, cluster: str) -> None:
+        self.family = family
+        self.units = units
+        scopes = sorted({"", region, f"{region}/{cluster}" if cluster else ""})
+        self._cpu, self._memory = ([(kind, scope) for scope in scopes] for kind in (CPU, MEMORY))
+        self._devices = [] if family in NOT_DEVICES else [(family, scope) for scope in scopes]
+
+    def amounts(self, ask: Resources, tasks: int = 1) -> list[tuple[Key, int]]:
+        """What tasks on it hold, per family and scope; nothing is said of what they hold nothing of."""
+        devices = device_amount(ask, self.units) if self._devices else 0
+        parts = ((self._cpu, ask.cpu_milli), (self._memory, ask.memory_bytes), (self._devices, devices))
+        return [(key, amount * tasks) for keys, amount in parts if amount for key in keys]
 
 
-def plot_of(
-    traits: Traits, whole: Resources, has: Resources, flavors: dict[str, Flavor], free: Resources | None
-) -> Plot:
-    """What a node counts as: `whole` is what it joined with, `has` what is there of it."""
-    name = flavor_of(traits, whole)
-    flavor = flavors.get(name, Flavor(name))
-    return Plot(flavor.family, flavor.units, traits.place.region, traits.place.cluster, has, free)
+class Stock(NamedTuple):
+    """What a node counts for: what it has, and what is free of it if it is healthy."""
+
+    plot: Plot
+    has: Resources
+    free: Resources | None
 
 
 class QuotaBooks:
@@ -65,14 +67,21 @@ class QuotaBooks:
         self.tenants: dict[str, Tenant] = {}
         self.has_owners = False
         self._below: dict[str, list[str]] = {}
-        self._held: dict[Account, int] = {}
-        self._used: dict[Account, int] = {}
+        self._held: defaultdict[Account, int] = defaultdict(int)
+        self._used: defaultdict[Account, int] = defaultdict(int)
         self._touched: dict[Account, None] = {}
-        self._plots: dict[int, Plot] = {}
-        self._healthy: dict[Key, int] = {}
-        self._free: dict[Key, int] = {}
+        self._stocks: dict[int, Stock] = {}
+        self._healthy: defaultdict[Key, int] = defaultdict(int)
+        self._free: defaultdict[Key, int] = defaultdict(int)
+        self._forget_tree()
+
+    def _forget_tree(self) -> None:
+        """Nothing is known of a tree that is another now."""
+        self._chains: dict[str, list[str]] = {}
+        self._accounts: dict[tuple[str, Key], list[Account]] = {}
         self._lines: dict[Account, Line] = {}
         self._claims: dict[Account, int] = {}
+        self._trees: dict[Key, tuple[int, Tree]] = {}
 
     def set_tenant(self, name: str, tenant: Tenant | None) -> None:
         """A tenant changed, or is out of the tree: sum everything up again."""
@@ -81,32 +90,33 @@ class QuotaBooks:
         else:
             self.tenants[name] = tenant
         self._below = children_of(self.tenants)
-        self._lines, self._claims = {}, {}
+        self._forget_tree()
         self.has_owners = any(line.guaranteed for each in self.tenants.values() for line in each.lines)
         self._touched.update(dict.fromkeys(self._used))
-        self._used = {}
-        for (owner, family, scope), amount in self._held.items():
-            self._add(owner, (family, scope), amount)
+        self._used.clear()
+        for (owner, *key), amount in self._held.items():
+            self._add(self._accounts_of(owner, (key[0], key[1])), amount)
 
-    def set_plot(self, slot: int, plot: Plot) -> None:
-        """A node is this now."""
-        before = self._plots.get(slot)
-        self._plots[slot] = plot
-        for one, sign in ((before, -1), (plot, 1)):
+    def set_stock(self, slot: int, stock: Stock) -> None:
+        """A node counts for this now."""
+        before = self._stocks.get(slot)
+        self._stocks[slot] = stock
+        for one, sign in ((before, -1), (stock, 1)):
             if one is not None and one.free is not None:
-                for totals, amount in ((self._healthy, one.capacity), (self._free, one.free)):
-                    for key, part in one.amounts(amount).items():
-                        totals[key] = totals.get(key, 0) + sign * part
+                for totals, amount in ((self._healthy, one.has), (self._free, one.free)):
+                    for key, part in one.plot.amounts(amount):
+                        totals[key] += sign * part
 
     def start(
         self, spec: Spec, places: Sequence[tuple[Plot, int]], later: Sequence[Held] = (), *, may_borrow: bool
     ) -> None:
         """Tasks start on nodes, whose plots already say so. What others hold who came `later` than the claim by which
         they do counts in the limits, and is no reason why they would borrow."""
-        more, others = _sum(spec, places), [(each.tenant, _sum(each, plots)) for each, plots in later]
-        for tenant, amounts in others:
-            self._book(tenant, amounts, -1)
+        more = _sum(((spec, places),))
         owned = [key for key in more if self._claim(ROOT, key)] if self.has_owners else []
+        others = _sum_by_tenant(later, owned)
+        for tenant, amounts in others.items():
+            self._book(tenant, amounts, -1)
         trees = {key: self._share_out(key) for key in owned}
         before = {key: self._spill(ROOT, key, trees[key]) for key in owned}
         self._book(spec.tenant, more, 1)
@@ -114,19 +124,19 @@ class QuotaBooks:
             if key in before and self._spill(ROOT, key, trees[key]) > before[key]:
                 require(spec.evictable, _FIRM, f"{spec.tenant}: {amount} more of {key}")
                 require(may_borrow, _SOFT, f"{spec.tenant}: {amount} more of {key}")
-                self._check_kept(spec.tenant, key, trees[key], sum(amounts.get(key, 0) for _, amounts in others))
-        for tenant, amounts in others:
+                self._check_kept(spec.tenant, key, trees[key], sum(lump.get(key, 0) for lump in others.values()))
+        for tenant, amounts in others.items():
             self._book(tenant, amounts, 1)
         for key in more:
             self._check_limits(spec.tenant, key)
 
     def stop(self, spec: Spec, places: Sequence[tuple[Plot, int]]) -> None:
         """Tasks give back what they held."""
-        self._book(spec.tenant, _sum(spec, places), -1)
+        self._book(spec.tenant, _sum(((spec, places),)), -1)
 
     def claim(self, spec: Spec, places: Sequence[tuple[Plot, int]], sign: int) -> None:
         """Places are claimed (1) or not any more (-1): they count as held, and nothing is asked."""
-        self._book(spec.tenant, _sum(spec, places), sign)
+        self._book(spec.tenant, _sum(((spec, places),)), sign)
 
     def compare(self, ledger: Ledger) -> None:
         """Whether the ledger says the same of all that was touched."""
@@ -135,21 +145,31 @@ class QuotaBooks:
             require_same(kept, booked, "the ledger is the sum of the leases", account)
         self._touched.clear()
 
-    def _book(self, tenant: str, more: Mapping[Key, int], sign: int) -> None:
+    def _book(self, tenant: str, more: Lump, sign: int) -> None:
         for key, amount in more.items():
-            self._held[(tenant, *key)] = self._held.get((tenant, *key), 0) + sign * amount
-            self._add(tenant, key, sign * amount)
+            accounts = self._accounts_of(tenant, key)
+            self._held[accounts[0]] += sign * amount
+            self._add(accounts, sign * amount)
 
-    def _add(self, tenant: str, key: Key, amount: int) -> None:
-        for name in self.chain(tenant):
-            self._used[(name, *key)] = self._used.get((name, *key), 0) + amount
-            self._touched[(name, *key)] = None
+    def _add(self, accounts: list[Account], amount: int) -> None:
+        for account in accounts:
+            self._used[account] += amount
+            self._touched[account] = None
 
-    def chain(self, tenant: str) -> Iterator[str]:
+    def _accounts_of(self, tenant: str, key: Key) -> list[Account]:
+        """Of a tenant and all above it, what they have of a key."""
+        known = self._accounts.get((tenant, key))
+        if known is None:
+            known = self._accounts[tenant, key] = [(name, *key) for name in self.chain(tenant)]
+        return known
+
+    def chain(self, tenant: str) -> list[str]:
         """A tenant and all above it."""
-        yield tenant
-        if tenant != ROOT:
-            yield from self.chain(self.tenants.get(tenant, OPEN).parent)
+        known = self._chains.get(tenant)
+        if known is None:
+            above = self.chain(self.tenants.get(tenant, OPEN).parent) if tenant != ROOT else []
+            known = self._chains[tenant] = [tenant, *above]
+        return known
 
     # -- whether a start was right -------------------------------------------------------------------------------
 
@@ -159,9 +179,9 @@ class QuotaBooks:
             require(limit is None or after <= limit, _LIMIT, f"{tenant}: {after} of {limit} of {name} in {key}")
 
     def _check_kept(self, tenant: str, key: Key, tree: Tree, later: int) -> None:
-        chain = list(self.chain(tenant))
+        chain = self.chain(tenant)
         aside = [child for name in chain for child in self._below.get(name, ()) if child not in chain]
-        kept, free = sum(self._kept(name, key, tree) for name in aside), self._free.get(key, 0) + later
+        kept, free = sum(self._kept(name, key, tree) for name in aside), self._free[key] + later
         require(not kept or free >= kept, _KEPT, f"{tenant} in {key}: {free} free, {kept} kept")
 
     def _line(self, name: str, key: Key) -> Line:
@@ -179,8 +199,14 @@ class QuotaBooks:
 
     def _share_out(self, key: Key) -> Tree:
         """What each tenant is guaranteed with the hardware that there is, and how much of that is no child's."""
+        there, known = min(self._healthy[key], self._claim(ROOT, key)), self._trees.get(key)
+        if known is None or known[0] != there:
+            known = self._trees[key] = there, self._find_tree(key, there)
+        return known[1]
+
+    def _find_tree(self, key: Key, there: int) -> Tree:
         tree: Tree = {}
-        waiting = [(ROOT, min(self._healthy.get(key, 0), self._claim(ROOT, key)))]
+        waiting = [(ROOT, there)]
         while waiting:
             name, whole = waiting.pop()
             names = [child for child in self._below.get(name, ()) if self._claim(child, key)]
@@ -204,10 +230,24 @@ class QuotaBooks:
         return max(0, own, sum(self._kept(child, key, tree) for child in self._below.get(name, ())))
 
 
-def _sum(spec: Spec, places: Sequence[tuple[Plot, int]]) -> dict[Key, int]:
-    more: dict[Key, int] = {}
-    for plot, tasks in places:
-        for key, amount in plot.amounts(spec.ask, tasks).items():
-            if amount:
-                more[key] = more.get(key, 0) + amount
+def _sum(held: Iterable[Held]) -> Lump:
+    """What is held in all: tasks that are alike are counted first."""
+    counts: defaultdict[tuple[Plot, Resources], int] = defaultdict(int)
+    for spec, places in held:
+        ask = spec.ask
+        for plot, tasks in places:
+            counts[plot, ask] += tasks
+    more: defaultdict[Key, int] = defaultdict(int)
+    for (plot, ask), tasks in counts.items():
+        for key, amount in plot.amounts(ask, tasks):
+            more[key] += amount
     return more
+
+
+def _sum_by_tenant(held: Sequence[Held], keys: Sequence[Key]) -> dict[str, Lump]:
+    """What each tenant has in all of what is held, as far as it is of these keys."""
+    by_tenant: dict[str, list[Held]] = {}
+    for each in held if keys else ():
+        by_tenant.setdefault(each[0].tenant, []).append(each)
+    lumps = {tenant: _sum(mine) for tenant, mine in by_tenant.items()}
+    return {tenant: {key: lump[key] for key in keys if key in lump} for tenant, lump in lumps.items()}

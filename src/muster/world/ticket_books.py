@@ -80,7 +80,7 @@ class TicketBooks:
             return [(slot, 1) for slot, mine in held if slot >= 0 and mine > ticket]
         if self._gangs.get(job, 0) > ticket:
             return [(slot, tasks) for slot, tasks, _ in book.places()]
-        return book.places_behind(book.spec.gang)
+        return book.places_behind(book.spec.gang) if book.spec.gang_most else []
 
     def find_after(self, jobs: Mapping[int, JobBook], ticket: int) -> list[tuple[Spec, list[tuple[int, int]]]]:
         """What everybody holds by a later ticket."""
@@ -94,12 +94,16 @@ class TicketBooks:
                 found.append((book.spec, places))
         return found
 
-    def compare(self, world: World, jobs: Mapping[int, JobBook]) -> None:
-        """Whether the world says the same of how many there were; nobody needs to know more of those who are gone."""
+    def forget(self, job: int) -> None:
+        """A job is gone: nobody needs to know more of it."""
+        for kept in (self._gangs, self._claims):
+            kept.pop(job, None)
+        self._tasks.pop(job, None)
+        self._movers.pop(job, None)
+
+    def compare(self, world: World) -> None:
+        """Whether the world says the same of how many there were."""
         require_same(world.tickets, self.given, "tickets are what the facts say")
-        for kept in (self._gangs, self._tasks, self._claims, self._movers):
-            for job in [job for job in kept if job not in jobs]:
-                del kept[job]
 
     def compare_job(self, world: World, job: int) -> None:
         """Whether the world has the same ticket of a gang that holds places."""
