@@ -222,6 +222,7 @@ class Jobs:
         entries = await follower.read_story(number)
         if not entries:
             raise unknown_job(number)
+        await follower.reach(entries[-1].seq)  # whoever runs them again already is known here too
         match = read_match(request)
         if match and match != tag_of(find_standing(world, number) or await self._view(number)):
             raise RejectedError(changed_meanwhile(f"job {number}", match))

@@ -2,7 +2,8 @@
 
 A broken line fails every ask that waits for an answer: the asker must know that it does not know. So does one at whose
 other end nobody has spoken for long: a leader that decides says so now and then. It never retries an ask by itself,
-since only the asker knows whether that is safe.
+since only the asker knows whether that is safe. An answer that has come is given to its asker when what it rests on is
+folded here, and by then nothing can take it back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import itertools
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, TypeAlias, cast
@@ -49,6 +51,7 @@ class Line:
         self,
         socket_path: Path,
         on_news: Callable[[Committed | Registered], None],
+        folded_seq: int = 0,
         silence_max_s: float = SILENCE_MAX_S,
     ) -> None:
         self._socket_path = socket_path
@@ -57,6 +60,8 @@ class Line:
         self._end: _End | None = None
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Waiting] = {}
+        self._folded_seq = folded_seq
+        self._ahead: deque[tuple[Answer, Waiter]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
@@ -130,14 +135,23 @@ class Line:
             return b""
 
     def take(self, messages: Iterable[ToFollower]) -> None:
-        """The leader says something."""
+        """The leader says something: how far the journal is before what rests on it, and in order."""
         for message in messages:
             if not isinstance(message, Answer):
                 self._on_news(message)
                 continue
             waiting = self._waiting.pop(message.number, None)
-            if waiting is not None and not waiting.answer.done():
-                waiting.answer.set_result(message)
+            if waiting is not None:
+                self._ahead.append((message, waiting.answer))
+        self.release(self._folded_seq)
+
+    def release(self, folded_seq: int) -> None:
+        """Entries up to this one are folded here: give the answers that rest on them."""
+        self._folded_seq, ahead = folded_seq, self._ahead
+        while ahead and ahead[0][0].seq <= folded_seq:
+            answer, waiting = ahead.popleft()
+            if not waiting.done():
+                waiting.set_result(answer)
 
     async def _connect(self) -> _End | None:
         loop = asyncio.get_running_loop()
