@@ -298,14 +298,16 @@ class Leader:
         letters: defaultdict[Asker, list[ToFollower]] = defaultdict(list)
         for follower in followers:
             letters[follower].append(Committed(self._durable_seq))
+        answered = 0
         for items, outcome, _ in batches:
             for item, reply in zip(items, outcome.answers, strict=True):
                 if item.asker is not None:
-                    self._asks -= 1
+                    answered += 1
                     letters[item.asker].append(Answer(item.number, outcome.seq, reply))
                 elif isinstance(reply, Refused) and isinstance(item.event, NodeSeen):
                     words = put_in_words(reply.reason)
                     _log.warning("node %s is not let in: %s [%s]", item.event.name, words.what, reply.reason.code.value)
+        self._asks -= answered
         for asker, letter in letters.items():
             asker.send(frame(*letter))
 
