@@ -7,7 +7,7 @@ starting. Somebody else's object is answered exactly like one that does not exis
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from starlette.requests import Request
@@ -149,11 +149,13 @@ class Gate:
             raise InvariantError("every route has its row in RIGHTS", key)
         need = RIGHTS[key]
 
-        async def guarded(request: Request) -> Response:
-            request.scope[GATE] = self
-            if not self._is_for_all(request, need):
-                await self._check(request, need)
+        async def check_first(request: Request) -> Response:
+            await self._check(request, need)
             return await endpoint(request)
+
+        def guarded(request: Request) -> Awaitable[Response]:
+            request.scope[GATE] = self
+            return endpoint(request) if self._is_for_all(request, need) else check_first(request)
 
         return Route(route.path, guarded, methods=[method], name=route.name)
 
@@ -193,11 +195,12 @@ class Gate:
 
     def check_tenant(self, principal: Principal, role: Role, tenant: str, missing: int) -> None:
         """Raise unless somebody has a role in a tenant; a tenant that they may not see is not there."""
-        held = find_role(principal.grants, tenant, self._follower.parent_of)
-        if held is None and tenant != EVERYWHERE:
+        parent_of = self._follower.parent_of
+        if has_role(principal.grants, role, tenant, parent_of):
+            return
+        if tenant != EVERYWHERE and find_role(principal.grants, tenant, parent_of) is None:
             raise RefusedError(Reason(Code.UNKNOWN_TENANT, "tenant", detail=tenant[:128]), missing)
-        if held is None or held.rank < role.rank:
-            raise not_allowed(role, tenant)
+        raise not_allowed(role, tenant)
 
     def choose_tenant(self, principal: Principal, role: Role) -> str:
         """The tenant that whoever names none means: `default` if they have the role there, else their only one."""
@@ -239,12 +242,14 @@ class Gate:
 
 def principal_of(request: Request) -> Principal:
     """Whoever asks."""
-    return cast("Principal", request.scope[PRINCIPAL])
+    principal: Principal = request.scope[PRINCIPAL]
+    return principal
 
 
 def gate_of(request: Request) -> Gate:
     """The gate that a request came through."""
-    return cast("Gate", request.scope[GATE])
+    gate: Gate = request.scope[GATE]
+    return gate
 
 
 def cause_of(request: Request) -> str:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from muster.api.answers import answer_response, fresh_response, read_response
-from muster.api.gate import cause_of, check_tenant, choose_tenant, gate_of, principal_of, sees_of
+from muster.api.gate import Gate, cause_of, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
 from muster.api.pages import read_limit
 from muster.api.params import find_header, read_body, read_choice, read_job, read_match, read_number, read_world
@@ -36,7 +36,7 @@ from muster.control.views import (
     view_job,
     why_not_waiting,
 )
-from muster.model.access import Role
+from muster.model.access import Principal, Role
 from muster.model.again import find_place
 from muster.model.errors import RejectedError
 from muster.model.event import NODES_MAX, Cancel, HoldJob, MigrateJob, Progressed, ReleaseJob, RequeueJob, ScaleJob
@@ -128,8 +128,8 @@ class Jobs:
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
         spec = await check_submit(request, await read_spec(request))
-        answer = await self._follower.submit(spec, find_header(request, b"idempotency-key") or "", cause_of(request))
-        return answer_response(answer, 201)
+        key = find_header(request, b"idempotency-key") or ""
+        return answer_response(await self._follower.submit(spec, key, cause_of(request)), 201)
 
     async def page(self, request: Request) -> Response:
         """A page of jobs, the newest first; who asks for a phase means all jobs in it, over or not."""
@@ -222,6 +222,7 @@ class Jobs:
         entries = await follower.read_story(number)
         if not entries:
             raise unknown_job(number)
+        await follower.reach(entries[-1].seq)  # whoever runs them again already is known here too
         match = read_match(request)
         if match and match != tag_of(find_standing(world, number) or await self._view(number)):
             raise RejectedError(changed_meanwhile(f"job {number}", match))
@@ -230,7 +231,8 @@ class Jobs:
             if key and key == made_by:
                 return Answer(0, world.seq, Done(taker))
         spec = make_again(found, number, follower.now_ms())
-        await _check_own(request, spec)
+        _check_own(gate_of(request), principal_of(request), spec)
+        await _check_after(request, spec)
         return await follower.submit(spec, key, cause_of(request))
 
     async def logs(self, request: Request) -> Response:
@@ -331,21 +333,23 @@ async def check_submit(request: Request, spec: Spec) -> Spec:
     for whoever asks to submit, or says what is not for people to say."""
     if spec.again is not None:
         raise RejectedError(Reason(Code.BAD_SPEC, "again", detail="it is what `muster requeue --failed` makes"))
+    gate, who = gate_of(request), principal_of(request)
     # The decoder leaves the default itself where nothing was said; a `default` that somebody wrote is another string.
     if not spec.tenant or spec.tenant is DEFAULT_TENANT:
-        spec = give_tenant(spec, choose_tenant(request, Role.USER))
-    await _check_own(request, spec)
+        spec = give_tenant(spec, gate.choose_tenant(who, Role.USER))
+    _check_own(gate, who, spec)
+    if spec.after:
+        await _check_after(request, spec)
     return spec
 
 
-async def _check_own(request: Request, spec: Spec) -> None:
+def _check_own(gate: Gate, who: Principal, spec: Spec) -> None:
     fault = find_fault(spec)
     if fault is not None:
         raise RejectedError(fault)
-    check_tenant(request, Role.USER, spec.tenant, STATUS[Code.UNKNOWN_TENANT])
-    gate_of(request).check_notified(spec.notify)
-    if spec.after:
-        await _check_after(request, spec)
+    gate.check_tenant(who, Role.USER, spec.tenant, STATUS[Code.UNKNOWN_TENANT])
+    if spec.notify:
+        gate.check_notified(spec.notify)
 
 
 async def _check_after(request: Request, spec: Spec) -> None:

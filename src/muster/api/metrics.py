@@ -35,21 +35,19 @@ class Counting:
         self._took = [0] * (len(BOUNDS_S) + 1)
         self._sum_s = 0.0
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Pass everything on."""
         begin = time.perf_counter()
 
         def send_counted(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
-                self._note(scope["method"], message["status"], time.perf_counter() - begin)
+                took_s, method = time.perf_counter() - begin, scope["method"]
+                self._answers[method if method in METHODS else "other", message["status"] // 100] += 1
+                self._took[bisect_left(BOUNDS_S, took_s)] += 1
+                self._sum_s += took_s
             return send(message)
 
-        await self._app(scope, receive, send_counted)
-
-    def _note(self, method: str, status: int, took_s: float) -> None:
-        self._answers[method if method in METHODS else "other", status // 100] += 1
-        self._took[bisect_left(BOUNDS_S, took_s)] += 1
-        self._sum_s += took_s
+        return self._app(scope, receive, send_counted)
 
     def measure(self) -> list[Family]:
         """What was counted so far."""

@@ -11,13 +11,11 @@ from starlette.types import Receive
 from muster.api.problems import RefusedError, bad_field
 from muster.control.follower import Follower
 from muster.control.tags import ABSENT
-from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.world.world import World
 
 DIGITS_MAX: Final = 18
 KNOWN_MAX: Final = 16
-AT_LEAST_PATIENCE_S: Final = 5.0
 HEADERS: Final = "muster.headers"
 """Where the guard leaves what the headers say, by name: it has looked at each of them."""
 Body = TypeVar("Body")
@@ -62,8 +60,7 @@ def find_header(request: Request, name: bytes) -> str | None:
 async def read_world(request: Request, follower: Follower) -> World:
     """The follower's world, once it holds the entry that the request wants to see."""
     wanted = read_number(find_header(request, b"muster-at-least"), "Muster-At-Least", default=0)
-    if not await follower.at_least(wanted, AT_LEAST_PATIENCE_S):
-        raise RejectedError(Reason(Code.BEHIND, "entry", needed=wanted, available=follower.world.seq))
+    await follower.reach(wanted)
     return follower.world
 
 

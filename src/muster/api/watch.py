@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from muster.api.gate import Sees, gate_of, principal_of, sees_of
 from muster.api.jobs import LOG_LOOK_S, Jobs, read_task
-from muster.api.params import AT_LEAST_PATIENCE_S, find_header, read_job, read_number, read_world
+from muster.api.params import find_header, read_job, read_number, read_world
 from muster.control.follower import Follower
 from muster.model.errors import RejectedError
 from muster.model.fact import Fact, Placed, jobs_of
@@ -53,9 +53,7 @@ class Watch:
         job = read_number(query.get("job"), "job", default=0)
         world = await read_world(request, self._follower)
         after = read_number(_last_seen(request, "after"), "after", default=world.seq)
-        is_known = await self._follower.at_least(after, AT_LEAST_PATIENCE_S)
-        if not is_known:  # of another journal: it would wait in silence
-            raise RejectedError(Reason(Code.BEHIND, "entry", needed=after, available=self._follower.world.seq))
+        await self._follower.reach(after)  # else it is of another journal: it would wait in silence
         stream = self._occurrences(request, after, job, query.get("tenant", ""))
         return self._stream(request, stream)
 

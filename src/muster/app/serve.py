@@ -293,6 +293,7 @@ def configure(app: object, tls: Tls | None = None) -> uvicorn.Config:
     """The HTTP server of a follower: ours alone decides what is heard, logged and timed."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]  # uvicorn names its own copy of the ASGI types
+        interface="asgi3",
         loop="asyncio",
         http=PatientProtocol,
         ws="none",

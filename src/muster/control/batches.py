@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from muster.access.audit import write_line
 from muster.kernel.kernel import Outcome
@@ -35,7 +39,7 @@ class Asker(Protocol):
         ...
 
 
-class Item(NamedTuple):
+class Item(Struct, frozen=True):
     """An event, and who asked it under which number; an engine's report has no asker. A privileged one says by whom,
     and may say the tag of what it is a change of. A suspect was in a batch that broke the kernel."""
 
@@ -74,16 +78,16 @@ class Inbox:
 
     def put_back(self, items: Iterable[Item]) -> None:
         """Stand at the head of the line again, as suspects."""
-        self.put_first([item._replace(is_suspect=True) for item in items])
+        self.put_first([replace(item, is_suspect=True) for item in items])
 
     def take(self, most: int = BATCH_MAX) -> list[Item]:
         """The next batch: whatever is there, up to `most`. One with a tag is a batch alone, so that what the tag is of
         can be looked at just before; and so is a suspect, so that it harms nobody else."""
-        items: list[Item] = []
-        while self._items and len(items) < most:
-            if self._items[0].match or self._items[0].is_suspect:
-                return items or [self._items.popleft()]
-            items.append(self._items.popleft())
+        items = list(islice(self._items, most))
+        alone = next((place for place, item in enumerate(items) if item.match or item.is_suspect), len(items))
+        del items[alone or 1 :]
+        for _ in items:
+            self._items.popleft()
         return items
 
 
@@ -96,6 +100,8 @@ class Early:
 
     def hold(self, world: World, items: list[Item]) -> list[Item]:
         """Keep those back, and pass all others on."""
+        if not any(isinstance(item.event, Progressed) for item in items):
+            return items
         passed: list[Item] = []
         for item in items:
             event = item.event
@@ -125,7 +131,7 @@ def make_batch(items: list[Item], outcome: Outcome, chapter: Chapter = BLANK) ->
         outcome.seq,
         encode_entry(outcome.seq, outcome.at, facts),
         encode_inputs(outcome.seq, outcome.at, [item.event for item in items]),
-        tuple(dict.fromkeys(job for fact in facts for job in jobs_of(fact))),
+        tuple(dict.fromkeys(chain.from_iterable(map(jobs_of, facts)))),
         tuple((fact.spec.tenant, fact.key, fact.job) for fact in facts if isinstance(fact, Accepted) and fact.key),
         tuple(
             write_line(item.event, item.by, outcome.at)

@@ -68,8 +68,6 @@ class Counsel:
             return
         if isinstance(answer.reply, Refused):
             _log.warning("advice on %s was not taken: %s", word.kind, answer.reply.reason)
-        else:
-            await self._follower.at_least(answer.seq, self._look_s)
 
     def _hear(self, world: World, facts: Sequence[fact.Fact]) -> None:
         for adviser in list(self._advisers):

@@ -1,8 +1,9 @@
 """The follower: a world that folds the leader's entries, and a way to ask the leader for changes.
 
 It applies nothing that the journal does not hold and decides nothing. Reads never wait for writes: they see the world
-as it is here, and a reader who needs more says which entry to wait for. What retired from the world is read from the
-journal. It names no store.
+as it is here, and a reader who needs more says which entry to wait for. A change is answered once it is in this world,
+so that whoever was told of it may tell others, who find it. What retired from the world is read from the journal. It
+names no store.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ LAGS_KEPT: Final = 1000
 LAGS_SINCE_MS: Final = 5 * MINUTE_MS
 RECENT_KEPT: Final = 256
 WAITERS_MAX: Final = 10_000
-USES_PATIENCE_S: Final = 5.0
+REACH_PATIENCE_S: Final = 5.0
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -67,7 +68,7 @@ class Follower:
         self.hearers: list[Hear] = []
         self.roster = Roster()
         self.roster.catch_up(journal)
-        self._line = Line(socket_path, self._note)
+        self._line = Line(socket_path, self._note, world.seq)
         self._gathering = Gathering(self._line, journal)
         self._committed_seq = world.seq
         self._news = asyncio.Event()
@@ -100,8 +101,9 @@ class Follower:
             await asyncio.gather(keeping, return_exceptions=True)
 
     async def ask(self, request: Request | OfAccess, by: Principal | None = None, match: str = "") -> Answer:
-        """The leader's answer, durable; NO_LEADER if none came, and then whether it was taken is not known. What is
-        asked `by` somebody goes into the audit log; what is to `match` a tag is refused if it does not."""
+        """The leader's answer, durable and folded here; NO_LEADER if none came, and then whether it was taken is not
+        known. What is asked `by` somebody goes into the audit log; what is to `match` a tag is refused if it does not.
+        """
         failpoint("follower.before_forward")
         answer = await self._line.ask(request, by, match)
         failpoint("follower.after_answer")
@@ -131,6 +133,11 @@ class Follower:
     async def at_least(self, seq: int, patience_s: float) -> bool:
         """Wait until entry `seq` is folded; False if patience ended first."""
         return await self.until(lambda world: world.seq >= seq, patience_s)
+
+    async def reach(self, seq: int) -> None:
+        """The same for an entry that somebody was told of; BEHIND if it takes too long."""
+        if not await self.at_least(seq, REACH_PATIENCE_S):
+            raise RejectedError(Reason(Code.BEHIND, "entry", needed=seq, available=self.world.seq))
 
     async def until(self, holds: Callable[[World], bool], patience_s: float) -> bool:
         """Wait until something holds of the world; False if patience ended first. Looked at after every fold."""
@@ -196,8 +203,7 @@ class Follower:
     async def _read_recent(self, seq: int) -> list[tuple[Key, list[int]]]:
         """What was booked after an entry, up to which history told: nothing waits between this and a look at the
         world."""
-        if not await self.at_least(seq, USES_PATIENCE_S):
-            raise RejectedError(Reason(Code.BEHIND, "entry", needed=seq, available=self.world.seq))
+        await self.reach(seq)
         return [item for number, each in self._recent_uses if number > seq for item in each.items()]
 
     def _sign(self, uses: Sequence[tuple[Key, list[int]]], hourly: bool) -> list[Used]:
@@ -247,6 +253,7 @@ class Follower:
         else:
             first, known = get_beginning(await self.read_story(number), number)
             seq = first.seq
+            await self.reach(seq)  # the journal may know more than is folded here
         if known != spec:
             return Answer(0, seq, Refused(Reason(Code.KEY_REUSED, "key", needed=number, detail=key)))
         return Answer(0, seq, Done(number))
@@ -296,6 +303,7 @@ class Follower:
         failpoint("follower.after_fold")
 
     def _wake_waiters(self) -> None:
+        self._line.release(self.world.seq)
         for waiter, holds in self._waiters.items():
             if not waiter.done() and holds(self.world):
                 waiter.set_result(None)

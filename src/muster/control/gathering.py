@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
-from muster.control.line import Line, Waiter
+from muster.control.line import Line
 from muster.model.event import Submit
 from muster.ports import Journal
 from muster.wire.link import Answer
 
 GATHER_S: Final = 0.002
 """How long after one group the next may leave: long against what a group costs, short against a commit."""
+
+Gathered: TypeAlias = tuple[Submit, asyncio.Future[Answer | int]]
 
 
 class Gathering:
@@ -28,37 +30,40 @@ class Gathering:
         self._line = line
         self._journal = journal
         self._left_at = float("-inf")
-        self._gathered: list[tuple[Submit, asyncio.Future[Answer | int]]] = []
+        self._gathered: list[Gathered] = []
 
-    async def submit(self, request: Submit) -> Answer | int:
+    def submit(self, request: Submit) -> asyncio.Future[Answer | int]:
         """The leader's answer, or the job that its key has made before."""
         loop = asyncio.get_running_loop()
         if not self._gathered:
             loop.call_at(max(loop.time(), self._left_at + GATHER_S), self._pass_on)
         waiting: asyncio.Future[Answer | int] = loop.create_future()
         self._gathered.append((request, waiting))
-        return await waiting
+        return waiting
 
     def _pass_on(self) -> None:
         gathered = [each for each in self._gathered if not each[1].done()]
         self._gathered, self._left_at = [], asyncio.get_running_loop().time()
         try:
-            known = self._find_known([request for request, _ in gathered])
+            known = self._find_known(gathered)
         except Exception as error:  # noqa: BLE001 - of whatever kind: whoever waits must hear of it
             for _, waiting in gathered:
                 waiting.set_exception(error)
             return
-        fresh: list[tuple[Submit, Waiter]] = []
-        for request, waiting in gathered:
-            number = known.get((request.spec.tenant, request.key)) if known else None
-            if number is None:
-                fresh.append((request, waiting))
-            else:
-                waiting.set_result(number)
+        fresh = [each for each in gathered if not _give(each, known)] if known else gathered
         if fresh:
             self._line.post(fresh)
 
-    def _find_known(self, requests: Sequence[Submit]) -> dict[tuple[str, str], int]:
-        keys = [(request.spec.tenant, request.key) for request in requests if request.key]
+    def _find_known(self, gathered: Sequence[Gathered]) -> dict[tuple[str, str], int]:
+        keys = [(request.spec.tenant, request.key) for request, _ in gathered if request.key]
         found = zip(keys, self._journal.find_jobs(keys) if keys else (), strict=True)
         return {key: job for key, job in found if job is not None}
+
+
+def _give(gathered: Gathered, known: dict[tuple[str, str], int]) -> bool:
+    """Tell somebody of the job that there is already, if there is."""
+    request, waiting = gathered
+    number = known.get((request.spec.tenant, request.key))
+    if number is not None:
+        waiting.set_result(number)
+    return number is not None

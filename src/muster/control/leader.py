@@ -3,7 +3,7 @@
     1  take      whatever has arrived, up to a batch
     2  handle    with a clock that never goes back
     3  commit    in the writer's thread, with everything that is queued there
-    4  release   answers, then how far the journal is, then instructions
+    4  release   how far the journal is and what the answers are, then instructions
 
 The next batch may be handled while one is being committed; nothing of it is released first, because everything leaves
 through the writer's line, also a batch that needs no commit. If the store refuses, this world is not the truth any
@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +37,7 @@ from muster.ports import Clock, Engine, Store
 from muster.ports.failpoint import failpoint
 from muster.units import INSTANT_MAX
 from muster.wire.codec import encode_inputs
-from muster.wire.link import Answer, Ask, Committed, Registered, frame
+from muster.wire.link import Answer, Ask, Committed, Registered, ToFollower, frame
 from muster.wire.words import put_in_words
 from muster.world.accounting import keep_diary
 from muster.world.snapshot import snapshot
@@ -273,9 +273,7 @@ class Leader:
         for _ in batches:
             self._in_flight.popleft()
         before, self._durable_seq = self._durable_seq, batches[-1].outcome.seq
-        self._answer(batches)
-        if self._durable_seq > before:
-            self._peers.tell_all(frame(Committed(self._durable_seq)))
+        self._answer(batches, self._peers.everybody() if self._durable_seq > before else ())
         failpoint("leader.after_answer")
         self._dispatch(batches)
         failpoint("leader.after_dispatch")
@@ -295,18 +293,23 @@ class Leader:
         """What a follower that has come must know."""
         return frame(Committed(self._durable_seq), Registered(self._registrar.version))
 
-    def _answer(self, batches: list[Batch]) -> None:
-        letters: defaultdict[Asker, list[Answer]] = defaultdict(list)
+    def _answer(self, batches: list[Batch], followers: Iterable[Asker]) -> None:
+        """One letter for each: first how far the journal is, so that nobody hears of what cannot be read yet."""
+        letters: defaultdict[Asker, list[ToFollower]] = defaultdict(list)
+        for follower in followers:
+            letters[follower].append(Committed(self._durable_seq))
+        answered = 0
         for items, outcome, _ in batches:
             for item, reply in zip(items, outcome.answers, strict=True):
                 if item.asker is not None:
+                    answered += 1
                     letters[item.asker].append(Answer(item.number, outcome.seq, reply))
                 elif isinstance(reply, Refused) and isinstance(item.event, NodeSeen):
                     words = put_in_words(reply.reason)
                     _log.warning("node %s is not let in: %s [%s]", item.event.name, words.what, reply.reason.code.value)
-        for asker, answers in letters.items():
-            self._asks -= len(answers)
-            asker.send(frame(*answers))
+        self._asks -= answered
+        for asker, letter in letters.items():
+            asker.send(frame(*letter))
 
     def _dispatch(self, batches: list[Batch]) -> None:
         try:

@@ -2,7 +2,8 @@
 
 A broken line fails every ask that waits for an answer: the asker must know that it does not know. So does one at whose
 other end nobody has spoken for long: a leader that decides says so now and then. It never retries an ask by itself,
-since only the asker knows whether that is safe.
+since only the asker knows whether that is safe. An answer that has come is given to its asker when what it rests on is
+folded here, and by then nothing can take it back.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, cast
 
@@ -35,13 +37,6 @@ Waiter: TypeAlias = asyncio.Future[Answer] | asyncio.Future[Answer | int]
 _log = logging.getLogger(__name__)
 
 
-class Waiting(msgspec.Struct, frozen=True):
-    """Somebody who waits for an answer, and until when."""
-
-    answer: Waiter
-    until: float
-
-
 class Line:
     """Keeps a connection to whoever leads, and tells how far the journal and the records are durable."""
 
@@ -49,6 +44,7 @@ class Line:
         self,
         socket_path: Path,
         on_news: Callable[[Committed | Registered], None],
+        folded_seq: int = 0,
         silence_max_s: float = SILENCE_MAX_S,
     ) -> None:
         self._socket_path = socket_path
@@ -56,7 +52,9 @@ class Line:
         self._silence_max_s = silence_max_s
         self._end: _End | None = None
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, tuple[Waiter, float]] = {}
+        self._folded_seq = folded_seq
+        self._ahead: deque[list[tuple[Answer, Waiter]]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
@@ -100,7 +98,7 @@ class Line:
 
     def post(
         self,
-        requests: Iterable[tuple[Request | OfAccess, Waiter]],
+        requests: Sequence[tuple[Request | OfAccess, Waiter]],
         by: Principal | None = None,
         match: str = "",
     ) -> None:
@@ -115,7 +113,7 @@ class Line:
             self._alarm = loop.call_at(until, self._give_up)
         for request, waiting in requests:
             number = next(self._numbers)
-            self._waiting[number] = Waiting(waiting, until)
+            self._waiting[number] = waiting, until
             asks.append(Ask(number, request, by, match))
         end.send(asks)
 
@@ -130,14 +128,24 @@ class Line:
             return b""
 
     def take(self, messages: Iterable[ToFollower]) -> None:
-        """The leader says something."""
+        """The leader says something: how far the journal is before what rests on it, and in order."""
+        letter, waiting = list[tuple[Answer, Waiter]](), self._waiting
         for message in messages:
             if not isinstance(message, Answer):
                 self._on_news(message)
-                continue
-            waiting = self._waiting.pop(message.number, None)
-            if waiting is not None and not waiting.answer.done():
-                waiting.answer.set_result(message)
+            elif message.number in waiting:
+                letter.append((message, waiting.pop(message.number)[0]))
+        if letter:
+            self._ahead.append(letter)
+            self.release(self._folded_seq)
+
+    def release(self, folded_seq: int) -> None:
+        """Entries up to this one are folded here: give the answers that rest on them."""
+        self._folded_seq, ahead = folded_seq, self._ahead
+        while ahead and ahead[0][-1][0].seq <= folded_seq:
+            for answer, waiting in ahead.popleft():
+                if not waiting.done():
+                    waiting.set_result(answer)
 
     async def _connect(self) -> _End | None:
         loop = asyncio.get_running_loop()
@@ -158,16 +166,16 @@ class Line:
         """Fail whoever has waited for too long: the first in line. One alarm for all, since most are answered soon."""
         loop, self._alarm = asyncio.get_running_loop(), None
         while self._waiting:
-            number, first = next(iter(self._waiting.items()))
-            if first.until > loop.time():
-                self._alarm = loop.call_at(first.until, self._give_up)
+            number, (_, until) = next(iter(self._waiting.items()))
+            if until > loop.time():
+                self._alarm = loop.call_at(until, self._give_up)
                 return
             self._fail(number)
 
     def _fail(self, number: int, error: Exception | None = None) -> None:
-        waiting = self._waiting.pop(number, None)
-        if waiting is not None and not waiting.answer.done():
-            waiting.answer.set_exception(error or no_leader())
+        waiting, _ = self._waiting.pop(number, (None, 0.0))
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(error or no_leader())
 
 
 class _End(asyncio.Protocol):

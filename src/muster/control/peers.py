@@ -113,8 +113,12 @@ class Peers:
 
     def tell_all(self, data: bytes) -> None:
         """Pass framed messages to every follower."""
-        for peer in list(self._peers.values()):
+        for peer in self.everybody():
             peer.send(data)
+
+    def everybody(self) -> list[Peer]:
+        """Every follower that is there now."""
+        return list(self._peers.values())
 
     def hush(self) -> None:
         """Let nobody new in and hear no more asks."""
@@ -126,5 +130,5 @@ class Peers:
     def close(self) -> None:
         """Hang up on everybody, after they were sent everything."""
         self.hush()
-        for peer in list(self._peers.values()):
+        for peer in self.everybody():
             peer.close()

@@ -84,11 +84,10 @@ class PackingAdviser:
         """Count the tasks of jobs that were accepted."""
         for fact in facts:
             if isinstance(fact, Accepted):
-                spec, needs, tasks = fact.spec, fact.spec.needs, fact.spec.tasks
-                self._seen += tasks
-                for ask, count in [(group.ask, group.tasks) for group in needs.groups] or ((spec.ask, tasks),):
-                    if ask.gpus or ask.gpu_milli:
-                        self._count(_kind(ask, needs.flavors), count)
+                spec = fact.spec
+                self._seen += spec.tasks
+                for part in spec.needs.groups or (spec,):
+                    self._count(part.ask, spec.needs.flavors, part.tasks)
 
     def advise(self, world: World, now: int) -> list[Advise]:
         """What is known by now, if it is time to say so."""
@@ -109,8 +108,10 @@ class PackingAdviser:
         columns = _columns(world, self.counts, self._values)
         return [Advise(PACKING, Advice(version, now + LASTS_MS, columns), cause="adviser on packing")]
 
-    def _count(self, kind: Kind, tasks: int) -> None:
-        self.counts[kind] += tasks
+    def _count(self, ask: Resources, flavors: tuple[str, ...], tasks: int) -> None:
+        if not (ask.gpus or ask.gpu_milli):
+            return
+        self.counts[_kind(ask, flavors)] += tasks
         self._counted += tasks
         while self._counted > REMEMBERED:
             self.counts = Counter({each: count // 2 for each, count in self.counts.items() if count > 1})

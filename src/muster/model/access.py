@@ -25,6 +25,8 @@ OWNER: Final = "owner"
 
 OWNER_CAUSE: Final = "api"
 """How the owner signs in the journal."""
+_SIGNED: Final = f"{OWNER_CAUSE}:"
+"""And others, before their name."""
 
 
 class Role(enum.StrEnum):
@@ -49,6 +51,10 @@ class Grant(Record, frozen=True):
 
     role: Role
     tenant: str = ""
+
+
+WHOLE: Final = Grant(Role.ADMIN)
+"""The highest role above every tenant: who has it need not be looked for in the tree."""
 
 
 class User(Record, frozen=True):
@@ -83,20 +89,20 @@ class Principal(Record, frozen=True):
     @property
     def cause(self) -> str:
         """How what it asks for is signed in the journal."""
-        return sign("" if self.name == OWNER else self.name)
+        return OWNER_CAUSE if self.name == OWNER else sign(self.name)
 
 
 def sign(user: str) -> str:
     """How what a user asks for is signed; an empty one is the owner of the home. The inverse of `submitter_of`."""
-    return f"{OWNER_CAUSE}:{user}" if user else OWNER_CAUSE
+    return f"{_SIGNED}{user}" if user else OWNER_CAUSE
 
 
 def submitter_of(cause: str) -> str:
     """Who signed so; empty if it was the owner of the home, or nobody who has a name."""
-    return cause.partition(f"{OWNER_CAUSE}:")[2] if cause.startswith(f"{OWNER_CAUSE}:") else ""
+    return cause.removeprefix(_SIGNED) if cause.startswith(_SIGNED) else ""
 
 
-HOME_OWNER: Final = Principal(OWNER, (Grant(Role.ADMIN),))
+HOME_OWNER: Final = Principal(OWNER, (WHOLE,))
 
 
 class SetUser(Record, frozen=True, tag="set_user"):

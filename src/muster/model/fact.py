@@ -565,11 +565,11 @@ Fact: TypeAlias = (
 
 def jobs_of(fact: Fact) -> list[int]:
     """The jobs whose story this fact belongs to."""
+    if type(fact) is Accepted:
+        return [fact.job] if fact.spec.again is None else [fact.job, fact.spec.again.of]
     if isinstance(fact, (Placed, AfterMet, Retired)):
         return fact.jobs
     if isinstance(fact, MovesPlanned):
         return list(dict.fromkeys([fact.job, *fact.moved]))
-    if type(fact) is Accepted and fact.spec.again is not None:
-        return [fact.job, fact.spec.again.of]
     job = getattr(fact, "job", None)
     return [] if job is None else [job]

@@ -201,15 +201,15 @@ _UNSAID: Final = _SELDOM(Spec(()))
 
 def give_tenant(spec: Spec, tenant: str) -> Spec:
     """The same job of a tenant, for one that names none: of the jobs that it minds, too, no tenant is named then."""
-
-    def own(names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(f"{tenant}{name}" if name.startswith("/") else name for name in names)
-
     needs = spec.needs
-    if spec.tenant == tenant and not needs.has_company:
-        return spec
     if needs.has_company:
-        needs = msgspec.structs.replace(needs, apart=own(needs.apart), beside=own(needs.beside))
+        apart, beside = (
+            tuple(f"{tenant}{name}" if name.startswith("/") else name for name in names)
+            for names in (needs.apart, needs.beside)
+        )
+        needs = msgspec.structs.replace(needs, apart=apart, beside=beside)
+    elif spec.tenant == tenant:
+        return spec
     return msgspec.structs.replace(spec, tenant=tenant, needs=needs)
 
 

@@ -9,7 +9,7 @@ import pytest
 from api_kit import Scene
 
 from muster.api import logs as logs_module
-from muster.api import params as params_module
+from muster.control import follower as follower_module
 from muster.lifecycle.gang import RETAIN_MS
 from muster.model.event import Exited, NodeSeen, NodeSilent, Started, Submit
 from muster.model.spec import Spec
@@ -352,7 +352,7 @@ def test_a_reader_waits_for_the_entry_it_knows_of(scene: Scene, monkeypatch: pyt
         return (await asking).status
 
     assert asyncio.run(read()) == 200
-    monkeypatch.setattr(params_module, "AT_LEAST_PATIENCE_S", 0.01)
+    monkeypatch.setattr(follower_module, "REACH_PATIENCE_S", 0.01)
     late = scene.call("GET", "/v1/jobs", muster_at_least="99")
     assert (late.status, late.headers["retry-after"]) == (503, "1")
     assert scene.call("GET", "/v1/jobs", muster_at_least="x").status == 422

@@ -13,6 +13,7 @@ import pytest
 from api_kit import DEADLINE_S, Scene, stream
 
 from muster.api import watch as watch_module
+from muster.control import follower as follower_module
 from muster.control import metrics as metrics_module
 from muster.control.metrics import Family, write_text
 from muster.model.access import Grant, Role
@@ -77,7 +78,7 @@ def test_whoever_was_cut_off_goes_on_where_it_was(scene: Scene, kept: int) -> No
 
 
 def test_an_entry_that_there_is_not_is_not_waited_for_in_silence(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_module, "AT_LEAST_PATIENCE_S", 0.01)
+    monkeypatch.setattr(follower_module, "REACH_PATIENCE_S", 0.01)
     reply = scene.call("GET", "/v1/watch?after=999999")
     assert (reply.status, reply.json["code"], reply.json["needed"]) == (503, "M314", 999999)
 

@@ -12,6 +12,7 @@ import pytest
 from control_kit import DEADLINE_S, NODE, GateStore, RecordingEngine, Stage, eventually, followed, led, spec
 
 from muster.control.batches import Item, make_batch
+from muster.control.follower import Follower
 from muster.control.frames import short_path
 from muster.control.history import write_chapter
 from muster.control.loading import load_world
@@ -24,7 +25,7 @@ from muster.model.node import Traits
 from muster.model.reason import Code, Done, Refused
 from muster.model.tenant import Tenant, limits
 from muster.units import MINUTE_MS, Resources
-from muster.wire.link import Committed, frame
+from muster.wire.link import Answer, Committed, frame
 from muster.world.accounting import keep_diary
 from muster.world.snapshot import digest
 from muster.world.world import World
@@ -135,8 +136,38 @@ def test_it_asks_and_reads_its_own_writes(tmp_path: Path) -> None:
             assert sorted(answer.reply.job for answer in answers if isinstance(answer.reply, Done)) == list(
                 range(1, 51)
             )
-            assert await follower.at_least(max(answer.seq for answer in answers), DEADLINE_S)
             assert len(follower.world.jobs) == 50
+
+    run(scenes(Stage(tmp_path)))
+
+
+def test_nobody_is_told_of_what_nobody_could_read_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenes(stage: Stage) -> None:
+        may_fold, has_news = asyncio.Event(), asyncio.Event()
+        catch_up = Follower._catch_up
+
+        async def catch_up_late(follower: Follower) -> None:
+            has_news.set()
+            await may_fold.wait()
+            await catch_up(follower)
+
+        await stage.lead()
+        async with followed(stage) as follower:
+            await eventually(lambda: follower.is_led)
+            has_news.clear()
+            monkeypatch.setattr(Follower, "_catch_up", catch_up_late)
+            tries = [asyncio.ensure_future(follower.submit(spec(), "key", "test"))]
+            await asyncio.wait_for(has_news.wait(), DEADLINE_S)  # the answer is in the same letter
+            tries.append(asyncio.ensure_future(follower.submit(spec(), "key", "test")))  # the journal knows the key
+            await eventually(lambda: bool(follower._waiters))
+            assert not any(each.done() for each in tries)
+            await stage.rest()
+            await eventually(lambda: not follower.is_led)  # what was answered stays so without the leader
+            may_fold.set()
+            first, again = await asyncio.gather(*tries)
+            assert first == Answer(1, 2, Done(1))
+            assert again.reply == Done(1)
+            assert list(follower.world.jobs) == [1]
 
     run(scenes(Stage(tmp_path)))
 
@@ -254,8 +285,6 @@ def test_a_journal_that_lost_an_entry_stops_the_follower(tmp_path: Path) -> None
             writer.write(frame(Committed(7)))
             await reader.read()
             writer.close()
-
-        from muster.control.follower import Follower
 
         with short_path(stage.socket) as path:
             server = await asyncio.start_unix_server(boast, path)

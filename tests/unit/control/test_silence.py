@@ -29,7 +29,7 @@ def test_whoever_asks_a_silent_leader_is_told_so_and_heard_when_it_speaks_again(
 
         with short_path(tmp_path / "leader.sock") as path:
             server = await asyncio.start_unix_server(lead, path)
-        line = Line(tmp_path / "leader.sock", lambda _: None, SILENCE_MAX_S)
+        line = Line(tmp_path / "leader.sock", lambda _: None, silence_max_s=SILENCE_MAX_S)
         keeping = asyncio.ensure_future(line.keep())
         await eventually(lambda: bool(ends))
         with pytest.raises(MusterError) as caught:
