@@ -123,4 +123,4 @@ def test_what_a_fact_says_of_starts_is_what_the_runs_say() -> None:
     for number in placed.jobs:
         turn.start_gang(rig.world.jobs[number])
     assert turn.instructions == rig.outcomes[-1].instructions
-    assert [len(start.nodes) for start in turn.instructions if isinstance(start, Start)] == placed.widths == [2, 1, 1]
+    assert [len(start.nodes) for start in turn.instructions if isinstance(start, Start)] == placed.widths == [1, 1, 2]
