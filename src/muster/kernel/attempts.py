@@ -125,14 +125,14 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
     job = turn.world.jobs.get(item.job)
     if job is None:
         return refuse(Code.UNKNOWN_JOB, "job", item.job)
-    is_whole = item.count == job.spec.gang and not (item.first or item.more)
-    if is_whole and item.epoch == job.epoch and type(job.phase) in ACTIVE:
-        return job  # what is said most often: of a whole gang that is alive
+    is_alive = item.epoch == job.epoch and type(job.phase) in ACTIVE
+    if is_alive and item.count == job.spec.gang and not (item.first or item.more):
+        return job  # what is said most often: of a whole gang
     array, end = job.spec.array, find_end(item)
     most = array or max(job.spec.gang, len(turn.world.ranks.get(job.id, b"")))
     if end is None or end > most:
         return refuse(Code.BAD_AMOUNT, "tasks", end or 0, most)
-    if item.epoch == job.epoch and type(job.phase) in ACTIVE:
+    if is_alive:
         return job
     if isinstance(job.phase, TERMINAL):
         return refuse(Code.ALREADY_OVER, "job", item.job)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from itertools import accumulate, repeat
-from operator import attrgetter
-from typing import Final
 
 import msgspec
 
@@ -20,8 +17,6 @@ from muster.world.apply import APPLY
 from muster.world.tasks import spans_of
 from muster.world.widths import MEMBERS, leases_of, members_of
 from muster.world.world import World
-
-_SPEC: Final = attrgetter("spec")
 
 
 class Turn(msgspec.Struct):
@@ -43,19 +38,17 @@ class Turn(msgspec.Struct):
     def start_placed(self, item: Placed) -> None:
         """Tell the engine to start gangs that have just got their places. While no node names its devices and nobody
         resumes or is elastic or has spares, all that there is to say stands in the fact."""
-        world, fleet, jobs = self.world, self.world.fleet, map(self.world.jobs.__getitem__, item.jobs)
+        world, fleet, jobs, begin = self.world, self.world.fleet, self.world.jobs, 0
         if fleet.device_ids or world.goodput.saves or world.widths.has_any:
-            for job in jobs:
-                self.start_gang(job)
+            for number in item.jobs:
+                self.start_gang(jobs[number])
             return
-        nodes, ends = list(map(fleet.addresses.__getitem__, item.slots)), list(accumulate(item.widths))
-        own = list(map(slice, [0, *ends], ends))  # which of all places are those of each gang
-        columns = (
-            map(nodes.__getitem__, own),
-            map(item.tasks.__getitem__, own),
-            map(item.devices.__getitem__, own),
-        )
-        self.instructions += map(Start, item.jobs, item.epochs, map(_SPEC, jobs), repeat(0), *columns)
+        nodes, tasks, devices = list(map(fleet.addresses.__getitem__, item.slots)), item.tasks, item.devices
+        for number, epoch, width in zip(item.jobs, item.epochs, item.widths, strict=True):
+            end = begin + width
+            columns = (nodes[begin:end], tasks[begin:end], devices[begin:end])
+            self.instructions.append(Start(number, epoch, jobs[number].spec, 0, *columns))
+            begin = end
 
     def start_gang(self, job: Job) -> None:
         """Tell the engine to start a gang that has got its places."""

@@ -229,6 +229,10 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+_is_tenant: Final = lru_cache(maxsize=4096)(is_name)
+"""Few tenants submit most jobs, so the answer is kept."""
+
+
 def is_wish(text: str) -> bool:
     """Whether `text` may say something of labels: `zone=a`, `zone!=b` or `zone`."""
     return _WISH.fullmatch(text) is not None
@@ -486,12 +490,12 @@ def _find_name_fault(spec: Spec) -> Reason | None:
         return Reason(Code.BAD_NAME, "name", needed=len(spec.name), available=128, detail=spec.name[:40])
     if spec.image and not _IMAGE.fullmatch(spec.image):
         return Reason(Code.BAD_NAME, "image", needed=len(spec.image), available=256, detail=spec.image[:40])
-    if len(spec.notify) > ROUTES_MAX:
+    if spec.notify and len(spec.notify) > ROUTES_MAX:
         return Reason(Code.TOO_LARGE, "notify", needed=len(spec.notify), available=ROUTES_MAX)
     for route in spec.notify:
         if not _NAME.fullmatch(route):
             return Reason(Code.BAD_NAME, "notify", needed=len(route), available=128, detail=route[:40])
-    if not _NAME.fullmatch(spec.tenant):
+    if not _is_tenant(spec.tenant):
         return Reason(Code.BAD_NAME, "tenant", needed=len(spec.tenant), available=128, detail=spec.tenant[:40])
     for name in spec.env:
         if not _ENV_NAME.fullmatch(name):

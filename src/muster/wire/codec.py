@@ -45,8 +45,8 @@ _inputs_decoder: Final = msgspec.msgpack.Decoder(Inputs)
 
 
 def encode_entry(seq: int, at: int, facts: list[Fact]) -> bytes:
-    """The journal's bytes of one batch."""
-    return _encoder.encode(Entry(FORMAT, seq, at, facts))
+    """The journal's bytes of one batch: those of an `Entry`."""
+    return _encoder.encode((FORMAT, seq, at, facts))
 
 
 def decode_entry(data: bytes) -> Entry:

@@ -194,8 +194,9 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
         world.keep_company(spec.needs)
     if world.tiers[spec.tier].promise is not None:
         note_promise(world, spec, 1)
+    if is_varied(spec):
+        world.varied += 1
     world.next_job = item.job + 1
-    world.varied += is_varied(spec)
     world.accepted += 1
     if not spec.array or world.is_waiting(job):
         world.enqueue(job)
@@ -251,8 +252,7 @@ def _ranks_over(world: World, item: fact.RanksOver, at: int) -> None:
 
 def _stop_asked(world: World, item: fact.StopAsked, at: int) -> None:
     job = world.jobs[item.job]
-    if has_devices(job.spec):
-        world.goodput.close(job, at, is_useful=False)
+    world.goodput.close(job, _run_of(job), at, is_useful=False)
     served = replace(job, served_ms=_served_ms(job, at))
     world.queue.floors.note_stop(world.set_job_phase(served, Stopping(at, _run_of(job), item.why, item.code)))
     world.widths.mending.pop(item.job, None)

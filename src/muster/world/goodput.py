@@ -184,9 +184,10 @@ class Goodput:
             self.by_slot[slot].step(CLAIMED, more, at)
             self.by_slot[slot].step(IDLE, -more, at)
 
-    def take(self, ask: Resources, leases: Sequence[Lease], at: int) -> None:
-        """Leases begin on nodes that are open; those without devices are in no account."""
-        each, by_slot, kept = DEVICE * ask.gpus + ask.gpu_milli, self.by_slot, self.kept
+    def take(self, ask: Resources, leases: Sequence[Lease], at: int, sign: int = 1) -> None:
+        """Leases begin on nodes that are open, or with the sign -1 end there; those without devices are in no
+        account."""
+        each, by_slot, kept = sign * (DEVICE * ask.gpus + ask.gpu_milli), self.by_slot, self.kept
         for lease in leases if each else ():
             slot, amount = lease.slot, each * lease.tasks
             if slot in kept:
@@ -196,23 +197,11 @@ class Goodput:
                 stock.levels[IDLE] -= amount
                 stock.offsets[IDLE] += amount * at
 
-    def give_back(self, fleet: Fleet, leases: Sequence[Lease], ask: Resources, at: int) -> None:
-        """Leases end on nodes that lack nothing; those without devices are in no account."""
-        each = DEVICE * ask.gpus + ask.gpu_milli
-        for lease in leases if each else ():
-            slot, amount = lease.slot, each * lease.tasks
-            if fleet.phase[slot] != _UP:
-                part = GONE
-            elif slot in fleet.bars:
-                part = BARRED
-            elif slot in self.kept:
-                self._step_kept(lease, amount, at)
-                continue
-            else:
-                part = IDLE
-            stock = self.by_slot[slot]
-            stock.levels[part] += amount
-            stock.offsets[part] -= amount * at
+    def shut(self, fleet: Fleet, ask: Resources, lease: Lease, at: int) -> None:
+        """A lease that ended did so on a node that is not open, and lacks nothing: nothing of it is idle."""
+        self.take(ask, [lease], at)
+        part = GONE if fleet.phase[lease.slot] != _UP else BARRED
+        self.by_slot[lease.slot].step(part, devices_of(ask, lease.tasks), at)
 
     def _step_kept(self, lease: Lease, amount: int, at: int) -> None:
         """So much more is free from now on, of the devices of a lease on a node of which something is kept."""
@@ -249,19 +238,20 @@ class Goodput:
 
     # -- what is held --------------------------------------------------------------------------------------------
 
-    def close(self, job: Job, at: int, *, is_useful: bool) -> None:
-        """The phase of a gang that holds devices ends: book what it was spent on."""
-        ran_as = USEFUL if is_useful else LOST
-        self._book_leases(job, self._spans(job, at, ran_as))
-        if job.id in self.carries:
-            self._book_carry(job, ran_as)
+    def close(self, job: Job, run: Run, at: int, *, is_useful: bool) -> None:
+        """The phase of a gang that holds places by this run ends: book what it was spent on."""
+        held = self._held(job.spec, run.leases)
+        if held:
+            ran_as = USEFUL if is_useful else LOST
+            self._book(job, held, self._spans(job, at, ran_as))
+            if job.id in self.carries:
+                self._book_carry(job, ran_as)
 
     def carry(self, job: Job, at: int) -> None:
         """A run gets another width, or begins or ceases to write a checkpoint: what it did so far may yet be of use or
         lost, and what it wrote was spent on that."""
-        start, *ran = self._spans(job, at)
-        self._book_leases(job, (start, *(span for span in ran if span[0] == CHECKPOINTING)))
-        held = self._held(job.spec, _leases_of(job))
+        held, (start, *ran) = self._held(job.spec, _leases_of(job)), self._spans(job, at)
+        self._book(job, held, (start, *(span for span in ran if span[0] == CHECKPOINTING)))
         done = [(begin, end) for kind, begin, end in ran if kind == PROVISIONAL and begin < end]
         now = [(*each, *span) for each in held for span in done]
         if ran:
@@ -271,8 +261,7 @@ class Goodput:
         """A gang gets other spares than it has, or none: book for how long it had these."""
         if isinstance(job.phase, ACTIVE):
             run = job.phase.run
-            for flavor, amount in self._held(job.spec, run.spares):
-                self._book(job, flavor, amount, ((SPARE, max(run.spared_at, self.since), at),))
+            self._book(job, self._held(job.spec, run.spares), ((SPARE, max(run.spared_at, self.since), at),))
 
     def saved_at(self, job: int, since: int) -> int:
         """From when on what a run does, which began then, would be lost."""
@@ -288,7 +277,7 @@ class Goodput:
                 self.carry(job, at)
             self.marks[job.id] = msgspec.structs.replace(known, step=step, is_writing=writes)
             return
-        self._book_leases(job, self._spans(job, at, USEFUL)[1:])
+        self._book(job, self._held(job.spec, _leases_of(job)), self._spans(job, at, USEFUL)[1:])
         if job.id in self.carries:
             self._book_carry(job, USEFUL)
             self.carries[job.id] = Carry(at)
@@ -299,10 +288,10 @@ class Goodput:
         """The phases of tasks that hold devices end; they are in none until somebody says so."""
         ran_as = USEFUL if is_useful else LOST
         for flavor, kind, amount, begin in self._task_spans(job, tasks, ranges):
-            self._book(job, flavor, amount, ((ran_as if kind == PROVISIONAL else kind, begin, at),))
+            self._book(job, ((flavor, amount),), ((ran_as if kind == PROVISIONAL else kind, begin, at),))
         if tasks.marks is not None and tasks.marks.carries:
             for flavor, amount, (begin, end) in self._carried(job, tasks, tasks_in(ranges)):
-                self._book(job, flavor, amount, ((ran_as, begin, end),))
+                self._book(job, ((flavor, amount),), ((ran_as, begin, end),))
 
     def mark_tasks(self, job: Job, tasks: Tasks, item: TasksProgressed, at: int) -> None:
         """Tasks that run are so far: the same as `mark`, each by itself."""
@@ -325,7 +314,7 @@ class Goodput:
         begin = max(tasks.since[task], marks.since[task])
         if marks.writes[task]:
             flavor = self.by_slot[tasks.slot[task]].flavor
-            self._book(job, flavor, devices_of(job.spec.ask), ((CHECKPOINTING, begin, at),))
+            self._book(job, ((flavor, devices_of(job.spec.ask)),), ((CHECKPOINTING, begin, at),))
         elif begin < at:
             marks.carries[task] = (*marks.carries.get(task, ()), (begin, at))
 
@@ -398,22 +387,15 @@ class Goodput:
                 kind = RESTARTING if is_restart else _KIND_OF[age.phase]
                 yield self.by_slot[age.slot].flavor, kind, each * age.tasks, age.since
 
-    def _book_leases(self, job: Job, spans: Sequence[Span]) -> None:
-        """Book spans of a gang on each of its nodes."""
-        spec, leases = job.spec, _leases_of(job)
-        if len(leases) == 1 and not spec.needs.groups:  # as most have it
-            each = leases[0]
-            self._book(job, self.by_slot[each.slot].flavor, devices_of(spec.ask, each.tasks), spans)
-            return
-        for flavor, amount in self._held(spec, leases):
-            self._book(job, flavor, amount, spans)
-
     def _book_carry(self, job: Job, ran_as: int) -> None:
         for flavor, amount, begin, end in self.carries.pop(job.id).spans:
-            self._book(job, flavor, amount, ((ran_as, begin, end),))
+            self._book(job, ((flavor, amount),), ((ran_as, begin, end),))
 
     def _held(self, spec: Spec, leases: Sequence[Lease]) -> list[tuple[str, int]]:
         """Thousandths of devices that leases of a gang hold, if any, by what they ask for and flavor."""
+        if len(leases) == 1 and not spec.needs.groups:  # as most have it
+            each, lease = DEVICE * spec.ask.gpus + spec.ask.gpu_milli, leases[0]
+            return [(self.by_slot[lease.slot].flavor, each * lease.tasks)] if each else []
         parts = [(each, part) for ask, part in spec.parts(leases) if (each := devices_of(ask))]
         return [(flavor, each * tasks) for each, part in parts for flavor, tasks in self._by_flavor(part)]
 
@@ -425,17 +407,19 @@ class Goodput:
             tasks[flavor] = tasks.get(flavor, 0) + lease.tasks
         return tasks.items()
 
-    def _book(self, job: Job, flavor: str, amount: int, spans: Sequence[Span]) -> None:
-        key = (job.spec.tenant, flavor)
-        row = self.booked.get(key)
-        for kind, begin, end in spans:
-            if begin < end:
-                if row is None:
-                    row = self.booked[key] = [0] * len(BOOKED)
-                row[kind] += amount * (end - begin)
-        if self.diary is not None:
-            for span in spans:
-                self.diary.spend(job, flavor, amount, span)
+    def _book(self, job: Job, held: Sequence[tuple[str, int]], spans: Sequence[Span]) -> None:
+        """So many thousandths of devices of some flavors were held for these spans."""
+        for flavor, amount in held:
+            key = (job.spec.tenant, flavor)
+            row = self.booked.get(key)
+            for kind, begin, end in spans:
+                if begin < end:
+                    if row is None:
+                        row = self.booked[key] = [0] * len(BOOKED)
+                    row[kind] += amount * (end - begin)
+            if self.diary is not None:
+                for span in spans:
+                    self.diary.spend(job, flavor, amount, span)
 
 
 def trimmed(amounts: list[int], least: int) -> list[int]:

@@ -22,7 +22,7 @@ from muster.model.node import PLAIN, Flavor, Lack, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.ranges import Ranges
-from muster.model.spec import Needs, Spec, has_devices, is_varied
+from muster.model.spec import Needs, Spec, is_varied
 from muster.model.tenant import OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
@@ -127,14 +127,15 @@ class World:
         """Take a gang's leases back; `after` is what becomes of the job: over, or waiting again."""
         phase = job.phase
         if isinstance(phase, ACTIVE):
-            if has_devices(job.spec):
-                self.goodput.close(job, at, is_useful=type(after.phase) is Succeeded)
+            self.goodput.close(job, phase.run, at, is_useful=type(after.phase) is Succeeded)
             self._leave(job, phase.run, at)
         else:
             self.dequeue(job)
-        self.put(after)
+        self.jobs[job.id] = after
         if type(after.phase) is Queued:
             self.enqueue(after)
+        else:
+            self.timers.watch(after)
 
     def hold_tasks(
         self, job: Job, first: int, slots: list[int], counts: list[int], devices: list[int], at: int, ticket: int
@@ -511,12 +512,14 @@ class World:
                 self._vacate_lacking(job.id, ask, part, at)
             else:
                 vacate_all(fleet, job.id, ask, part)
-                self.goodput.give_back(fleet, part, ask, at)
+                self.goodput.take(ask, part, at, -1)
             for lease in part:
                 vector = fleet.find_free(lease.slot)
                 if vector is not None:
                     self.wake_for_room(lease.slot, vector)
                 else:
+                    if lease.slot not in fleet.lacks:
+                        self.goodput.shut(fleet, ask, lease, at)
                     self.sites.give_back(lease.slot, ask, lease.tasks)
                     if fleet.overlays.has_refused:
                         wake_for_budget(self)
@@ -530,7 +533,7 @@ class World:
         vacate_all(fleet, job, ask, leases)
         for slot in lacking:
             goodput.count(fleet, slot, 1, at)
-        goodput.give_back(fleet, [lease for lease in leases if lease.slot not in lacking], ask, at)
+        goodput.take(ask, [lease for lease in leases if lease.slot not in lacking], at, -1)
 
     def wake_for_room(self, slot: int, vector: FreeVector) -> None:
         """Something came free: whoever fits there, or would stand better there, is worth a try."""

@@ -6,10 +6,11 @@ import pytest
 
 from muster.kernel.kernel import Kernel
 from muster.kernel.reactors import REACTORS
+from muster.kernel.turn import Turn
 from muster.lifecycle.gang import retires_at
-from muster.model import event
+from muster.model import event, fact
 from muster.model.errors import RejectedError
-from muster.model.instruction import Stop
+from muster.model.instruction import Start, Stop
 from muster.model.phase import Failed, Why
 from muster.model.reason import Code
 from muster.scheduler import cycle
@@ -112,3 +113,14 @@ def test_what_one_cycle_leaves_over_wakes_the_next(monkeypatch: pytest.MonkeyPat
         starts.append(len(outcome.instructions))
     assert starts == [2, 2, 1]
     assert wakes == [rig.now, rig.now, None]
+
+
+def test_what_a_fact_says_of_starts_is_what_the_runs_say() -> None:
+    rig = Rig(nodes=3)
+    rig.feed(event.Submit(spec(8, gang=2)), event.Submit(spec(2)), event.Submit(spec(1, gang=3)))
+    (placed,) = [item for item in rig.outcomes[-1].facts if isinstance(item, fact.Placed)]
+    turn = Turn(rig.world, rig.now)
+    for number in placed.jobs:
+        turn.start_gang(rig.world.jobs[number])
+    assert turn.instructions == rig.outcomes[-1].instructions
+    assert [len(start.nodes) for start in turn.instructions if isinstance(start, Start)] == placed.widths == [1, 1, 2]

@@ -30,9 +30,9 @@ def bucket_counted_twice() -> Iterator[None]:
     """The time in which a run stops is lost, too."""
     honest = Goodput._book
 
-    def book(goodput: Goodput, job: Any, flavor: str, amount: int, spans: Sequence[Span]) -> None:
-        honest(goodput, job, flavor, amount, spans)
-        honest(goodput, job, flavor, amount, [(LOST, *span[1:]) for span in spans if span[0] == STOPPING])
+    def book(goodput: Goodput, job: Any, held: Any, spans: Sequence[Span]) -> None:
+        honest(goodput, job, held, spans)
+        honest(goodput, job, held, [(LOST, *span[1:]) for span in spans if span[0] == STOPPING])
 
     with mock.patch.object(Goodput, "_book", book):
         yield
@@ -58,9 +58,9 @@ def idle_while_held() -> Iterator[None]:
     """Devices that an array takes go on being idle."""
     honest = Goodput.take
 
-    def take(goodput: Goodput, ask: Any, leases: Any, at: int) -> None:
-        if not isinstance(leases, list):
-            honest(goodput, ask, leases, at)
+    def take(goodput: Goodput, ask: Any, leases: Any, at: int, sign: int = 1) -> None:
+        if not isinstance(leases, list) or sign < 0:
+            honest(goodput, ask, leases, at, sign)
 
     with mock.patch.object(Goodput, "take", take):
         yield
