@@ -240,3 +240,88 @@ def test_faults_that_make_no_sense_are_counted(tmp_path: Path, event: object, re
     ]
     outages = read_faults(write(tmp_path, json.dumps([*good, event])))
     assert (len(outages.all), outages.dropped) == (1, {reason: 1})
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_a_table_in_wide_letters_is_read_as_any_other(
+    form: Form, tmp_path: Path, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    path = tmp_path / "any"
+    path.write_bytes(pack(form.text([form.row(at) for at in range(1, GOOD + 1)]).encode(encoding)))
+    assert (find_format(path), read(path)) == (form.name, (GOOD, {}, {}))
+
+
+@only(form for form in FORMS if form.gap == ",")
+def test_a_field_that_no_table_has_is_refused_with_its_line(form: Form, tmp_path: Path) -> None:
+    with pytest.raises(RejectedError, match="is no row of a table") as refusal:
+        read(write(tmp_path, form.text(spoil(form, 0, "9" * 200_000))))
+    assert refusal.value.reason.subject == f"any, line {GOOD + 2}"
+
+
+@only(form for form in FORMS if form.size_field is not None)
+def test_more_devices_than_there_can_be_are_counted(form: Form, tmp_path: Path) -> None:
+    assert form.size_field is not None
+    used, dropped, _ = read(write(tmp_path, form.text(spoil(form, form.size_field, "1e30"))))
+    assert (used, sum(dropped.values())) == (GOOD, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "reason"),
+    [
+        ("chronus", {6: "-7"}, "expect_time_list is no time"),
+        ("chronus", {6: "3-nan"}, "expect_time_list is not finite"),
+        ("muri", {3: "-5", 5: "-20"}, "iterations is negative"),
+        ("acme", {2: "-8", 3: "-0.5"}, "num_iteration is negative"),
+        ("openb-pods", {5: "9", 6: "8"}, "is deleted before it is created"),
+    ],
+)
+def test_times_that_only_look_as_if_they_made_sense_are_counted(
+    tmp_path: Path, name: str, change: dict[int, str], reason: str
+) -> None:
+    form = next(each for each in FORMS if each.name == name)
+    bad = [change.get(at, cell) for at, cell in enumerate(form.row(GOOD + 1))]
+    rows = [*(form.row(at) for at in range(1, GOOD + 1)), bad]
+    assert read(write(tmp_path, form.text(rows))) == (GOOD, {reason: 1}, {reason: [GOOD + 2]})
+
+
+def _swf(fields: int, first: str = "") -> str:
+    form = next(each for each in FORMS if each.name == "swf")
+    return form.head + first + form.text([form.row(at)[:fields] for at in range(1, GOOD + 1)])
+
+
+def _semicolons(form: Form) -> str:
+    return form.text([form.row(1)]).replace(",", ";")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("swf", _swf(17), "lacks one of the 18 fields of format swf"),
+        ("muri", _semicolons(FORMS[2]), "names the columns of format muri, but not with commas"),
+        ("philly", FORMS[1].text([FORMS[1].row(1)]).replace(",", "\t"), "names the columns of format philly"),
+        ("infinitehbd", '[{"node_id": "a", "event_time": 1}]', "lacks a key of format infinitehbd"),
+    ],
+)
+def test_a_file_that_was_meant_to_be_of_a_format_is_not_passed_over_in_a_folder(
+    tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    (tmp_path / "any").write_text(text)
+    (tmp_path / "other").write_text("and this was not\n")
+    with pytest.raises(RejectedError, match=words) as refusal:
+        list(find_traces(tmp_path, name))
+    assert refusal.value.reason.subject == "any, line 1"
+
+
+@pytest.mark.parametrize("first", ["1 2 3\n", " ".join(["soon"] * 18) + "\n"], ids=["short", "words"])
+def test_a_spoilt_first_job_does_not_hide_a_file(tmp_path: Path, first: str) -> None:
+    path = write(tmp_path, _swf(18, first))
+    assert find_format(path) == "swf"
+    with pytest.raises(RejectedError) as refusal:
+        read(path)
+    assert refusal.value.reason.subject == "any, line 2"
+
+
+def test_a_file_that_nobody_can_open_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RejectedError, match="cannot be read"):
+        read_trace(tmp_path / "gone")

@@ -60,10 +60,10 @@ def read_faults(path: Path) -> Outages:
     return Outages(sorted(found), told)
 
 
-def is_faults(path: Path) -> bool:
-    """Whether a file begins as a fault trace does."""
+def is_faults(path: Path, lacking: int = 0) -> bool:
+    """Whether a file begins as a fault trace does, or would if it did not lack so many keys."""
     head = "".join(islice(peek_lines(path), 12))
-    return head.lstrip().startswith("[") and all(f'"{key}"' in head for key in _KEYS)
+    return head.lstrip().startswith("[") and sum(f'"{key}"' in head for key in _KEYS) + lacking >= len(_KEYS)
 
 
 _START: Final = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence, Set
 from itertools import count
 from pathlib import Path
@@ -14,7 +15,7 @@ from muster.simulator.traces.faults import is_faults
 from muster.simulator.traces.jobs import FORMATS as TABLES
 from muster.simulator.traces.jobs import read_jobs
 from muster.simulator.traces.record import Reading, trace_error
-from muster.simulator.traces.swf import is_swf, read_swf
+from muster.simulator.traces.swf import FIELDS, is_swf, read_swf
 from muster.simulator.traces.table import read_columns
 
 SWF: Final = "swf"
@@ -83,9 +84,17 @@ def _find_stem(path: Path, taken: Set[str]) -> str:
 
 
 def _check_columns(path: Path, names: Sequence[str]) -> None:
-    """A file that lacks one column of a format was meant to have it: nobody would miss it if it were passed over."""
+    """A file that lacks one column of a format was meant to have it, and so was one whose columns are parted otherwise:
+    nobody would miss it if it were passed over."""
     columns = read_columns(path)
+    words = columns if len(columns) > 1 else tuple(re.findall(r"\w+", "".join(columns)))
     for name in names:
-        missing = [column for column in _COLUMNS.get(name, ()) if column not in columns]
+        missing = [column for column in _COLUMNS.get(name, ()) if column not in words]
+        if not missing and name in _COLUMNS:
+            raise trace_error(path, 1, f"names the columns of format {name}, but not with commas between them")
         if len(missing) == 1 and len(_COLUMNS[name]) > len(missing) + 1:
             raise trace_error(path, 1, f"lacks the column {missing[0]} of format {name}")
+    if SWF in names and is_swf(path, len(FIELDS) - 1):
+        raise trace_error(path, 1, f"lacks one of the {len(FIELDS)} fields of format {SWF}")
+    if FAULTS in names and is_faults(path, lacking=1):
+        raise trace_error(path, 1, f"lacks a key of format {FAULTS}")

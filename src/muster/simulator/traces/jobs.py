@@ -85,7 +85,7 @@ def _philly(row: Row, seen: Seen) -> Record:
 
 def _muri(row: Row, seen: Seen) -> Record:
     name = seen.check_id(row.text("job_id"))
-    duration_ms = to_ms(row.number("iterations") * row.number("iteration_time"), 1, "iterations x iteration_time")
+    duration_ms = to_ms(row.amount("iterations") * row.amount("iteration_time"), 1, "iterations x iteration_time")
     submit_ms, gpus = row.span_ms("submit_time", 1), _gpus(row, "num_gpu")
     return Record(f"{name:0>8}", submit_ms, duration_ms, gpus, name=row.word("model_name"))
 
@@ -103,17 +103,18 @@ def _chronus(row: Row, seen: Seen) -> Record:
 
 
 def _last_ms(row: Row) -> int:
-    """The last of a list of times, after which a job is worth nothing."""
+    """The last of a list of times, after which a job is worth nothing. They are parted by the sign of negative ones,
+    which nobody can tell from it: where nothing stands before it, it is that."""
     try:
-        minutes = float(row.text("expect_time_list").split("-")[-1])
+        minutes = [float(part) for part in row.text("expect_time_list").split("-")]
     except ValueError:
         raise DropRowError("expect_time_list is no time") from None
-    return to_ms(minutes, MINUTE_MS, "expect_time_list")
+    return to_ms(minutes[-1], MINUTE_MS, "expect_time_list")
 
 
 def _acme(row: Row, seen: Seen) -> Record:
     name = seen.check_id(row.text("job_id"))
-    seconds = row.number("num_iteration") * row.number("iteration_computing_time")
+    seconds = row.amount("num_iteration") * row.amount("iteration_computing_time")
     gpus = _gpus(row, "gpu_workers") * _gpus(row, "gpu_per_worker")
     return Record(f"{name:0>8}", row.span_ms("arrival_time", SECOND_MS), to_ms(seconds, SECOND_MS, "run time"), gpus)
 
@@ -123,7 +124,7 @@ def _gen_parallel(row: Row, seen: Seen) -> Record:
     limit_ms = row.span_ms("wall_time", SECOND_MS)
     return Record(
         f"{name:0>8}", 0, row.span_ms("run_time", SECOND_MS), row.count("gpu_num"),
-        cpu_milli=1000 * row.count("cpu_num"), user=row.word("user"), limit_ms=limit_ms or None,
+        cpu_milli=row.scaled("cpu_num", 1000), user=row.word("user"), limit_ms=limit_ms or None,
         status=row.word("new_status"),
     )  # fmt: skip
 

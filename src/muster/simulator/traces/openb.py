@@ -61,25 +61,27 @@ def _node(row: Row, seen: Seen) -> NodeRow:
     gpus, model = row.count("gpu"), row.text("model")
     if not gpus or not model:
         raise DropRowError("no GPU of a model")
-    cpu, memory = row.count("cpu_milli"), row.count("memory_mib") * MIB
+    cpu, memory = row.count("cpu_milli"), row.scaled("memory_mib", MIB)
     return NodeRow(seen.check_id(row.text("sn")), Resources(gpus, cpu, memory), model)
 
 
 def _pod(row: Row, seen: Seen) -> Record:
     gpus, milli = row.count("num_gpu"), min(row.count("gpu_milli"), WHOLE)
-    cpu, memory = row.count("cpu_milli"), row.count("memory_mib") * MIB
+    cpu, memory = row.count("cpu_milli"), row.scaled("memory_mib", MIB)
     if gpus and not milli:
         raise DropRowError("nothing is asked of a GPU")
     if gpus > 1 and milli < WHOLE:
         raise DropRowError("a share of several GPUs")
     if not gpus and not cpu and not memory:
         raise DropRowError("nothing is asked for")
-    created, deleted = (row.span_ms(name, SECOND_MS) if row.has(name) else 0 for name in _TIMES)
+    created, deleted = (row.span_ms(name, SECOND_MS) if row.has(name) else None for name in _TIMES)
+    if created is not None and deleted is not None and deleted < created:
+        raise DropRowError("is deleted before it is created")
     models = tuple(sorted(set(filter(None, row.text("gpu_spec").split("|"))))) if row.has("gpu_spec") else ()
     return Record(
         id=seen.check_id(row.text("name")),
-        submit_ms=created,
-        duration_ms=max(0, deleted - created),
+        submit_ms=created or 0,
+        duration_ms=0 if deleted is None else deleted - (created or 0),
         gpus=gpus if milli == WHOLE else 0,
         gpu_milli=milli if gpus and milli < WHOLE else 0,
         cpu_milli=cpu,

@@ -11,6 +11,7 @@ without processors; where those that it got are not known, those that it asked f
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -23,6 +24,8 @@ FIELDS: Final = (
     "id", "submit", "wait", "run time", "processors", "cpu time", "memory", "processors asked for", "limit",
     "memory asked for", "status", "user", "group", "program", "queue", "partition", "preceding", "think time",
 )  # fmt: skip
+HEAD: Final = 10
+"""How many lines tell that a file is of this format."""
 _UNKNOWN: Final = "-1"
 
 
@@ -93,13 +96,11 @@ def _remark(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
-def is_swf(path: Path) -> bool:
-    """Whether a file's first line that is no remark has 18 numbers or more."""
-    for line in peek_lines(path):
-        cells = line.split(";")[0].split()
-        if cells:
-            return len(cells) >= len(FIELDS) and all(_is_number(cell) for cell in cells[: len(FIELDS)])
-    return False
+def is_swf(path: Path, fields: int = len(FIELDS)) -> bool:
+    """Whether one of a file's first lines that are no remarks has so many numbers or more: some of them may be spoilt,
+    which is told where they are read."""
+    rows = filter(None, (line.split(";")[0].split() for line in peek_lines(path)))
+    return any(len(cells) >= fields and all(map(_is_number, cells[:fields])) for cells in islice(rows, HEAD))
 
 
 def _is_number(cell: str) -> bool:

@@ -6,6 +6,7 @@ line, and what is a number and makes no sense is left out under a reason, which 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import math
@@ -14,7 +15,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TextIO, TypeVar
+from typing import Final, TextIO, TypeVar, cast
 
 from muster.model.errors import RejectedError
 from muster.simulator.traces.record import Reading, Record, in_order, trace_error
@@ -24,7 +25,15 @@ T = TypeVar("T")
 SPAN_MAX_MS: Final = 100 * 366 * 86400 * SECOND_MS
 """A hundred years: whatever is longer is no time of a job."""
 GZIP_MAGIC: Final = b"\x1f\x8b"
-_ENCODING: Final = "utf-8-sig"
+_MARKS: Final = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+"""Marks at the beginning of files that are no UTF-8; the longer ones first, as one of them begins like a shorter."""
+_HEAD: Final = 64
+"""How many bytes tell how a file is encoded."""
 _STRAY: Final = "backslashreplace"
 ROWS_MAX: Final = 5_000_000
 """Rows of one file: about two gigabytes of records."""
@@ -41,9 +50,21 @@ class DropRowError(Exception):
 def open_text(path: Path) -> TextIO:
     """A trace's file as text, unpacked if it is packed, whatever its name says. A mark of the encoding at its beginning
     is no text; bytes that are no UTF-8, as in many a remark of older files, stand for themselves."""
-    if is_packed(path):
-        return gzip.open(path, "rt", encoding=_ENCODING, errors=_STRAY, newline="")
-    return path.open("r", encoding=_ENCODING, errors=_STRAY, newline="")
+    unpack = gzip.open if is_packed(path) else open
+    with unpack(path, "rb") as file:
+        encoding = _encoding_of(file.read(_HEAD))
+    return cast(TextIO, unpack(path, "rt", encoding=encoding, errors=_STRAY, newline=""))
+
+
+def _encoding_of(head: bytes) -> str:
+    """How a file is encoded that begins so: by its mark; without one, letters of two bytes have an empty one each."""
+    for mark, name in _MARKS.items():
+        if head.startswith(mark):
+            return name
+    for first, name in enumerate(("utf-16-be", "utf-16-le")):
+        if head and not any(head[first::2]):
+            return name
+    return "utf-8-sig"
 
 
 def is_packed(path: Path) -> bool:
@@ -66,26 +87,23 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def peek_lines(path: Path) -> Iterator[str]:
-    """The lines of a file of which nobody knows yet whether it is a trace, for as long as it can be read. What cannot
-    be unpacked is refused, for it may be one, and nobody would miss it if it were passed over."""
+    """The lines of a file of which nobody knows yet whether it is a trace, for as long as it is a text. What cannot be
+    unpacked or opened is refused, for it may be one, and nobody would miss it if it were passed over."""
     try:
         for _, line in read_lines(path):
             yield line
-    except RejectedError:
-        if is_packed(path):
+    except RejectedError as error:
+        if isinstance(error.__cause__, (EOFError, zlib.error, OSError)):
             raise
 
 
 def read_columns(path: Path) -> tuple[str, ...]:
     """The names in a file's first line, if it is a table."""
     try:
-        return _split(next(peek_lines(path), ""))
+        names = next(csv.reader([next(peek_lines(path), "")], skipinitialspace=True), ())
     except csv.Error:
         return ()
-
-
-def _split(header: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in next(csv.reader([header], skipinitialspace=True), ()))
+    return tuple(name.strip() for name in names)
 
 
 class Row:
@@ -119,10 +137,17 @@ class Row:
             raise DropRowError(f"{column} is not finite")
         return value
 
+    def amount(self, column: str) -> float:
+        """A number that is never negative."""
+        value = self.number(column)
+        if value < 0:
+            raise DropRowError(f"{column} is negative")
+        return value
+
     def count(self, column: str) -> int:
         """A whole number of things, at least none."""
         value = self.number(column)
-        if value < 0 or value != int(value):
+        if not 0 <= value <= AMOUNT_MAX or value != int(value):
             raise DropRowError(f"{column} is not a count")
         return int(value)
 
@@ -140,6 +165,8 @@ class Row:
 
 def to_ms(value: float, unit_ms: int, what: str) -> int:
     """A time in some unit as whole milliseconds."""
+    if math.isnan(value):
+        raise DropRowError(f"{what} is not finite")
     if value < 0:
         raise DropRowError(f"{what} is negative")
     if value * unit_ms > SPAN_MAX_MS:
@@ -151,7 +178,7 @@ def read_table(path: Path, columns: Sequence[str]) -> Iterator[Row]:
     """The rows of a table with a line of names; the named columns are there, or the file is refused."""
     lines = read_lines(path)
     header = next(lines, None)
-    names = () if header is None else _split(header[1])
+    names = () if header is None else tuple(name.strip() for name in _cells(path, *header))
     missing = [name for name in columns if name not in names]
     if missing:
         raise trace_error(path, 1, f"no column {', '.join(missing)}")
@@ -159,12 +186,19 @@ def read_table(path: Path, columns: Sequence[str]) -> Iterator[Row]:
     if twice:
         raise trace_error(path, 1, f"the column {twice[0]} stands there more than once")
     for number, line in lines:
-        cells = next(csv.reader([line]), [])
+        cells = _cells(path, number, line)
         if not cells:
             continue
         if len(cells) != len(names):
             raise trace_error(path, number, f"{len(cells)} fields, and the first line names {len(names)}")
         yield Row(path, number, dict(zip(names, cells, strict=True)))
+
+
+def _cells(path: Path, number: int, line: str) -> list[str]:
+    try:
+        return next(csv.reader([line], skipinitialspace=True), [])
+    except csv.Error as error:
+        raise trace_error(path, number, f"is no row of a table: {error}") from error
 
 
 class Seen:
