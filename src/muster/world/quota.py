@@ -41,7 +41,7 @@ class Standing(enum.IntEnum):
 
 ANSWERS_MAX: Final = 100_000
 GATES_MAX: Final = 1000
-"""For how many asks a tenant's are remembered on a site: with more, all are forgotten."""
+"""How many are remembered of a tenant on a site, at most."""
 _INSIDE, _BORROWING, _OVER = Standing  # members are slow to look up
 
 
@@ -195,7 +195,7 @@ class Quotas:
         self._budgets = budgets
         self._funds: dict[tuple[str, str], Fund] | None = None
         self._checks: dict[tuple[str, int], tuple[Check, ...]] = {}
-        self._gates: list[dict[str, dict[Resources, Gate]]] = []
+        self._gates: list[dict[str, Memory]] = []
         self._is_known = False
         self._has_keepers = False
         self._has_owners = False
@@ -406,9 +406,7 @@ class Quotas:
     def _open(self, tenant: str, site: Site, ask: Resources) -> Gate:
         while len(self._gates) <= site.number:
             self._gates.append({})
-        gates = self._gates[site.number].setdefault(tenant, {})
-        if len(gates) >= GATES_MAX:
-            gates.clear()
+        gates = self._gates[site.number].setdefault(tenant, Memory(GATES_MAX))
         each = site.amounts(ask)
         checks = [check for check in self.checks(tenant, site) if each[check.kind]]
         gate = gates[ask] = Gate(

@@ -83,6 +83,30 @@ def test_old_use_fades_and_is_dropped() -> None:
     assert not usage.accounts
 
 
+@pytest.mark.parametrize("gap", [0, 1, 100, BUCKETS_KEPT, 2 * BUCKETS_KEPT])
+def test_a_charge_is_what_all_hours_weigh_and_what_is_paid_ahead(gap: int) -> None:
+    """By hand, from what was held; after a gap in which nobody looked, some of it is too old to weigh anything."""
+    dice, usage = random.Random(gap), Usage()
+    held: list[tuple[int, int, int]] = []
+    for _ in range(40):
+        begin, span = dice.randrange(60 * HOUR_MS), dice.choice((9, HOUR_MS, 999 * HOUR_MS))
+        held.append((dice.randrange(1, 9), begin, begin + span))
+    steps = [(begin, amount) for amount, begin, _ in held] + [(end, -amount) for amount, _, end in held]
+    for at, amount in sorted(step for step in steps if step[0] < 70 * HOUR_MS):
+        usage.step("a", "x", amount, at)
+    now = (80 + gap) * HOUR_MS + 1
+    this, wanted = now // HOUR_MS, 0
+    for amount, begin, end in held:
+        end = min(end, (this + 2) * HOUR_MS)
+        for hour in range(this - BUCKETS_KEPT, this + 2):
+            used = max(0, min(end, (hour + 1) * HOUR_MS) - max(begin, hour * HOUR_MS))
+            wanted += amount * used * WEIGHTS[max(0, this - hour)]
+    assert usage.charge("a", now) == wanted
+    usage.step("a", "x", 0, now)
+    assert usage.charge("a", now) == wanted
+    assert len(usage.accounts["a"].meters["x"].past) <= BUCKETS_KEPT
+
+
 def test_reading_changes_nothing() -> None:
     dice = random.Random(4)
     read, unread = Usage(), Usage()

@@ -15,11 +15,10 @@ from muster.model.job import Job
 from muster.model.phase import Run, Why
 from muster.scheduler import repair
 from muster.scheduler.extras import Shrink
-from muster.testing.planted.plant import Plant
+from muster.testing.planted.plant import Plant, quota_asleep
 from muster.units import DAY_MS
 from muster.world import apply, goodput
 from muster.world.goodput import Goodput
-from muster.world.ledger import Ledger
 from muster.world.widths import Widths
 from muster.world.world import World
 
@@ -30,7 +29,7 @@ def shrink_keeps_quota() -> Iterator[None]:
     honest = apply.APPLY[fact.Shrunk]
 
     def shrink(world: World, item: fact.Shrunk, at: int) -> None:
-        with mock.patch.object(Ledger, "charge", return_value=None):
+        with quota_asleep():
             honest(world, item, at)
 
     with mock.patch.dict(apply.APPLY, {fact.Shrunk: shrink}):
@@ -94,7 +93,7 @@ def lost_place_still_counts() -> Iterator[None]:
     honest = apply.APPLY[fact.RanksLost]
 
     def lose(world: World, item: fact.RanksLost, at: int) -> None:
-        with mock.patch.object(Ledger, "charge", return_value=None):
+        with quota_asleep():
             honest(world, item, at)
 
     with mock.patch.dict(apply.APPLY, {fact.RanksLost: lose}):
