@@ -19,7 +19,8 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from muster.world.fleet import FreeVector
-from muster.world.queue import BEHIND_ALL, OVER, Band, BandKey, LeafKey, Line, Shape, job_of
+from muster.world.line import BEHIND_ALL, BandKey, LeafKey, Line, job_of
+from muster.world.queue import OVER, Band, Shape
 from muster.world.tour import Tour
 from muster.world.world import World
 

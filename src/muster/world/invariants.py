@@ -37,11 +37,12 @@ from muster.world.holding import Holding, plain
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.limit_law import check_task_limits
+from muster.world.line import BandKey, Line, job_of
 from muster.world.mark_law import check_marks
 from muster.world.move_law import check_movers
 from muster.world.overlay_law import check_overlays
 from muster.world.promises import count_promised, due_of
-from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
+from muster.world.queue import INSIDE, Shape, ShapeKey
 from muster.world.runs import Runs, class_of, find_runs
 from muster.world.sightings import devices_of, is_quarantined
 from muster.world.snapshot import digest

@@ -11,7 +11,8 @@ from muster.model.ranges import as_ranges
 from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS
-from muster.world.queue import INSIDE, OVER, Queue, job_of
+from muster.world.line import job_of
+from muster.world.queue import INSIDE, OVER, Queue
 from muster.world.seating import rows_of
 from muster.world.seats import seats_on
 from muster.world.tasks import AGES_APART, HOLDING, NOWHERE, Tasks, spans_of

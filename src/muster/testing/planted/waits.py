@@ -16,7 +16,8 @@ from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.testing.planted.plant import Plant
 from muster.world import queue
-from muster.world.queue import Line, Queue
+from muster.world.line import BEHIND_ALL, Line
+from muster.world.queue import Queue
 from muster.world.world import World
 
 
@@ -132,7 +133,7 @@ def sooner_unnoticed() -> Iterator[None]:
     honest = Line._note_head
 
     def note_head(line: Line) -> None:
-        if line.shape.soonest == queue.BEHIND_ALL:
+        if line.shape.soonest == BEHIND_ALL:
             honest(line)
 
     with mock.patch.object(Line, "_note_head", note_head):
