@@ -8,6 +8,7 @@ InvariantError that names the law and shows the evidence.
 from __future__ import annotations
 
 from array import array
+from bisect import insort
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
@@ -312,11 +313,15 @@ def _check_queue(world: World) -> None:
 
 def _check_leaves(world: World) -> None:
     """Of the lines of a tenant and tier, the first is that of the job which the order's table says, before anybody is
-    due and now."""
+    due and now; and those of one band stand in this order."""
     leaves: dict[tuple[str, str], list[Line]] = {}
+    places: dict[BandKey, dict[str, list[tuple[int, Line]]]] = {}
     for shape in world.queue.shapes.values():
         for name, line in shape.lines.items():
             leaves.setdefault(name, []).append(line)
+            insort(places.setdefault(line.band, {}).setdefault(name[0], []), (line.first(-1), line))
+    for band, here in places.items():
+        require(world.queue.leaves(band) == here, "lines stand where their heads do", f"band {band}")
     for (tenant, tier), lines in leaves.items():
         for since in (-1, world.now - world.tiers[tier].longest_wait_ms):
             wanted = min((_leaf_key(world, line, number, since), number) for line in lines for number in line.jobs())
@@ -343,9 +348,6 @@ def _check_lines(world: World, shape: Shape) -> None:
     for (tenant, tier), line in shape.lines.items():
         ids, first = line.ids(), job_of(line.first(world.now))
         require(first == ids[0], "a line offers its first", f"{tenant}: {first} of {ids[:5]}")
-        require(
-            shape.soonest <= line.first(-1), "nobody stands before the soonest of a shape", f"{tenant}: {shape.key}"
-        )
         bands.setdefault((line.band[0], world.tiers[tier].rank, tier), {})[tenant] = line
         stuck = line.band[0] > max((world.standing_on(site, line) for site in sites), default=INSIDE)
         require(not stuck, "a line stands no worse than its quota says", f"{tenant}: {shape.key}")
@@ -464,7 +466,7 @@ def _check_walk(world: World, twin: World) -> None:
     world.walk.settle(world.now)
     for shape in world.queue.shapes.values():
         for band in shape.bands.values():
-            met, wanted = Tour(world.walk, [band.met()]).find_first(), next(twin.walk.in_order(band.lines, world.now))
+            met, wanted = Tour(world.walk, [band.met]).find_first(), next(twin.walk.in_order(band.lines, world.now))
             require(met == wanted, "the walk goes by the shares", f"met {met}, wanted {wanted}")
 
 

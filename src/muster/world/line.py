@@ -6,6 +6,7 @@ how much one of its jobs is.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -29,11 +30,13 @@ _SIZE_BITS: Final = 96
 _DUE_BITS: Final = 48
 _RANK_BITS: Final = _DUE_BITS + _SIZE_BITS
 _NO_DUE: Final = (1 << _DUE_BITS) - 1
-BEHIND_ALL: Final[LeafKey] = 2 * PRIORITY_MAX + 1 << _RANK_BITS + _ID_BITS
 _BEFORE_ALL: Final = -1
 """An instant at which nobody was accepted yet, so nobody is due."""
 _SLACK: Final = 64
 """How many places of those who left a line keeps, at least, before it clears them away."""
+
+Leaf: TypeAlias = "list[tuple[LeafKey, Line]]"
+"""The lines of one tenant in one band, in order: each where its head stands as long as nobody is due."""
 
 
 def job_of(key: LeafKey) -> int:
@@ -52,16 +55,18 @@ class Line:
     the others are. It is the head, unless it is not due and another of its priority has an earlier due time: those who
     have one are in `dated` too, by it. Nobody was accepted before `oldest`. A fork shares what it has with the original
     until one of them changes. `uneven` are those who would be charged unlike the others. `_rank` is where all stand who
-    ever joined, as if nobody were due, or None if they stand apart."""
+    ever joined, as if nobody were due, or None if they stand apart. While it is in a leaf, it stands there at `_at`."""
 
     __slots__ = (
         "_accepted",
+        "_at",
         "_due_at",
         "_is_shared",
         "_rank",
         "band",
         "dated",
         "heap",
+        "leaf",
         "oldest",
         "shape",
         "tenant",
@@ -80,6 +85,8 @@ class Line:
         self._due_at: dict[int, int] = {}
         self._is_shared = False
         self._rank: int | None = None
+        self.leaf: Leaf | None = None
+        self._at: LeafKey = 0
 
     def __len__(self) -> int:
         return len(self._accepted)
@@ -100,8 +107,8 @@ class Line:
         if due_at is not None:
             self._due_at[job.id] = due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | due_at) << _ID_BITS | job.id)
-        if self.dated or heap[0] < self.shape.soonest:
-            self._note_head()
+        if self.dated or heap[0] != self._at:
+            self._keep_place()
 
     def remove(self, job: int) -> None:
         """Leave, from wherever in the line."""
@@ -113,10 +120,24 @@ class Line:
             self.uneven.pop(job, None)
         if self.dated:
             self._undate(job)
-        while heap and heap[0] & _ID_MASK not in accepted:
+        if heap[0] & _ID_MASK == job:
             heappop(heap)
-        if len(heap) > 2 * len(accepted) + _SLACK:
+            while heap and heap[0] & _ID_MASK not in accepted:
+                heappop(heap)
+        elif len(heap) > 2 * len(accepted) + _SLACK:
             self.heap = self._places()
+        if heap:
+            self._keep_place()
+
+    def join(self, leaf: Leaf) -> None:
+        """Stand among those of its tenant that stand in the same band."""
+        self.leaf, self._at = leaf, self.first(_BEFORE_ALL)
+        insort(leaf, (self._at, self))
+
+    def quit(self, leaf: Leaf) -> None:
+        """Stand among them no longer."""
+        del leaf[bisect_left(leaf, (self._at,))]
+        self.leaf = None
 
     def head(self) -> int:
         """The first job of the line."""
@@ -182,6 +203,7 @@ class Line:
         twin.heap, twin._accepted, twin.uneven = self.heap, self._accepted, self.uneven
         twin.dated, twin._due_at, twin.oldest, twin._rank = self.dated, self._due_at, self.oldest, self._rank
         twin._is_shared = self._is_shared = True
+        twin.leaf, twin._at = None, 0
         return twin
 
     def _unshare(self) -> None:
@@ -214,13 +236,15 @@ class Line:
         self._due_at = {job: at for job, at in due_at.items() if at is not None}
         places = [(PRIORITY_MAX - jobs[job].spec.priority) << _DUE_BITS | at for job, at in self._due_at.items()]
         self.dated = sorted(place << _ID_BITS | job for place, job in zip(places, self._due_at, strict=True))
-        self._note_head()
+        self._keep_place()
 
-    def _note_head(self) -> None:
-        """Somebody else may be the head: the shape knows how soon that one stands."""
-        first = self.first(_BEFORE_ALL)
-        if first < self.shape.soonest:
-            self.shape.soonest = first
+    def _keep_place(self) -> None:
+        """Stand in the leaf where the head does, who may be somebody else now."""
+        at, leaf = self.first(_BEFORE_ALL) if self.dated else self.heap[0], self.leaf
+        if leaf is not None and at != self._at:
+            del leaf[bisect_left(leaf, (self._at,))]
+            insort(leaf, (at, self))
+            self._at = at
 
     def _place(self, job: Job) -> int:
         """Where a job stands in the heap."""

@@ -24,7 +24,7 @@ from muster.model.tier import Tier
 from muster.units import AMOUNT_MAX, Resources
 from muster.world.fleet import FreeVector
 from muster.world.floors import Floors, takes_part
-from muster.world.line import BEHIND_ALL, BandKey, LeafKey, Line, undated_of
+from muster.world.line import BandKey, Leaf, Line, undated_of
 from muster.world.promises import due_of
 from muster.world.quota import Standing
 from muster.world.usage import amount_of
@@ -34,8 +34,6 @@ ShapeKey: TypeAlias = tuple[Resources, int, Needs, bool]
 INSIDE: Final = int(Standing.INSIDE)  # plain ints: enum members are slow to compare
 BORROWING: Final = int(Standing.BORROWING)
 OVER: Final = int(Standing.OVER)
-FREED_MAX: Final = 4
-"""How many slots a shape remembers that something came free on: with more, a search is cheaper than a look at each."""
 
 
 def key_of(spec: Spec) -> ShapeKey:
@@ -48,13 +46,14 @@ def key_of(spec: Spec) -> ShapeKey:
 
 class Band:
     """The lines of a shape with one standing and tier, by tenant; `nodes` counts them under each node of the tree, if
-    there are others than tenants right below the root."""
+    there are others than tenants right below the root. `met` is every node on the way from the root to a line."""
 
-    __slots__ = ("lines", "nodes")
+    __slots__ = ("lines", "met", "nodes")
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_flat: bool) -> None:
         self.lines: dict[str, Line] = {}
         self.nodes: dict[str, int] = {}
+        self.met: Collection[str] = self.lines if is_flat else self.nodes
 
     def add(self, line: Line, walk: Walk) -> None:
         """A line stands here."""
@@ -62,10 +61,6 @@ class Band:
         if not walk.is_flat:
             for node, _ in walk.path(line.tenant):
                 self.nodes[node] = self.nodes.get(node, 0) + 1
-
-    def met(self) -> Collection[str]:
-        """Every node on the way from the root to a line."""
-        return self.nodes or self.lines
 
     def remove(self, line: Line, walk: Walk) -> None:
         """A line stands here no longer."""
@@ -82,10 +77,10 @@ class Shape:
     """All lines that are equal for placement and quota, by (tenant, tier) and by band.
 
     `did_not_fit` is true from a try that failed until it is woken. What failed once can only fit if a task of it goes
-    to a slot where something came free since: those are `freed`, or None if it may fit anywhere. A gang that failed
-    may be `short` of room for so many tasks at least, and sleeps until that much came free. No task of it asks for less
-    than `least`. A gang of several groups is one of all that they ask for together. While nobody is due, none of its
-    jobs stands before `soonest` among its tenant's.
+    to a slot where something came free since: so one that `tries_freed` was woken for those that the queue knows, and
+    any other may fit anywhere. A gang that failed may be `short` of room for so many tasks at least, and sleeps until
+    that much came free. No task of it asks for less than `least`. A gang of several groups is one of all that they ask
+    for together.
 
     A fork has the same lines as the original, which are `_kept` as they are then; each has its own as soon as it asks
     for them. So a fork costs what it looks at, and may be used in another thread.
@@ -98,14 +93,13 @@ class Shape:
         "ask",
         "did_not_fit",
         "evictable",
-        "freed",
         "gang",
         "key",
         "least",
         "needs",
         "short",
         "size",
-        "soonest",
+        "tries_freed",
         "undated",
     )
 
@@ -113,9 +107,8 @@ class Shape:
         self.key = key
         self.ask, self.gang, self.needs, self.evictable = key
         self.least, self.size, self.undated = _measure(self.ask, self.gang, self.needs)
-        self.soonest: LeafKey = BEHIND_ALL
         self.did_not_fit = False
-        self.freed: list[int] | None = None
+        self.tries_freed = False
         self.short = 0
         self._lines: dict[tuple[str, str], Line] = {}
         self._bands: dict[BandKey, Band] = {}
@@ -144,7 +137,7 @@ class Shape:
         bands = self.bands
         band = bands.get(line.band)
         if band is None:
-            band = bands[line.band] = Band()
+            band = bands[line.band] = Band(is_flat=walk.is_flat)
         band.add(line, walk)
 
     def leave(self, line: Line, walk: Walk) -> None:
@@ -159,8 +152,7 @@ class Shape:
     def fork(self) -> Shape:
         """An independent copy."""
         twin = Shape(self.key)
-        twin.did_not_fit, twin.short, twin.soonest = self.did_not_fit, self.short, self.soonest
-        twin.freed = None if self.freed is None else self.freed.copy()
+        twin.did_not_fit, twin.tries_freed, twin.short = self.did_not_fit, self.tries_freed, self.short
         if self._kept is None:
             self._kept = self._lines, self._bands
         twin._kept = self._kept
@@ -177,9 +169,9 @@ class Shape:
         self._lines = {name: line.fork(self) for name, line in lines.items()}
         self._bands = {}
         for key, band in bands.items():
-            other = self._bands[key] = Band()
-            other.lines = {tenant: self._lines[(tenant, key[2])] for tenant in band.lines}
-            other.nodes = band.nodes.copy()
+            other = self._bands[key] = Band(is_flat=not band.nodes)
+            other.lines.update((tenant, self._lines[(tenant, key[2])]) for tenant in band.lines)
+            other.nodes.update(band.nodes)
         self._kept = None
 
 
@@ -193,18 +185,36 @@ def _measure(ask: Resources, gang: int, needs: Needs) -> tuple[Resources, int, i
 
 class Queue:
     """Every shape that somebody waits with, which of them are worth a try, and which lines stand outside. Nobody is due
-    before `due_at`. On `floors` is who waits in tiers that are shared in time."""
+    before `due_at`. On `floors` is who waits in tiers that are shared in time. `freed` are the slots on which something
+    came free since nobody was awake, and `_by_least` the shapes by what a task of them needs there. `_leaves` are the
+    lines of each tenant in each band, whatever their shape: kept from the first question on, as most forks are never
+    asked."""
 
-    __slots__ = ("_count", "_walk", "awake", "due_at", "floors", "outside", "shadowed", "shapes")
+    __slots__ = (
+        "_by_least",
+        "_count",
+        "_leaves",
+        "_walk",
+        "awake",
+        "due_at",
+        "floors",
+        "freed",
+        "outside",
+        "shadowed",
+        "shapes",
+    )
 
     def __init__(self, walk: Walk) -> None:
         self._walk = walk
         self.shapes: dict[ShapeKey, Shape] = {}
         self.awake: dict[Shape, None] = {}
         self.shadowed: dict[Shape, None] = {}
+        self.freed: dict[int, None] = {}
+        self._by_least: dict[Resources, dict[Shape, None]] = {}
         self.due_at = AMOUNT_MAX
         self.floors = Floors()
         self.outside: dict[str, dict[tuple[ShapeKey, str], Shape]] = {}
+        self._leaves: dict[BandKey, dict[str, Leaf]] | None = None
         self._count = 0
 
     def __len__(self) -> int:
@@ -216,7 +226,7 @@ class Queue:
         key = key_of(spec)
         shape = self.shapes.get(key)
         if shape is None:
-            shape = self.shapes[key] = Shape(key)
+            shape = self._open(Shape(key))
         lines, name = shape.lines, (spec.tenant, spec.tier)
         line = lines.get(name)
         if line is None:
@@ -226,6 +236,8 @@ class Queue:
             if not shape.did_not_fit:
                 self.awake[shape] = None
         line.add(job, spec.due_at if tier.promise is None else due_of(job, tier))
+        if line.leaf is None and self._leaves is not None:
+            self._join_leaf(self._leaves, line)
         self._count += 1
         if tier.sharing is not None and takes_part(spec):
             self.floors.add(job, tier.sharing)
@@ -263,6 +275,15 @@ class Queue:
         line = None if shape is None else shape.lines.get((spec.tenant, spec.tier))
         return line if line is not None and job.id in line.jobs() else None
 
+    def leaves(self, band: BandKey) -> Mapping[str, Leaf]:
+        """The lines of each tenant in a band, in order."""
+        if self._leaves is None:
+            self._leaves = {}
+            for shape in self.shapes.values():
+                for line in shape.lines.values():
+                    self._join_leaf(self._leaves, line)
+        return self._leaves.get(band, {})
+
     def sleep(self, shape: Shape, short: int = 0) -> None:
         """A shape did not fit: it sleeps until something that it could use comes free, or as much as it is short of."""
         shape.did_not_fit, shape.short = True, short
@@ -270,12 +291,13 @@ class Queue:
 
     def wake(self, shape: Shape) -> None:
         """A shape is worth a try, wherever."""
-        shape.did_not_fit, shape.freed, shape.short = False, None, 0
+        shape.did_not_fit = shape.tries_freed = False
+        shape.short = 0
         self.awake[shape] = None
 
     def shade(self, shape: Shape) -> None:
         """A shape fits and yet may not start: it is tried again in every cycle."""
-        shape.freed = None
+        shape.tries_freed = False
         self.shadowed[shape] = None
 
     def wake_shaded(self) -> None:
@@ -286,7 +308,7 @@ class Queue:
     def sleep_all(self) -> None:
         """Nobody who is worth a try may start: they sleep until somebody stands better."""
         for shape in self.awake:
-            shape.freed = None
+            shape.tries_freed = False
         self.awake.clear()
 
     def restand(self, line: Line, standing: int) -> None:
@@ -313,19 +335,20 @@ class Queue:
     def wake_for_room(self, slot: int, free: FreeVector) -> None:
         """A node has this free now: wake the shapes that a task of fits in it."""
         gpus, cpu, memory = free
-        for shape in self.shapes.values():
-            ask = shape.least
+        if not self.awake:
+            self.freed.clear()
+        self.freed[slot] = None
+        for ask, shapes in self._by_least.items():
             if ask.gpus > gpus or ask.cpu_milli > cpu or ask.memory_bytes > memory:
                 continue
-            if shape.short:
-                shape.short -= gpus // ask.gpus
-                if shape.short <= 0:
-                    self.wake(shape)
-            elif shape.did_not_fit:
-                shape.did_not_fit, shape.freed = False, [slot]
-                self.awake[shape] = None
-            elif shape.freed is not None:  # else it may fit anywhere already
-                shape.freed = [*shape.freed, slot] if len(shape.freed) < FREED_MAX else None
+            for shape in shapes:
+                if shape.short:
+                    shape.short -= gpus // ask.gpus
+                    if shape.short <= 0:
+                        self.wake(shape)
+                elif shape.did_not_fit:
+                    shape.did_not_fit, shape.tries_freed = False, True
+                    self.awake[shape] = None
 
     def wake_all(self) -> None:
         """The fleet changed: every shape is worth a try."""
@@ -360,15 +383,29 @@ class Queue:
     def fork(self, walk: Walk) -> Queue:
         """An independent copy, that tells another walk who waits."""
         twin = Queue(walk)
-        twin.shapes = {key: shape.fork() for key, shape in self.shapes.items()}
+        for shape in self.shapes.values():
+            twin._open(shape.fork())
         twin.awake = {twin.shapes[shape.key]: None for shape in self.awake}
         twin.shadowed = {twin.shapes[shape.key]: None for shape in self.shadowed}
-        twin.due_at, twin.floors = self.due_at, self.floors.fork()
+        twin.freed, twin.due_at, twin.floors = self.freed.copy(), self.due_at, self.floors.fork()
         for tenant, lines in self.outside.items():
             twin.outside[tenant] = {key: twin.shapes[key[0]] for key in lines}
         twin._count = self._count
+        self._leaves = None  # each has lines of its own from now on
         walk.follow(self._walk)
         return twin
+
+    def _open(self, shape: Shape) -> Shape:
+        """The first one waits with a shape."""
+        self.shapes[shape.key] = shape
+        self._by_least.setdefault(shape.least, {})[shape] = None
+        return shape
+
+    def _forget_least(self, shape: Shape) -> None:
+        alike = self._by_least[shape.least]
+        del alike[shape]
+        if not alike:
+            del self._by_least[shape.least]
 
     def _close(self, line: Line) -> None:
         """The last one has left a line."""
@@ -376,18 +413,34 @@ class Queue:
         lines = shape.lines
         if self.outside:
             self._forget_outside(line)
+        self._quit_leaf(line)
         shape.leave(line, self._walk)
         self._walk.leave(line.tenant)
         del lines[(line.tenant, line.band[2])]
         if not lines:
             del self.shapes[shape.key]
+            self._forget_least(shape)
             self.awake.pop(shape, None)
             self.shadowed.pop(shape, None)
 
     def _move(self, line: Line, band: BandKey) -> None:
+        self._quit_leaf(line)
         line.shape.leave(line, self._walk)
         line.band = band
         line.shape.stand(line, self._walk)
+        if self._leaves is not None:
+            self._join_leaf(self._leaves, line)
+
+    def _join_leaf(self, leaves: dict[BandKey, dict[str, Leaf]], line: Line) -> None:
+        line.join(leaves.setdefault(line.band, {}).setdefault(line.tenant, []))
+
+    def _quit_leaf(self, line: Line) -> None:
+        if self._leaves is not None:
+            here = self._leaves[line.band]
+            leaf = here[line.tenant]
+            line.quit(leaf)
+            if not leaf:
+                del here[line.tenant]
 
     def _forget_outside(self, line: Line) -> None:
         lines = self.outside.get(line.tenant)
