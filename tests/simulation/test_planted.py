@@ -31,7 +31,7 @@ SHOWN_BY = {
     "tie_by_arrival": 2, "bar_never_ends": 2, "unbar_wakes_nobody": 22, "drained_for_good": 5,
     "dependency_ignored": 2, "dependency_forgotten": 3, "any_end_of_its_like": 7, "likes_forgotten": 6,
     "throttle_lets_on_too_many": 5, "throttled_for_ever": 5, "due_time_ignored": 5, "size_before_due_time": 3,
-    "sooner_unnoticed": 2, "shadow_stays": 11, "guest_stays": 19, "claim_forgotten_by_restore": 2,
+    "head_unnoticed": 2, "shadow_stays": 11, "guest_stays": 19, "claim_forgotten_by_restore": 2,
     "flapping_job_never_backs_off": 3, "idle_while_held": 2, "advice_forgotten_by_restore": 5,
     "lost_place_still_counts": 10,
 }  # fmt: skip
@@ -216,7 +216,7 @@ FOUND_BY = {
     "flapping_job_never_backs_off": {"a job that takes again and again backs off"},
     "served_as_new": {"who is served is as old as its claim"},
     "promise_without_order": {"the leaf goes by its table"},
-    "sooner_unnoticed": {"nobody stands before the soonest of a shape"},
+    "head_unnoticed": {"lines stand where their heads do"},
     "the_weaker_takes": {"whoever takes is the stronger one"},
     "moved_to_nowhere": {"whoever is moved has a place that is kept for it"},
     "moved_at_any_price": {"a move is worth it"},

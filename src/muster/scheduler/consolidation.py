@@ -52,8 +52,9 @@ from muster.world.arena import (
     POOL_SIZE,
 )
 from muster.world.compiled import Words, compiled
+from muster.world.line import Line, job_of
 from muster.world.outlook import Outlook
-from muster.world.queue import OVER, Line, Shape, job_of
+from muster.world.queue import OVER, Shape
 from muster.world.runs import amounts_of
 from muster.world.widths import places_of, width_of
 from muster.world.world import World

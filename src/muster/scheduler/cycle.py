@@ -30,7 +30,8 @@ from muster.scheduler.timeshare import Shares
 from muster.scheduler.within import EVERYWHERE, pools_on, pools_within, quota_room
 from muster.world.claiming import movers_of, spoken_for
 from muster.world.draft import Draft
-from muster.world.queue import INSIDE, Line
+from muster.world.line import Line
+from muster.world.queue import INSIDE
 from muster.world.sites import Site
 from muster.world.world import World
 

@@ -16,8 +16,9 @@ from typing import TypeAlias
 from muster.model.tenant import ROOT
 from muster.policy.taking import Party
 from muster.scheduler.rights import Rights, party_of
+from muster.world.line import Line
 from muster.world.loans import find_owed
-from muster.world.queue import Line, Shape
+from muster.world.queue import Shape
 from muster.world.quota import Fund, Share, Standing, load
 from muster.world.runs import Kind
 from muster.world.world import World

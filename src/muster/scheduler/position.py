@@ -23,7 +23,8 @@ from muster.model.phase import TaskPhase
 from muster.model.tenant import ROOT
 from muster.units import Resources
 from muster.world.decay import WEIGHT_BITS
-from muster.world.queue import INSIDE, BandKey, Line
+from muster.world.line import BandKey, Line
+from muster.world.queue import INSIDE
 from muster.world.usage import paid_until
 from muster.world.world import World
 

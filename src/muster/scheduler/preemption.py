@@ -34,7 +34,8 @@ from muster.scheduler.rights import Right, Rights, party_of
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import EVERYWHERE, NOWHERE, pools_within
-from muster.world.queue import Line, Shape
+from muster.world.line import Line
+from muster.world.queue import Shape
 from muster.world.quota import Standing
 from muster.world.world import World
 

@@ -31,8 +31,9 @@ from muster.scheduler.fit import Pools, find_gang, find_pools, find_tasks
 from muster.scheduler.order import Round
 from muster.scheduler.within import EVERYWHERE, NOWHERE, pools_within
 from muster.units import AMOUNT_MAX
+from muster.world.line import LeafKey, Line, job_of
 from muster.world.outlook import Outlook, Shading, part, whole
-from muster.world.queue import OVER, LeafKey, Line, Shape, job_of
+from muster.world.queue import OVER, Shape
 from muster.world.world import World
 
 HEADS_MAX: Final = 16

@@ -32,7 +32,7 @@ from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import EVERYWHERE, pools_for
 from muster.units import AMOUNT_MAX, SECOND_MS, Resources
 from muster.world.floors import Floor, Scope, Standing, devices_of, index_of, kept_index, next_step
-from muster.world.queue import Line
+from muster.world.line import Line
 from muster.world.world import World
 
 VAIN_MAX: Final = 4

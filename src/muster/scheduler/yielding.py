@@ -23,7 +23,7 @@ from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import NOWHERE, pools_within
 from muster.units import INSTANT_MAX, Limit
-from muster.world.queue import Line
+from muster.world.line import Line
 from muster.world.world import World
 
 GIVEN_WAY: Final = "others give way"

@@ -18,7 +18,7 @@ from muster.model.phase import Lease, Run, TaskPhase, columns_of
 from muster.model.ranges import as_ranges
 from muster.world.accounting import advance
 from muster.world.claiming import next_ticket
-from muster.world.queue import Line
+from muster.world.line import Line
 from muster.world.world import World
 
 _ID: Final = attrgetter("id")

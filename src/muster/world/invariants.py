@@ -8,6 +8,7 @@ InvariantError that names the law and shows the evidence.
 from __future__ import annotations
 
 from array import array
+from bisect import insort
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
@@ -37,11 +38,12 @@ from muster.world.holding import Holding, plain
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.limit_law import check_task_limits
+from muster.world.line import BandKey, Line, job_of
 from muster.world.mark_law import check_marks
 from muster.world.move_law import check_movers
 from muster.world.overlay_law import check_overlays
 from muster.world.promises import count_promised, due_of
-from muster.world.queue import INSIDE, BandKey, Line, Shape, ShapeKey, job_of
+from muster.world.queue import INSIDE, Shape, ShapeKey
 from muster.world.runs import Runs, class_of, find_runs
 from muster.world.sightings import devices_of, is_quarantined
 from muster.world.snapshot import digest
@@ -311,11 +313,15 @@ def _check_queue(world: World) -> None:
 
 def _check_leaves(world: World) -> None:
     """Of the lines of a tenant and tier, the first is that of the job which the order's table says, before anybody is
-    due and now."""
+    due and now; and those of one band stand in this order."""
     leaves: dict[tuple[str, str], list[Line]] = {}
+    places: dict[BandKey, dict[str, list[tuple[int, Line]]]] = {}
     for shape in world.queue.shapes.values():
         for name, line in shape.lines.items():
             leaves.setdefault(name, []).append(line)
+            insort(places.setdefault(line.band, {}).setdefault(name[0], []), (line.first(-1), line))
+    for band, here in places.items():
+        require(world.queue.leaves(band) == here, "lines stand where their heads do", f"band {band}")
     for (tenant, tier), lines in leaves.items():
         for since in (-1, world.now - world.tiers[tier].longest_wait_ms):
             wanted = min((_leaf_key(world, line, number, since), number) for line in lines for number in line.jobs())
@@ -342,9 +348,6 @@ def _check_lines(world: World, shape: Shape) -> None:
     for (tenant, tier), line in shape.lines.items():
         ids, first = line.ids(), job_of(line.first(world.now))
         require(first == ids[0], "a line offers its first", f"{tenant}: {first} of {ids[:5]}")
-        require(
-            shape.soonest <= line.first(-1), "nobody stands before the soonest of a shape", f"{tenant}: {shape.key}"
-        )
         bands.setdefault((line.band[0], world.tiers[tier].rank, tier), {})[tenant] = line
         stuck = line.band[0] > max((world.standing_on(site, line) for site in sites), default=INSIDE)
         require(not stuck, "a line stands no worse than its quota says", f"{tenant}: {shape.key}")
@@ -463,7 +466,7 @@ def _check_walk(world: World, twin: World) -> None:
     world.walk.settle(world.now)
     for shape in world.queue.shapes.values():
         for band in shape.bands.values():
-            met, wanted = Tour(world.walk, [band.met()]).find_first(), next(twin.walk.in_order(band.lines, world.now))
+            met, wanted = Tour(world.walk, [band.met]).find_first(), next(twin.walk.in_order(band.lines, world.now))
             require(met == wanted, "the walk goes by the shares", f"met {met}, wanted {wanted}")
 
 

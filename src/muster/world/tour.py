@@ -16,31 +16,33 @@ from muster.world.walk import OWN, Met, Siblings, Step, Walk
 
 
 class Level:
-    """The children of one node: those who still stand as they stood, and those who were served. Most tours are over
-    with whoever is first, so the others are not looked for before they are needed. `first` has the smallest share."""
+    """The children of one node. In the `heap` are those who were served, each with its share of now, and `_next`, the
+    first of those who still stand as they stood: so on its top is who has the smallest share. Most tours are over with
+    whoever is first, so those behind `_next` are not looked for before they are needed."""
 
-    __slots__ = ("_met", "_next", "_rest", "_served", "_siblings", "first")
+    __slots__ = ("_met", "_next", "_rest", "_siblings", "heap")
 
     def __init__(self, siblings: Siblings, met: Met) -> None:
         self._siblings = siblings
         self._met = met
-        self.first = self._next = siblings.find_first(met)
+        self._next = siblings.find_first(met)
         self._rest: Iterator[Step] | None = None
-        self._served: list[Step] = []
+        self.heap = [] if self._next is None else [self._next]
 
     def replace_first(self, step: Step | None) -> None:
         """Whoever is first has another share now, or is not met again."""
-        served = self._served
-        if self.first is not self._next:
-            heappop(served) if step is None else heapreplace(served, step)
-        else:
-            if self._next is not None:
-                if self._rest is None:
-                    self._rest = self._siblings.find_after(self._next, self._met)
-                self._next = next(self._rest, None)
-            if step is not None:
-                heappush(served, step)
-        self.first = served[0] if served and (self._next is None or served[0] < self._next) else self._next
+        heap = self.heap
+        if heap[0] is self._next:
+            self._look_on(heap[0])
+        heappop(heap) if step is None else heapreplace(heap, step)
+
+    def _look_on(self, step: Step) -> None:
+        """Let the next one who still stands come, behind one that did."""
+        if self._rest is None:
+            self._rest = self._siblings.find_after(step, self._met)
+        self._next = next(self._rest, None)
+        if self._next is not None:
+            heappush(self.heap, self._next)
 
 
 class Tour:
@@ -67,8 +69,8 @@ class Tour:
         """The tenant whose turn it is; None if there is nobody left."""
         if not self._walk.is_flat:
             return self._find_below()
-        step = self._top.first
-        return None if step is None else step[1]
+        heap = self._top.heap
+        return heap[0][1] if heap else None
 
     def drop(self) -> None:
         """Whose turn it is has nothing to start."""
@@ -92,10 +94,9 @@ class Tour:
         self._trail.clear()
         node = ROOT
         while (level := self._levels.get(node) or self._find_level(node)) is not None:
-            step = level.first
-            if step is not None:
+            if level.heap:
                 self._trail.append(level)
-                node = step[1]
+                node = level.heap[0][1]
             elif not self._trail:
                 return None
             else:

@@ -2,14 +2,14 @@
 
 The share of a node is the charge of all below it, over its weight; of equal ones the name that sorts first goes first.
 A tenant with children and with work of its own is met among its children as one child more, of weight 1. The children
-of each node that somebody waits below stand in one list; whoever's charge changed is moved in it before the next walk,
-and all are looked at again with the hour. The walk knows who waits, but not for what.
+of each node stand in one list; whoever's charge changed is moved in it before the next walk, and all are looked at
+again with the hour. Whether they wait, and for what, is for the callers to say, who name those that are to be met.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
 from typing import Final, TypeAlias
@@ -24,16 +24,16 @@ FEW: Final = 8
 
 Step: TypeAlias = tuple[int, str]
 """A share and a name: the smaller one is met first."""
-Met: TypeAlias = Sequence[Collection[str]]
-"""The nodes at which or below which somebody is to be met, in several parts. Whoever leaves one of them meanwhile may
-still be met."""
+Met: TypeAlias = Collection[Collection[str]]
+"""The nodes at which or below which somebody is to be met, in several parts. Whoever leaves one of them meanwhile, or
+with it, may still be met."""
 _NAME: Final = itemgetter(1)
 Path: TypeAlias = tuple[tuple[str, int], ...]
 """The nodes from a child of the root down to a tenant's own work, each with its weight."""
 
 
 class Siblings:
-    """The children of one node that somebody waits below, by name and in order."""
+    """The children of one node that anybody was charged or waited below in this hour, by name and in order."""
 
     __slots__ = ("_by_name", "_order")
 
@@ -41,44 +41,40 @@ class Siblings:
         self._by_name: dict[str, Step] = {}
         self._order: list[Step] = []
 
-    def stand(self, steps: Mapping[str, Step | None]) -> None:
-        """Let children stand there from now on; nobody waits below those who stand nowhere."""
+    def stand(self, steps: Mapping[str, Step]) -> None:
+        """Let children stand there from now on."""
         by_name, order = self._by_name, self._order
         if len(steps) * FEW > len(order):
-            by_name.update({name: step for name, step in steps.items() if step is not None})
-            for name in [name for name, step in steps.items() if step is None]:
-                by_name.pop(name, None)
+            by_name.update(steps)
             self._order = sorted(by_name.values())
             return
         for name, step in steps.items():
             old = by_name.get(name)
-            if step == old:
-                continue
-            if old is not None:
-                del order[bisect_left(order, old)]
-            if step is None:
-                del by_name[name]
-            else:
-                by_name[name] = step
+            if step != old:
+                if old is not None:
+                    del order[bisect_left(order, old)]
                 insort(order, step)
+                by_name[name] = step
 
     def find_first(self, met: Met) -> Step | None:
-        """Whoever stands first of those who are to be met."""
-        order, by_name, first = self._order, self._by_name, None
-        for names in met:
-            if len(names) * len(names) < len(order):  # so few that all are sooner looked at than the first is found
+        """Whoever stands first of those who are to be met. The largest part is asked first: most likely, the others
+        then have few to look at."""
+        order, by_name, first, end = self._order, self._by_name, None, len(self._order)
+        for names in sorted(met, key=len, reverse=True):
+            if 2 * len(names) < end:  # so few that all of them are sooner looked at
                 step = min(filter(None, map(by_name.get, names)), default=None)
             else:
-                step = by_name.get(next(filter(names.__contains__, map(_NAME, order)), ""))
+                step = by_name.get(next(filter(names.__contains__, map(_NAME, islice(order, end))), ""))
             if step is not None and (first is None or step < first):
-                first = step
+                first, end = step, bisect_left(order, step)
         return first
 
     def find_after(self, step: Step, met: Met) -> Iterator[Step]:
         """Those who stand behind a step, in order."""
         behind = islice(self._order, bisect_right(self._order, step), None)
         if len(met) == 1:
-            return map(self._by_name.__getitem__, filter(met[0].__contains__, map(_NAME, behind)))
+            (names,) = met
+            return map(self._by_name.__getitem__, filter(names.__contains__, map(_NAME, behind)))
 
         def is_met(step: Step) -> bool:
             for names in met:  # noqa: SIM110 - a generator for each would take longer than all that it looks at
@@ -91,11 +87,10 @@ class Siblings:
 
 class Walk:
     """`touched` are the tenants that may stand elsewhere than they do. In a tree that `is_flat` all are right below the
-    root. `_waiting` counts the lines of each tenant, and `_below` those of each node; `_charges` and `_totals` are the
-    charges of both when they were last looked at."""
+    root. `_waiting` counts the lines of each tenant; `_charges` are the charges of tenants and `_totals` those of all
+    below a node, when they were last looked at."""
 
     __slots__ = (
-        "_below",
         "_bucket",
         "_charges",
         "_parents",
@@ -120,14 +115,11 @@ class Walk:
         self.touched = dict.fromkeys((*self._usage.accounts, *self._waiting))
         self._bucket = -1
         self._parents = frozenset(tenant.parent for tenant in self._tenants.values())
-        self._below: dict[str, int] = {}
         self._charges: dict[str, int] = {}
         self._totals: dict[str, int] = {}
         self._siblings: dict[str, Siblings] = {ROOT: Siblings()}
         self._paths: dict[str, Path] = {}
         self.is_flat = self._parents <= {ROOT}
-        for tenant, lines in self._waiting.items() if not self.is_flat else ():
-            self._count(tenant, lines)
 
     def path(self, tenant: str) -> Path:
         """The way from the root to a tenant."""
@@ -144,8 +136,6 @@ class Walk:
         self._waiting[tenant] = lines + 1
         if not lines:
             self.touched[tenant] = None
-        if not self.is_flat:
-            self._count(tenant, 1)
 
     def leave(self, tenant: str) -> None:
         """A tenant has one line less."""
@@ -154,9 +144,6 @@ class Walk:
             self._waiting[tenant] = lines
         else:
             del self._waiting[tenant]
-            self.touched[tenant] = None
-        if not self.is_flat:
-            self._count(tenant, -1)
 
     def waiting(self) -> Collection[str]:
         """Every tenant that has a line."""
@@ -171,7 +158,7 @@ class Walk:
         return self._siblings[ROOT]
 
     def find_children(self, node: str) -> Siblings | None:
-        """The children of a node, if it has any that somebody waits below. The walk must be settled."""
+        """The children of a node, if it has any. The walk must be settled."""
         return self._siblings.get(node)
 
     def charge(self, tenant: str) -> int:
@@ -205,40 +192,31 @@ class Walk:
         if bucket != self._bucket:
             self.reset()
             self._bucket = bucket
-        paths, accounts, waiting = self._paths, self._usage.accounts, self._waiting
-        top: dict[str, Step | None] = {}
+        paths, accounts = self._paths, self._usage.accounts
+        top: dict[str, Step] = {}
         moves = {ROOT: top}
         for tenant in self.touched:
             path = paths.get(tenant) or self._find_path(tenant)
             if len(path) > 1:
                 self._climb(tenant, path, moves)
-            elif tenant not in waiting:
-                top[tenant] = None
             else:
                 account = accounts.get(tenant)
-                top[tenant] = (account.charge(bucket) // path[0][1] if account is not None else 0, tenant)
+                top[tenant] = (0 if account is None else account.charge(bucket) // path[0][1], tenant)
         self.touched.clear()
         for parent, steps in moves.items():
-            siblings = self._siblings.get(parent) or self._siblings.setdefault(parent, Siblings())
-            siblings.stand(steps)
+            self._siblings[parent].stand(steps)
 
-    def _climb(self, tenant: str, path: Path, moves: dict[str, dict[str, Step | None]]) -> None:
+    def _climb(self, tenant: str, path: Path, moves: dict[str, dict[str, Step]]) -> None:
         """Correct all nodes from the root to a tenant."""
         change = self.change(tenant)
         self._charges[tenant] = self._charges.get(tenant, 0) + change
         parent = ROOT
         for node, weight in path:
             total = self._totals[node] = self._totals.get(node, 0) + change
-            steps = moves.get(parent) or moves.setdefault(parent, {})
-            steps[node] = (total // weight, node) if self._below.get(node) else None
+            if parent not in self._siblings:
+                self._siblings[parent] = Siblings()
+            moves.setdefault(parent, {})[node] = (total // weight, node)
             parent = node
-
-    def _count(self, tenant: str, change: int) -> None:
-        path = self._paths.get(tenant) or self._find_path(tenant)
-        if len(path) > 1:
-            self.touched[tenant] = None
-            for node, _ in path:
-                self._below[node] = self._below.get(node, 0) + change
 
     def _find_path(self, tenant: str) -> Path:
         own = [(OWN + tenant, 1)] if tenant in self._parents else []

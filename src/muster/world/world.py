@@ -34,12 +34,13 @@ from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
 from muster.world.goodput import Goodput, Stock
 from muster.world.ledger import Ledger
+from muster.world.line import Line
 from muster.world.mix import Mix
 from muster.world.others import leave_others, wait_for_others
 from muster.world.overlays import set_watts, wake_for_budget
 from muster.world.pools import Pool
 from muster.world.promises import count_promised
-from muster.world.queue import Line, Queue
+from muster.world.queue import Queue
 from muster.world.quota import Quotas, Standing
 from muster.world.runs import Runs, find_runs
 from muster.world.seating import occupy_all, rows_of, vacate_all

@@ -21,7 +21,7 @@ from muster.scheduler import cycle
 from muster.testing.planted.plant import Plant
 from muster.world import apply, draft, snapshot
 from muster.world.limits import TaskLimits
-from muster.world.queue import Line
+from muster.world.line import Line
 from muster.world.tasks import Tasks
 from muster.world.timers import Timers
 from muster.world.world import World

@@ -20,7 +20,7 @@ from muster.units import Limit, Resources
 from muster.world import quota
 from muster.world.budgets import SCALE, Account, Budgets
 from muster.world.ledger import Ledger, Purse
-from muster.world.queue import Line, job_of
+from muster.world.line import Line, job_of
 from muster.world.sites import Site
 from muster.world.usage import Meter, Usage
 from muster.world.world import World

@@ -16,7 +16,8 @@ from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.testing.planted.plant import Plant
 from muster.world import queue
-from muster.world.queue import Line, Queue
+from muster.world.line import Line
+from muster.world.queue import Queue
 from muster.world.world import World
 
 
@@ -127,15 +128,15 @@ def promise_without_order() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def sooner_unnoticed() -> Iterator[None]:
-    """A shape knows of the first one that it ever had, and of nobody who comes before that one."""
-    honest = Line._note_head
+def head_unnoticed() -> Iterator[None]:
+    """A line stays where it stood among its tenant's when somebody joins it who goes before all others."""
+    honest = Line._keep_place
 
-    def note_head(line: Line) -> None:
-        if line.shape.soonest == queue.BEHIND_ALL:
+    def keep_place(line: Line) -> None:
+        if line.first(-1) >= line._at:
             honest(line)
 
-    with mock.patch.object(Line, "_note_head", note_head):
+    with mock.patch.object(Line, "_keep_place", keep_place):
         yield
 
 
@@ -162,6 +163,6 @@ PLANTS: Final[tuple[Plant, ...]] = (
     due_time_ignored,
     size_before_due_time,
     promise_without_order,
-    sooner_unnoticed,
+    head_unnoticed,
     shadows_replaced,
 )
