@@ -55,7 +55,8 @@ _UNMETERED: Final = Meter()
 def apply(world: World, item: fact.Fact, at: int) -> None:
     """Make one fact true."""
     world.budgets.now = at
-    advance(world, at)
+    if at > world.goodput.at:
+        advance(world, at)
     APPLY[type(item)](world, item, at)
 
 
@@ -64,7 +65,8 @@ def apply_entry(world: World, seq: int, at: int, facts: Iterable[fact.Fact]) -> 
     if seq != world.seq + 1 or at < world.now:
         raise InvariantError("entries follow each other", f"entry {seq} at {at} after {world.seq} at {world.now}")
     world.budgets.now = at
-    advance(world, at)
+    if at > world.goodput.at:
+        advance(world, at)
     for item in facts:
         APPLY[type(item)](world, item, at)
     world.seq = seq

@@ -371,9 +371,9 @@ class World:
             self.timers.watch(job)
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
-        """Replace a job's phase and nothing else."""
+        """Replace the phase of a job that is not over, and nothing else."""
         after = self.jobs[job.id] = job.moved(phase, job.epoch)
-        if job.spec.limit_ms is not None or type(phase) in TERMINAL:
+        if job.spec.limit_ms is not None:
             self.timers.watch(after)
         return after
 
