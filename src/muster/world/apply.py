@@ -138,6 +138,11 @@ def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:
     world.join(item.slot, item.name, item.capacity, item.traits, item.devices)
 
 
+def _node_said(world: World, item: fact.NodeSaid, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    traits = replace(world.fleet.traits[item.slot], labels=item.labels, taints=item.taints)
+    world.hear(item.slot, traits, item.later)
+
+
 def _node_lacks(world: World, item: fact.NodeLacks, at: int) -> None:
     if item.lack.devices & ~world.fleet.lacks.get(item.slot, NO_LACK).devices:
         world.fleet.losses.note(item.slot, BROKEN, at)
@@ -451,6 +456,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.Advised: _advised,
     fact.AdviceDropped: _advice_dropped,
     fact.NodeJoined: _node_joined,
+    fact.NodeSaid: _node_said,
     fact.NodeLacks: _node_lacks,
     fact.NodePhased: _node_phased,
     fact.NodeBarred: _node_barred,

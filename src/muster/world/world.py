@@ -18,7 +18,7 @@ from muster.model.booking import Booking
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
-from muster.model.node import PLAIN, Flavor, Lack, Traits
+from muster.model.node import PLAIN, Flavor, Lack, Said, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.ranges import Ranges
@@ -289,6 +289,12 @@ class World:
         for job in claims:
             charge_claim(self, job, 1)
         self._count_on(slot)
+        self.queue.wake_all()
+
+    def hear(self, slot: int, traits: Traits, later: Said | None) -> None:
+        """A busy node has other labels or taints, or will be another one when it is idle: everybody is worth a try."""
+        self.fleet.hear(slot, traits, later)
+        self.quotas.forget_nodes()
         self.queue.wake_all()
 
     def set_lack(self, slot: int, lack: Lack) -> None:
