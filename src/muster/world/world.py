@@ -496,8 +496,8 @@ class World:
         self.refund(spec, leases, at, end)
         if end is not None or self.ends.told:
             self.ends.leave(job.id, end)
-        self.ranks.pop(job.id, None)
-        if spec.gang_most or spec.spares or self.widths.resizes:
+        if job.id in self.ranks:
+            del self.ranks[job.id]
             self.widths.leave(job.id)
         if self.runs is not None:
             self.runs.remove(job)
