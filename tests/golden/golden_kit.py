@@ -64,7 +64,8 @@ def make_journal() -> list[bytes]:
     entries = [*entries, *outlive(entries)]
     entries = [*entries, *spare(entries)]
     entries = [*entries, *gather(entries)]
-    return [*entries, *say(entries)]
+    entries = [*entries, *say(entries)]
+    return [*entries, *change(entries)]
 
 
 def outlive(entries: list[bytes]) -> list[bytes]:
@@ -146,6 +147,23 @@ def say(entries: list[bytes]) -> list[bytes]:
             (event.Progressed(number, 1, 7, checkpointed=True, count=3),),
             (event.Progressed(number, 1, 8, checkpointing=True, first=1),),
             (event.Progressed(number, 1, 9, first=1, more=[3, 1]),),
+        ),
+    )
+
+
+def change(entries: list[bytes]) -> list[bytes]:
+    """A node where work is says that it is another one, and is that when the work is over."""
+    node, needs = Resources(1, 4000, 2**33), Needs(tolerates=("changed",))
+    spec = Spec(("changed",), ask=Resources(1, 1, 1), needs=needs)
+    seen = event.NodeSeen("changed", node, traits=Traits("changed", taints=("changed",)))
+    other = replace(seen, capacity=Resources(2, 4000, 2**33), traits=Traits("other", taints=("changed", "other")))
+    return _tell(
+        entries,
+        spec,
+        lambda number: (
+            (seen,),
+            (event.Started(number, 1, 0, 1), replace(other, held=(event.Held(number, 1, 0, 1),))),
+            (event.Exited(number, 1, 0, 0, 1),),
         ),
     )
 

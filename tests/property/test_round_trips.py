@@ -15,7 +15,7 @@ from muster.model.booking import Booking, Window
 from muster.model.budget import Budget
 from muster.model.event import Held
 from muster.model.job import Bar, BarKind, NodePhase
-from muster.model.node import Flavor, Lack, Place, Traits
+from muster.model.node import Flavor, Labels, Lack, Place, Said, Traits
 from muster.model.overlay import Overlay
 from muster.model.phase import TaskPhase, Why
 from muster.model.profile import Profile
@@ -78,6 +78,8 @@ BY_TYPE: dict[Any, st.SearchStrategy[Any]] = {
     Tier: st.builds(Tier, INTS, INTS),
     Profile: st.builds(Profile, *[INTS] * len(Profile.__struct_fields__)),
     Traits: TRAITS,
+    Labels: LABELS,
+    Said | None: st.none() | st.builds(Said, RESOURCES, TRAITS, st.lists(st.text()).map(tuple)),
     Lack: st.builds(Lack, INTS, RESOURCES),
     BarKind: KINDS,
     Bar: st.builds(Bar, KINDS, st.text(), st.text(), INTS, LIMITS, st.booleans()),

@@ -16,6 +16,7 @@ from muster.kernel.afters import settle
 from muster.kernel.bars import stop_range
 from muster.kernel.budgets import has_overspent
 from muster.kernel.mending import drop_closed, mend_all, refill_all
+from muster.kernel.nodes import take_over
 from muster.kernel.reactors import REACTORS
 from muster.kernel.throttles import throttle_all
 from muster.kernel.timers import find_wake, fire_timers, has_timers
@@ -59,7 +60,7 @@ def rare_in(world: World) -> tuple[Container[Any], ...]:
     are awake: what waits for others, is kept for somebody, may change its width or has a time. None is ever replaced
     in a living world, so they are gathered once."""
     widths, timers = world.widths, world.timers
-    about_others = (world.successors, world.claims, world.queue.shadowed, world.queue.floors.by_scope)
+    about_others = (world.successors, world.claims, world.queue.shadowed, world.queue.floors.by_scope, world.fleet.said)
     about_widths = (widths.elastic, widths.mending, widths.spared, widths.lacking, widths.throttled)
     about_time = (timers.limits, timers.tasks.counts, timers.bars, world.bookings, world.advice)
     about_ends = (world.budgets.accounts, world.ends.yielding)
@@ -134,6 +135,8 @@ class Kernel:
         """What the events mean for everybody else: first who lost something or waited for others, then at most one
         cycle, then who has to give and who may have more."""
         world, queue, widths = turn.world, turn.world.queue, turn.world.widths
+        if world.fleet.said:
+            take_over(turn)
         if world.successors or world.bookings or widths.mending or widths.spared or widths.throttled:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:

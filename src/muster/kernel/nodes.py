@@ -2,12 +2,15 @@
 
 Silence kills nothing. A node that reports itself says all that it holds: what should run there and is not held was
 lost, what is held and not wanted is fenced, and what may not have been heard is said again. A node that comes back with
-less has less at once: what sits on a device that is not there any more is stopped and waits again.
+less has less at once: what sits on a device that is not there any more is stopped and waits again. One that comes back
+with more, or as something else, is that once nothing runs there; its labels and taints hold at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from muster.kernel.attempts import lose
 from muster.kernel.bars import stop_seats
@@ -18,7 +21,7 @@ from muster.lifecycle.node import can_move
 from muster.model import event, fact
 from muster.model.instruction import Stop
 from muster.model.job import Job, NodePhase, Resize
-from muster.model.node import NO_LACK, address_of
+from muster.model.node import NO_LACK, Lack, Said, address_of
 from muster.model.phase import Running, Starting, TaskPhase, Why
 from muster.model.ranges import as_ranges
 from muster.model.reason import DONE, Code, Done, Refused
@@ -81,15 +84,18 @@ def _join(turn: Turn, slot: int, item: event.NodeSeen) -> None:
 
 
 def _fit(turn: Turn, slot: int, item: event.NodeSeen, seats: list[Seat]) -> list[Seat]:
-    """What changed of a node is taken over once nothing runs there. Until then it is what it was, but for what it
-    lacks: that is gone at once, and whoever sat on a lost device is stopped. The seats that nobody spoke to yet."""
+    """What changed of a node is taken over once nothing runs there. Until then it is what it was, but for its labels
+    and for what it lacks: that is gone at once, and whoever sat on a lost device is stopped. The seats that nobody
+    spoke to yet."""
     fleet = turn.world.fleet
     lack = lack_of(fleet, slot, item)
     if fleet.is_idle(slot):
         mine = (fleet.capacities[slot], fleet.traits[slot], fleet.device_ids.get(slot, ()))
         if mine != (item.capacity, item.traits, item.devices) or slot in fleet.lacks:
             _join(turn, slot, item)
-    elif lack != fleet.lacks.get(slot, NO_LACK):
+        return seats
+    _hear(turn, slot, item, lack)
+    if lack != fleet.lacks.get(slot, NO_LACK):
         turn.emit(fact.NodeLacks(slot, lack, item.cause))
         stop_seats(
             turn, seats_on_devices(turn.world, slot, lack.devices), Why.LOST, f"node {item.name} lost its device"
@@ -97,6 +103,29 @@ def _fit(turn: Turn, slot: int, item: event.NodeSeen, seats: list[Seat]) -> list
         told = [seat for seat in seats if seat.phase == TaskPhase.STOPPING]
         return told + [seat for seat in seats_on(turn.world, slot) if seat.phase == TaskPhase.STARTING]
     return seats
+
+
+def _hear(turn: Turn, slot: int, item: event.NodeSeen, lack: Lack) -> None:
+    """A node where work is has the labels and taints that it says; what else is not as it was, and is no lack, waits
+    until nothing runs there."""
+    fleet, said = turn.world.fleet, item.traits
+    mine, known = fleet.traits[slot], frozenset(fleet.device_ids.get(slot, ()))
+    traits = replace(mine, labels=said.labels, taints=said.taints)
+    is_same = item.capacity == fleet.capacities[slot].minus(lack.amount) and known.issuperset(item.devices)
+    later = None if is_same and said == traits else Said(item.capacity, said, item.devices)
+    if (traits, later) != (mine, fleet.said.get(slot)):
+        turn.emit(fact.NodeSaid(slot, said.labels, said.taints, later, item.cause))
+
+
+def take_over(turn: Turn) -> None:
+    """Nodes that said to be another one are that, as soon as nothing runs there. One that is not heard of says it
+    again when it is back."""
+    fleet = turn.world.fleet
+    for slot in sorted(fleet.said):
+        if fleet.is_idle(slot) and fleet.phase[slot] == NodePhase.UP:
+            said, cause = fleet.said[slot], f"{fleet.names[slot]} is idle"
+            turn.emit(fact.NodeJoined(slot, fleet.names[slot], said.capacity, cause, said.traits, said.devices))
+            judge_devices(turn, slot, cause)
 
 
 def _move(turn: Turn, name: str, to: NodePhase, cause: str) -> Done | Refused:

@@ -45,9 +45,9 @@ class Turn(msgspec.Struct):
             return
         nodes, tasks, devices = list(map(fleet.addresses.__getitem__, item.slots)), item.tasks, item.devices
         for number, epoch, width in zip(item.jobs, item.epochs, item.widths, strict=True):
-            end = begin + width
-            columns = (nodes[begin:end], tasks[begin:end], devices[begin:end])
-            self.instructions.append(Start(number, epoch, jobs[number].spec, 0, *columns))
+            end, spec = begin + width, jobs[number].spec
+            start = Start(number, epoch, spec, 0, nodes[begin:end], tasks[begin:end], devices[begin:end])
+            self.instructions.append(start)
             begin = end
 
     def start_gang(self, job: Job) -> None:

@@ -28,6 +28,7 @@ from muster.world.world import World
 
 _NODE_FACTS: Final = (
     fact.NodeJoined,
+    fact.NodeSaid,
     fact.NodeLacks,
     fact.NodePhased,
     fact.NodeBarred,

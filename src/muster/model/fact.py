@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from muster.model.advice import Advice
 from muster.model.booking import Booking
 from muster.model.job import Bar, BarKind, NodePhase
-from muster.model.node import PLAIN, Flavor, Lack, Traits
+from muster.model.node import PLAIN, Flavor, Labels, Lack, Said, Traits
 from muster.model.overlay import Overlay
 from muster.model.phase import Lease, TaskPhase, Why
 from muster.model.profile import Profile
@@ -130,6 +130,17 @@ class NodeJoined(Record, frozen=True, tag="node_joined.1"):
     cause: str = ""
     traits: Traits = PLAIN
     devices: tuple[str, ...] = ()
+
+
+class NodeSaid(Record, frozen=True, tag="node_said.1"):
+    """While work is there, a node says that it is another one. It has these labels and taints at once, for they say
+    where new work goes; `later` is what else it will be once nothing is held there, if anything."""
+
+    slot: int
+    labels: Labels
+    taints: tuple[str, ...]
+    later: Said | None = None
+    cause: str = ""
 
 
 class NodeLacks(Record, frozen=True, tag="node_lacks.1"):
@@ -522,6 +533,7 @@ Fact: TypeAlias = (
     | Advised
     | AdviceDropped
     | NodeJoined
+    | NodeSaid
     | NodeLacks
     | NodePhased
     | NodeBarred

@@ -99,6 +99,14 @@ class Lack(Record, frozen=True):
 NO_LACK: Final = Lack()
 
 
+class Said(Record, frozen=True):
+    """What a node says that it is, and will be as soon as nothing is held there."""
+
+    capacity: Resources
+    traits: Traits = PLAIN
+    devices: tuple[str, ...] = ()
+
+
 def address_of(name: str, place: Place) -> str:
     """What a node is known by: `eu/alpha/node-1`; where it names no region and no cluster, its name alone."""
     return "/".join(filter(None, (place.region, place.cluster, name)))

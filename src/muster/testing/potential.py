@@ -110,4 +110,5 @@ class Watch:
 def _comes_or_ends(item: fact.Fact) -> bool:
     if isinstance(item, fact.TasksEnded):
         return item.phase != TaskPhase.QUEUED
-    return isinstance(item, fact.Accepted | fact.Ended | fact.TenantSet | fact.TierSet | fact.NodeJoined)
+    changes = fact.Accepted | fact.Ended | fact.TenantSet | fact.TierSet | fact.NodeJoined | fact.NodeSaid
+    return isinstance(item, changes)

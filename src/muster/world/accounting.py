@@ -26,12 +26,11 @@ def advance(world: World, at: int) -> None:
     """Time has passed since the last entry, with the world as it is. Whoever asks for it more often than once per entry
     looks first whether any has."""
     goodput = world.goodput
-    if at > goodput.at:
-        if world.queue.shapes:
-            for stock in goodput.stocks.values():
-                if stock.levels[IDLE]:
-                    _split_idle(world, stock, at - goodput.at)
-        goodput.at = at
+    if world.queue.shapes:
+        for stock in goodput.stocks.values():
+            if stock.levels[IDLE]:
+                _split_idle(world, stock, at - goodput.at)
+    goodput.at = at
 
 
 def read_account(world: World, at: int, tenant: str = "") -> dict[str, Times]:

@@ -55,7 +55,8 @@ _UNMETERED: Final = Meter()
 def apply(world: World, item: fact.Fact, at: int) -> None:
     """Make one fact true."""
     world.budgets.now = at
-    advance(world, at)
+    if at > world.goodput.at:
+        advance(world, at)
     APPLY[type(item)](world, item, at)
 
 
@@ -64,7 +65,8 @@ def apply_entry(world: World, seq: int, at: int, facts: Iterable[fact.Fact]) -> 
     if seq != world.seq + 1 or at < world.now:
         raise InvariantError("entries follow each other", f"entry {seq} at {at} after {world.seq} at {world.now}")
     world.budgets.now = at
-    advance(world, at)
+    if at > world.goodput.at:
+        advance(world, at)
     for item in facts:
         APPLY[type(item)](world, item, at)
     world.seq = seq
@@ -134,6 +136,11 @@ def _node_joined(world: World, item: fact.NodeJoined, at: int) -> None:
     if item.slot < len(fleet) and item.capacity.gpus < fleet.capacity(item.slot).gpus:
         fleet.losses.note(item.slot, BROKEN, at)
     world.join(item.slot, item.name, item.capacity, item.traits, item.devices)
+
+
+def _node_said(world: World, item: fact.NodeSaid, at: int) -> None:  # noqa: ARG001 - one signature for the table
+    traits = replace(world.fleet.traits[item.slot], labels=item.labels, taints=item.taints)
+    world.hear(item.slot, traits, item.later)
 
 
 def _node_lacks(world: World, item: fact.NodeLacks, at: int) -> None:
@@ -449,6 +456,7 @@ APPLY: Final[dict[type, Callable[[World, Any, int], None]]] = {
     fact.Advised: _advised,
     fact.AdviceDropped: _advice_dropped,
     fact.NodeJoined: _node_joined,
+    fact.NodeSaid: _node_said,
     fact.NodeLacks: _node_lacks,
     fact.NodePhased: _node_phased,
     fact.NodeBarred: _node_barred,

@@ -10,7 +10,7 @@ import msgspec
 
 from muster.model import fact
 from muster.model.job import Bar, BarKind, Meter, NodePhase
-from muster.model.node import NO_LACK, Lack, Traits, flavor_of
+from muster.model.node import NO_LACK, Lack, Said, Traits, flavor_of
 from muster.model.phase import (
     RESIZED,
     STOPS,
@@ -326,7 +326,7 @@ class JobBook:
 class NodeBook:
     """What the facts say of one node."""
 
-    __slots__ = ("bars", "capacity", "devices", "held", "is_kept", "lack", "losses", "name", "phase", "traits")
+    __slots__ = ("bars", "capacity", "devices", "held", "is_kept", "lack", "losses", "name", "phase", "said", "traits")
 
     def __init__(self, name: str, capacity: Resources, traits: Traits, devices: tuple[str, ...]) -> None:
         self.name = name
@@ -334,6 +334,7 @@ class NodeBook:
         self.traits = traits
         self.devices = devices
         self.lack = NO_LACK
+        self.said: Said | None = None
         self.phase = NodePhase.UP
         self.bars: dict[tuple[BarKind, str], Bar] = {}
         self.held = Holding()

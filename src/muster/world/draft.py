@@ -48,7 +48,8 @@ class Draft:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._say_gangs()
+        if self._gangs:
+            self._say_gangs()
         if self._undo:
             self._world.tickets = self._tickets
         while self._undo:

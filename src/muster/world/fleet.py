@@ -16,7 +16,7 @@ from muster.model.advice import Advice
 from muster.model.booking import Keeping
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, NodePhase
-from muster.model.node import NO_LACK, PLAIN, Flavor, Lack, Traits, address_of, flavor_of
+from muster.model.node import NO_LACK, PLAIN, Flavor, Lack, Said, Traits, address_of, flavor_of
 from muster.model.partition import devices_in, slots_in
 from muster.model.profile import DEFAULT, Profile
 from muster.model.reason import Code, Reason
@@ -46,11 +46,11 @@ _FREE_GPUS, _FREE_CPU, _FREE_MEMORY = at.FREE_GPUS, at.FREE_CPU, at.FREE_MEMORY
 
 class Fleet:
     """Lists by slot. `holders[slot]` counts the tasks that each job has there (replaced, never changed: forks share);
-    `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with, and
-    `lacks` what of it is not there now, `losses` how often they failed; `claimed` what of a slot is kept for somebody,
-    `booked` for which booking a whole node is.
-    `device_ids` are of the nodes that name their devices. `mentioned` are the labels that tell pools apart, `prices`
-    what a flavor costs, `cuts` the flavors whose devices are cut, `profile` and `mix` how places are weighed.
+    `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with,
+    `lacks` what of it is not there now, `said` what they will be once they are idle, `losses` how often they failed;
+    `claimed` what of a slot is kept for somebody, `booked` for which booking a whole node is. `device_ids` are of the
+    nodes that name their devices. `mentioned` are the labels that tell pools apart, `prices` what a flavor costs,
+    `cuts` the flavors whose devices are cut, `profile` and `mix` how places are weighed.
     `addresses` follow from names and places.
 
     `asked` is a memory of answers about the present lay-out, for whoever reads the arena; it is dropped with it.
@@ -87,6 +87,7 @@ class Fleet:
         "pools",
         "prices",
         "profile",
+        "said",
         "slot_of",
         "tables",
         "traits",
@@ -100,6 +101,7 @@ class Fleet:
         self.capacities: list[Resources] = []
         self.device_ids: dict[int, tuple[str, ...]] = {}
         self.lacks: dict[int, Lack] = {}
+        self.said: dict[int, Said] = {}
         self.losses = Losses()
         self.company = Company()
         self.overlays = Overlays()
@@ -290,9 +292,19 @@ class Fleet:
             self.overlays.settle(slot, self.addresses[slot], traits)
         self._set_devices(slot, devices)
         self.lacks.pop(slot, None)
+        self.said.pop(slot, None)
         self._withheld.pop(slot, None)
         self._shown = None
         self._is_stale = True
+
+    def hear(self, slot: int, traits: Traits, later: Said | None) -> None:
+        """A node where work is has traits that differ in labels and taints, and is to be something else later."""
+        self.traits[slot] = traits
+        self.said.pop(slot, None)
+        if later is not None:
+            self.said[slot] = later
+        self.overlays.settle(slot, self.addresses[slot], traits)
+        self.split_pools()
 
     def set_lack(self, slot: int, lack: Lack) -> None:
         """Say what a node lacks of what it joined with; nothing of that is free from now on."""
@@ -579,7 +591,7 @@ class Fleet:
 
 
 _COPIED: Final = (
-    "names", "addresses", "slot_of", "traits", "capacities", "device_ids", "lacks", "_withheld", "bars", "booked",
-    "claimed", "holders", "prices", "cuts",
+    "names", "addresses", "slot_of", "traits", "capacities", "device_ids", "lacks", "said", "_withheld", "bars",
+    "booked", "claimed", "holders", "prices", "cuts",
 )  # fmt: skip
 """What a fork has of its own, besides numbers."""

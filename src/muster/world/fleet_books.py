@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from muster.model import fact
 from muster.model.claim import Claim
 from muster.model.job import NodePhase
@@ -19,7 +21,9 @@ from muster.world.device_books import DeviceBooks
 from muster.world.law import require
 from muster.world.quota_books import Plot, Stock
 
-NodeFact: TypeAlias = fact.NodeJoined | fact.NodeLacks | fact.NodePhased | fact.NodeBarred | fact.NodeUnbarred
+NodeFact: TypeAlias = (
+    fact.NodeJoined | fact.NodeSaid | fact.NodeLacks | fact.NodePhased | fact.NodeBarred | fact.NodeUnbarred
+)
 
 
 class FleetBooks:
@@ -40,6 +44,10 @@ class FleetBooks:
         match item:
             case fact.NodeJoined():
                 self._join(item, day)
+            case fact.NodeSaid():
+                node = self.nodes[item.slot]
+                node.traits = replace(node.traits, labels=item.labels, taints=item.taints)
+                node.said = item.later
             case fact.NodeLacks():
                 node = self.nodes[item.slot]
                 if item.lack.devices | node.lack.devices != node.lack.devices:
@@ -70,7 +78,7 @@ class FleetBooks:
             node.losses.append((day, 2))
         self._plots.pop(item.slot, None)
         node.capacity, node.traits, node.devices = item.capacity, item.traits, item.devices
-        node.phase, node.lack = NodePhase.UP, NO_LACK
+        node.phase, node.lack, node.said = NodePhase.UP, NO_LACK, None
 
     def is_open(self, slot: int, devices: int) -> bool:
         """Whether work may go to a node, and none of some devices is lacking there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from muster.model.job import NodePhase
 from muster.model.node import NO_LACK, Lack
 from muster.units import DAY_MS
 from muster.world.books import NodeBook
@@ -24,6 +25,9 @@ def compare_slot(world: World, slot: int, node: NodeBook, missing: Lack, at: int
     require(same, "traits are what the facts say", node.name)
     lack = fleet.lacks.get(slot, NO_LACK)
     require_same(lack, node.lack, "a node lacks what the facts say", node.name)
+    require_same(fleet.said.get(slot), node.said, "what a node will be is what the facts say", node.name)
+    is_waited_for = node.said is None or node.phase != NodePhase.UP or not node.held.is_nothing()
+    require(is_waited_for, "a node that is idle is what it said", node.name)
     booked = sum(points for day, points in node.losses if at // DAY_MS - day <= DAYS_KEPT)
     require_same(fleet.losses.count(slot, at), booked, "losses are what the facts say", node.name)
     bars = {(bar.kind, bar.owner): bar for bar in fleet.bars.get(slot, ())}

@@ -21,7 +21,7 @@ from muster.model.claim import Claim
 from muster.model.errors import InvariantError, StoreError
 from muster.model.goodput import Mark
 from muster.model.job import Bar, Job, Meter, NodePhase, Resize
-from muster.model.node import PLAIN, Flavor, Lack, Traits
+from muster.model.node import PLAIN, Flavor, Lack, Said, Traits
 from muster.model.overlay import Overlay
 from muster.model.phase import ACTIVE, TERMINAL, Queued, Stopping, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
@@ -52,8 +52,8 @@ FORMAT: Final = 2
 
 
 class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Nodes by slot; integers are little-endian int64. `bars`, `traits`, `devices`, `lacks` and `losses` are of the
-    nodes that have any."""
+    """Nodes by slot; integers are little-endian int64. `bars`, `traits`, `devices`, `lacks`, `losses` and what they
+    `said` are of the nodes that have any."""
 
     names: list[str]
     phase: bytes
@@ -67,6 +67,7 @@ class NodeColumns(msgspec.Struct, frozen=True, omit_defaults=True):
     devices: list[tuple[int, tuple[str, ...]]] = []
     lacks: list[tuple[int, Lack]] = []
     losses: list[tuple[int, Days]] = []
+    said: list[tuple[int, Said]] = []
 
 
 class TaskColumns(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -187,6 +188,7 @@ def snapshot(world: World) -> bytes:
                 sorted(fleet.device_ids.items()),
                 sorted(fleet.lacks.items()),
                 fleet.losses.kept(world.now),
+                sorted(fleet.said.items()),
             ),
             jobs=[world.jobs[number] for number in sorted(world.jobs)],
             arrays=[(number, _task_columns(world.arrays[number])) for number in sorted(world.arrays)],
@@ -352,6 +354,7 @@ def _restore_closings(world: World, nodes: NodeColumns) -> None:
     world.fleet.losses.restore(nodes.losses)
     for slot, lack in nodes.lacks:
         world.set_lack(slot, lack)
+    world.fleet.said.update(nodes.said)
 
 
 def _column(capacities: Sequence[Resources], field: str) -> bytes:

@@ -18,7 +18,7 @@ from muster.model.booking import Booking
 from muster.model.claim import Claim
 from muster.model.errors import InvariantError
 from muster.model.job import Bar, BarKind, Job, Meter, NodePhase
-from muster.model.node import PLAIN, Flavor, Lack, Traits
+from muster.model.node import PLAIN, Flavor, Lack, Said, Traits
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Starting, Succeeded, TaskPhase
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.ranges import Ranges
@@ -296,6 +296,12 @@ class World:
         self._count_on(slot)
         self.queue.wake_all()
 
+    def hear(self, slot: int, traits: Traits, later: Said | None) -> None:
+        """A busy node has other labels or taints, or will be another one when it is idle: everybody is worth a try."""
+        self.fleet.hear(slot, traits, later)
+        self.quotas.forget_nodes()
+        self.queue.wake_all()
+
     def set_lack(self, slot: int, lack: Lack) -> None:
         """A busy node has less than it joined with, or has it again: everybody is worth a try."""
         self._count_off(slot)
@@ -376,9 +382,9 @@ class World:
             self.timers.watch(job)
 
     def set_job_phase(self, job: Job, phase: Phase) -> Job:
-        """Replace a job's phase and nothing else."""
+        """Replace the phase of a job that is not over, and nothing else."""
         after = self.jobs[job.id] = job.moved(phase, job.epoch)
-        if job.spec.limit_ms is not None or type(phase) in TERMINAL:
+        if job.spec.limit_ms is not None:
             self.timers.watch(after)
         return after
 
@@ -495,8 +501,8 @@ class World:
         self.refund(spec, leases, at, end)
         if end is not None or self.ends.told:
             self.ends.leave(job.id, end)
-        self.ranks.pop(job.id, None)
-        if spec.gang_most or spec.spares or self.widths.resizes:
+        if job.id in self.ranks:
+            del self.ranks[job.id]
             self.widths.leave(job.id)
         if self.runs is not None:
             self.runs.remove(job)

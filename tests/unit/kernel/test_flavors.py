@@ -81,15 +81,14 @@ def test_a_node_with_bad_traits_does_not_join(traits: Traits, code: Code) -> Non
     assert not len(rig.world.fleet)
 
 
-def test_new_traits_are_taken_over_once_nothing_runs_there() -> None:
+def test_another_flavor_and_place_are_taken_over_once_nothing_runs_there() -> None:
     rig = Rig(nodes=1)
     job = rig.submit(gpus=1)
     moved = Traits("h100-80g", Place(block="b1", rack="r1"), (("zone", "a"),))
     held = (Held(job, 1, 0, 1),)
     rig.feed(NodeSeen("node-0", rig.world.fleet.capacity(0), held, traits=moved))
-    assert rig.world.fleet.traits[0] == Traits()
+    assert rig.world.fleet.traits[0] == Traits(labels=moved.labels)
     rig.exit(job)
-    rig.feed(NodeSeen("node-0", rig.world.fleet.capacity(0), traits=moved))
     assert rig.world.fleet.traits[0] == moved
 
 

@@ -10,9 +10,11 @@ from muster.model import event, fact
 from muster.model.instruction import Start, Stop
 from muster.model.job import MUSTER, BarKind
 from muster.model.node import NO_LACK, Lack, Place, Traits
+from muster.model.overlay import Overlay
 from muster.model.phase import Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
-from muster.testing.rig import Rig
+from muster.model.spec import Needs
+from muster.testing.rig import Rig, spec
 from muster.units import Resources
 from muster.world.invariants import check_world
 from muster.world.sightings import is_quarantined
@@ -297,6 +299,80 @@ def test_what_comes_back_while_work_is_there_is_free_again() -> None:
     assert outcome.facts[0] == fact.NodeLacks(0, NO_LACK)
     assert rig.run(waiting).leases[0].devices == 0b0110
     assert rig.world.fleet.lacks == {}
+    sound(rig)
+
+
+def test_a_busy_node_has_its_new_labels_at_once_and_what_runs_there_goes_on() -> None:
+    rig = Rig()
+    rig.feed(seen("n", "abcd", traits=Traits(labels=(("zone", "a"),))))
+    job = rig.submit(1, needs=Needs(labels=("zone=a",)))
+    rig.start(job)
+    held = event.Held(job, 1, 0, 1)
+    outcome = rig.feed(seen("n", "abcd", held, traits=Traits(labels=(("zone", "b"),), taints=("spot",))))
+    assert outcome.facts == [fact.NodeSaid(0, (("zone", "b"),), ("spot",))]
+    assert rig.phase(job) == "Running"
+    assert code_of(rig.answer(event.Submit(spec(1)))) == Code.NEVER_FITS  # it does not bear the taint
+    there = rig.submit(1, needs=Needs(labels=("zone=b",), tolerates=("spot",)))
+    assert rig.run(there).leases[0].slot == 0
+    assert code_of(rig.answer(event.Submit(spec(1, needs=Needs(labels=("zone=a",)))))) == Code.NEVER_FITS
+    sound(rig)
+
+
+def test_a_label_puts_a_busy_node_behind_an_overlay_with_all_that_it_holds() -> None:
+    rig = Rig()
+    wide = Resources(4, 64_000, 2**38, network_mbps=100)
+    labels = Traits(labels=(("feed", "one"),))
+    rig.feed(seen("n", "abcd", capacity=wide), seen("small", capacity=Resources(0, 1), traits=labels))
+    rig.feed(event.SetOverlay("feed", Overlay("network", 80, labels=("feed=one",))))
+    job = rig.submit(ask=Resources(1, 1000, 1, network_mbps=60))
+    held = event.Held(job, 1, 0, 1)
+    rig.feed(seen("n", "abcd", held, capacity=wide, traits=labels))
+    assert rig.world.fleet.overlays.used == {"feed": 60}
+    assert rig.phase(rig.submit(ask=Resources(1, 1000, 1, network_mbps=30))) == "Queued"
+    sound(rig)
+
+
+def test_what_a_busy_node_has_more_it_has_without_another_word_once_it_is_idle() -> None:
+    rig = Rig()
+    rig.feed(seen("n", "abcd"))
+    job = rig.submit(1)
+    rig.start(job)
+    rig.feed(seen("n", "abcdef", event.Held(job, 1, 0, 1), traits=Traits("h100")))
+    assert rig.world.fleet.capacity(0).gpus == 4
+    sound(rig)
+    outcome = rig.exit(job)
+    assert [type(item).__name__ for item in outcome.facts] == ["Ended", "NodeJoined"]
+    assert rig.world.fleet.capacity(0).gpus == 6
+    assert rig.world.fleet.flavor(0) == "h100"
+    assert rig.world.fleet.said == {}
+    sound(rig)
+
+
+def test_what_a_busy_node_takes_back_is_not_taken_over() -> None:
+    rig = Rig()
+    rig.feed(seen("n", "abcd"))
+    job = rig.submit(1)
+    rig.start(job)
+    held = event.Held(job, 1, 0, 1)
+    rig.feed(seen("n", "abcdef", held), seen("n", "abcd", held))
+    assert rig.world.fleet.said == {}
+    assert rig.feed(seen("n", "abcd", held)).facts == []
+    assert [type(item).__name__ for item in rig.exit(job).facts] == ["Ended"]
+
+
+def test_a_node_that_is_gone_is_not_back_by_what_it_said() -> None:
+    rig = Rig()
+    rig.feed(seen("n", "abcd"))
+    job = rig.submit(1)
+    rig.start(job)
+    rig.feed(seen("n", "abcdef", event.Held(job, 1, 0, 1)))
+    rig.feed(event.NodeGone("n"))
+    assert rig.phase(job) == "Queued"
+    assert rig.world.fleet.capacity(0).gpus == 4
+    sound(rig)
+    rig.feed(seen("n", "abcde"))
+    assert rig.world.fleet.capacity(0).gpus == 5
+    assert rig.run(job).leases[0].slot == 0
     sound(rig)
 
 

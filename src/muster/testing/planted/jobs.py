@@ -92,7 +92,7 @@ def terminal_overwritten() -> Iterator[None]:
     def overwrite(world: World, item: fact.Ended, at: int) -> None:
         job = world.jobs[item.job]
         if isinstance(job.phase, Succeeded):
-            world.set_job_phase(job, Failed(at, Why.EXIT, 1))
+            world.put(_replace(job, phase=Failed(at, Why.EXIT, 1)))
         else:
             end(world, item, at)
 
