@@ -93,11 +93,13 @@ def find_in_tightest(search: Search, needs: Needs) -> list[Lease] | None:
 
 def _candidates(search: Search, level: int) -> list[int]:
     """The domains of a level in which each group fits by itself, the one with the least free first."""
-    words, tasks = search.fleet.words, [group.tasks for group in search.groups]
+    words = search.fleet.words
     base = 0 if level == gangs.NODE_LEVEL else int(words[at.AT_LEVEL + level - 1])
     count = int(words[at.NODES]) if level == gangs.NODE_LEVEL else int(words[at.AT_LEVEL + level]) - base
     rooms = search.on_nodes if level == gangs.NODE_LEVEL else search.in_domains
-    fitting = [d for d in range(count) if all(r[base + d] >= t for r, t in zip(rooms, tasks, strict=True))]
+    fitting = list(range(count))
+    for group, room in zip(search.groups, rooms, strict=True):  # most are ruled out by the first
+        fitting = [domain for domain in fitting if room[base + domain] >= group.tasks]
     return sorted(fitting, key=lambda domain: (*_free_in(search, level, domain), domain))
 
 

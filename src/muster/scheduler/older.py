@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from muster.model.job import Job
 from muster.model.phase import ACTIVE, Lease
+from muster.units import Resources
 from muster.world.claiming import charge_claim
 from muster.world.runs import GONE, JOB, ROW, STATE, TICKET
 from muster.world.widths import leases_of, split_leases
@@ -21,21 +22,24 @@ from muster.world.world import World
 @contextlib.contextmanager
 def only_older(world: World, ticket: int) -> Iterator[None]:
     """As if nobody held or claimed anything by a later ticket, or more than its least."""
-    later = list(_find_later(world, ticket))
+    held: dict[tuple[str, int, Resources], int] = {}
+    for job, leases in _find_later(world, ticket):
+        for site, ask, tasks in world.sites.share(job.spec, leases):
+            alike = (job.spec.tenant, site.number, ask)
+            held[alike] = held.get(alike, 0) + tasks
     claims = [(number, claim.after(ticket)) for number, claim in world.claims.items()]
-    _charge(world, later, claims, -1)
+    _charge(world, held, claims, -1)
     try:
         yield
     finally:
-        _charge(world, later, claims, 1)
+        _charge(world, held, claims, 1)
 
 
 def _charge(
-    world: World, later: list[tuple[Job, list[Lease]]], claims: list[tuple[int, list[Lease]]], sign: int
+    world: World, held: dict[tuple[str, int, Resources], int], claims: list[tuple[int, list[Lease]]], sign: int
 ) -> None:
-    for job, leases in later:
-        for site, ask, tasks in world.sites.share(job.spec, leases):
-            world.ledger.charge(job.spec.tenant, site, ask, sign * tasks)
+    for (tenant, site, ask), tasks in held.items():
+        world.ledger.charge(tenant, world.sites.all[site], ask, sign * tasks)
     for number, leases in claims:
         charge_claim(world, number, sign, leases)
 

@@ -262,7 +262,7 @@ class _Taker:
     @contextmanager
     def _all_gone(self, right: Right, *, are_whole: bool = False) -> Iterator[None]:
         """The ledger as it would be if all went whom a right is about, and all of arrays, if they `are_whole`."""
-        ledger, amounts = self._world.ledger, list(self._rights.amounts(right, are_whole=are_whole))
+        ledger, amounts = self._world.ledger, self._rights.amounts(right, are_whole=are_whole)
         for name, site, amount in amounts:
             ledger.charge(name, site, amount, -1)
         yield

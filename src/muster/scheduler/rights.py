@@ -56,6 +56,8 @@ _STRONGEST: Final = Party(Standing.INSIDE, -1, emergency=True)
 CODES_MAX: Final = 1024
 """How many answers of the table are kept at most."""
 Key: TypeAlias = tuple[Party, str, int, bool]
+Amount: TypeAlias = tuple[str, Site, Resources]
+"""What a tenant has on a site."""
 
 
 class Herd(NamedTuple):
@@ -110,13 +112,15 @@ class Rights:
         self._ranks: tuple[tuple[int, bool], ...] = ()
         self._about_any: dict[Party, bool] = {}
         self._totals: dict[str, tuple[list[str], Words]] = {}
+        self._amounts: dict[tuple[Right, bool], list[Amount]] = {}
         if self.has_any and not self._has_owners:
             clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
 
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
         self._loans = self._stock = None
-        self._made, self._totals, self.funds, self._untaken, self._about_any = {}, {}, {}, {}, {}
+        self._made, self._totals, self._amounts = {}, {}, {}
+        self.funds, self._untaken, self._about_any = {}, {}, {}
 
     def note_full(self, shape: Shape) -> None:
         """A shape did not fit anywhere, and nobody was taken for it: nor will it, if nobody may be."""
@@ -183,20 +187,13 @@ class Rights:
         words = [codes[kind] | codes[kinds + kind] | codes[2 * kinds + kind] for kind in range(kinds)]
         return sum(int(totals[begin + kind]) for kind in range(kinds) if words[kind])
 
-    def amounts(self, right: Right, *, are_whole: bool = False) -> Iterator[tuple[str, Site, Resources]]:
+    def amounts(self, right: Right, *, are_whole: bool = False) -> list[Amount]:
         """What each tenant has on each site of what may be taken by a right; as if arrays could be taken whole, if they
         `are_whole`."""
-        world, runs = self._world, self._runs
-        sites = world.sites.all
-        totals = array("q", bytes(8 * 3 * max(1, len(sites) * len(runs.tenants))))
-        sum_tenants(self.rows, self.used, right.words, len(sites), words_of(totals))
-        for herd in self._find_herds():
-            self._add_herd(right, herd, are_whole, totals)
-        for place in range(0, len(totals), 3):
-            if any(totals[place : place + 3]):
-                tenant, site = divmod(place // 3, len(sites))
-                milli, cpu, memory = totals[place : place + 3]
-                yield str(runs.tenants.names[tenant]), sites[site], Resources(0, cpu, memory, milli)
+        known = self._amounts.get((right, are_whole))
+        if known is None:
+            known = self._amounts[right, are_whole] = list(self._sum_amounts(right, are_whole))
+        return known
 
     def find_tasks(self, right: Right, wanted: Words) -> Iterator[tuple[Job, int, int, int, int]]:
         """The tasks of arrays that may be taken and sit on nodes that are wanted: job, task, slot, devices, cost."""
@@ -254,6 +251,19 @@ class Rights:
             since = (words_of(tasks.since), words_of(tasks.saved_at))
             right.found += add_tasks(*herd.columns, *since, right.words, sums)
         return right
+
+    def _sum_amounts(self, right: Right, are_whole: bool) -> Iterator[Amount]:
+        world, runs = self._world, self._runs
+        sites = world.sites.all
+        totals = array("q", bytes(8 * 3 * max(1, len(sites) * len(runs.tenants))))
+        sum_tenants(self.rows, self.used, right.words, len(sites), words_of(totals))
+        for herd in self._find_herds():
+            self._add_herd(right, herd, are_whole, totals)
+        for place in range(0, len(totals), 3):
+            if any(totals[place : place + 3]):
+                tenant, site = divmod(place // 3, len(sites))
+                milli, cpu, memory = totals[place : place + 3]
+                yield str(runs.tenants.names[tenant]), sites[site], Resources(0, cpu, memory, milli)
 
     def _is_about_any(self, codes: array[int]) -> bool:
         """Whether there may be anybody, of whatever kin and kind, whom codes are about: of those who borrow only if

@@ -8,6 +8,7 @@ decides nothing, and knows the transition table only as a value that it is given
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias, get_args
 
 from muster.model import fact
@@ -281,7 +282,8 @@ class Auditor:
     def _check_spares(self) -> None:
         """A spare is where something could start, and is one gang's: of all that is held, nothing is held twice."""
         for number in self._spared:
-            shut = [slot for slot, _, devices in self._jobs[number].spares if not self._is_left(slot, devices)]
+            changed = [each for each in self._jobs[number].spares if each[0] in self._fleet.touched]
+            shut = [slot for slot, _, devices in changed if not self._is_left(slot, devices)]
             require(not shut, "a spare is where work may go", f"job {number}: slots {shut}")
 
     def _is_left(self, slot: int, devices: int) -> bool:
@@ -489,8 +491,8 @@ class Auditor:
         if self._bookings.covers(spec):
             self._quota.claim(spec, plots, 1)
         else:
-            may_borrow, later = self._spending.may_borrow(spec, self._at), self._find_later(claim) if claim else []
-            self._quota.start(spec, plots, later, may_borrow=may_borrow)
+            find_later = partial(self._find_later, claim) if claim else None
+            self._quota.start(spec, plots, find_later, may_borrow=self._spending.may_borrow(spec, self._at))
         self._use.hold(spec, plots, 1)
         for slot, tasks in places:
             name = self._fleet.nodes[slot].flavor()
@@ -498,15 +500,13 @@ class Auditor:
 
     def _find_later(self, ticket: int) -> list[Held]:
         """What is held or claimed by later tickets: whoever was granted it counted on those before."""
-        held = self._tickets.find_after(self._jobs, ticket) if self._quota.has_owners else []
-        held += self._claims.movers_after(ticket)
+        held = [*self._tickets.find_after(self._jobs, ticket), *self._claims.movers_after(ticket)]
         return [*self._claims.after(ticket), *((spec, self._fleet.plots_at(places)) for spec, places in held)]
 
     def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
         for slot, tasks in places:
             self._spending.stop(number, spec, slot, tasks, self._at)
-        plots = self._fleet.plots_at(places)
-        self._quota.stop(spec, plots)
+        self._quota.stop(spec, plots := self._fleet.plots_at(places))
         self._use.hold(spec, plots, -1)
 
     def _goes_on(self, number: int, slot: int) -> bool:

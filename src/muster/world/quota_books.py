@@ -7,7 +7,7 @@ tree before and after it. It shares with the world only the words, and how a gua
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from muster.model.spec import Spec
@@ -20,6 +20,7 @@ from muster.world.quota import apportion, children_of, find_line
 Key: TypeAlias = tuple[str, str]
 Held: TypeAlias = tuple[Spec, Sequence[tuple["Plot", int]]]
 """What somebody holds, on which plots."""
+FindHeld: TypeAlias = Callable[[], Sequence[Held]]
 Lump: TypeAlias = dict[Key, int]
 """What several places come to."""
 Tree: TypeAlias = dict[str, tuple[int, int]]
@@ -108,23 +109,22 @@ class QuotaBooks:
                         totals[key] += sign * part
 
     def start(
-        self, spec: Spec, places: Sequence[tuple[Plot, int]], later: Sequence[Held] = (), *, may_borrow: bool
+        self, spec: Spec, places: Sequence[tuple[Plot, int]], find_later: FindHeld | None = None, *, may_borrow: bool
     ) -> None:
-        """Tasks start on nodes, whose plots already say so. What others hold who came `later` than the claim by which
-        they do counts in the limits, and is no reason why they would borrow."""
+        """Tasks start on nodes, whose stocks already say so. What others hold who came later than the claim by which
+        they do counts in the limits, and is no reason why they would borrow: it is looked for if there is one."""
         more = _sum(((spec, places),))
-        owned = [key for key in more if self._claim(ROOT, key)] if self.has_owners else []
-        others = _sum_by_tenant(later, owned)
-        for tenant, amounts in others.items():
-            self._book(tenant, amounts, -1)
-        trees = {key: self._share_out(key) for key in owned}
-        before = {key: self._spill(ROOT, key, trees[key]) for key in owned}
-        self._book(spec.tenant, more, 1)
-        for key, amount in more.items():
-            if key in before and self._spill(ROOT, key, trees[key]) > before[key]:
-                require(spec.evictable, _FIRM, f"{spec.tenant}: {amount} more of {key}")
-                require(may_borrow, _SOFT, f"{spec.tenant}: {amount} more of {key}")
-                self._check_kept(spec.tenant, key, trees[key], sum(lump.get(key, 0) for lump in others.values()))
+        trees = {key: self._share_out(key) for key in more if self.has_owners and self._claim(ROOT, key)}
+        loans = self._borrow(spec.tenant, more, trees)
+        others = _sum_by_tenant(find_later(), loans) if loans and find_later is not None else {}
+        if others:  # with less held nobody borrows more, so it is enough to look again at what would be borrowed
+            for tenant, amounts in ((spec.tenant, more), *others.items()):
+                self._book(tenant, amounts, -1)
+            loans = self._borrow(spec.tenant, more, trees)
+        for key in loans:
+            require(spec.evictable, _FIRM, f"{spec.tenant}: {more[key]} more of {key}")
+            require(may_borrow, _SOFT, f"{spec.tenant}: {more[key]} more of {key}")
+            self._check_kept(spec.tenant, key, trees[key], sum(lump.get(key, 0) for lump in others.values()))
         for tenant, amounts in others.items():
             self._book(tenant, amounts, 1)
         for key in more:
@@ -172,6 +172,12 @@ class QuotaBooks:
         return known
 
     # -- whether a start was right -------------------------------------------------------------------------------
+
+    def _borrow(self, tenant: str, more: Lump, trees: Mapping[Key, Tree]) -> list[Key]:
+        """Book what starts, and say of which keys some of it is covered by no guarantee."""
+        before = {key: self._spill(ROOT, key, tree) for key, tree in trees.items()}
+        self._book(tenant, more, 1)
+        return [key for key, tree in trees.items() if self._spill(ROOT, key, tree) > before[key]]
 
     def _check_limits(self, tenant: str, key: Key) -> None:
         for name in self.chain(tenant):
@@ -247,7 +253,7 @@ def _sum(held: Iterable[Held]) -> Lump:
 def _sum_by_tenant(held: Sequence[Held], keys: Sequence[Key]) -> dict[str, Lump]:
     """What each tenant has in all of what is held, as far as it is of these keys."""
     by_tenant: dict[str, list[Held]] = {}
-    for each in held if keys else ():
+    for each in held:
         by_tenant.setdefault(each[0].tenant, []).append(each)
     lumps = {tenant: _sum(mine) for tenant, mine in by_tenant.items()}
     return {tenant: {key: lump[key] for key in keys if key in lump} for tenant, lump in lumps.items()}
