@@ -169,7 +169,7 @@ _decoder: Final = msgspec.msgpack.Decoder(Snapshot)
 
 
 def snapshot(world: World, breathe: Callable[[], None] = lambda: None) -> bytes:
-    """The world's content as bytes: equal worlds give equal bytes. Whoever may take their time `breathe` now and then."""
+    """The world's content as bytes: equal worlds give equal bytes. Whoever has time may `breathe` now and then."""
     fleet = world.fleet
     return _encoder.encode(
         Snapshot(
