@@ -70,9 +70,9 @@ def ls(
     with Client() as client:
 
         def look() -> Listing:
-            asked = {"state": state, "tenant": tenant, "phase": phase or "", "order": "oldest" if oldest else "newest"}
-            read = partial(client.list, **asked, since_ms=since or 0, at_ms=at)
-            return _list(_read_pages(read, after, limit), state, at)
+            order = "oldest" if oldest else "newest"
+            read = partial(client.list, state=state, tenant=tenant, phase=phase or "", order=order)
+            return _list(_read_pages(partial(read, since_ms=since or 0, at_ms=at), after, limit), state, at)
 
         show_listing(look, output, watch)
 
