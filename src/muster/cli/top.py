@@ -98,9 +98,13 @@ def _head(sight: Sight) -> str:
     health, now = sight.health, show_instant(int(time.time() * 1000))[:19]
     running = sum(job.phase == "running" for job in sight.live)
     waiting = sum(job.phase == "queued" for job in sight.live)
-    more = "+" if sight.is_cut else ""
-    jobs = f"{running} running, {waiting} waiting{more}"
+    jobs = f"{running} running, {waiting}{_plus(sight)} waiting"
     return f"muster {health.version} · {now}Z · {health.status} · lag {show_duration(health.lag_ms)} · {jobs}"
+
+
+def _plus(sight: Sight) -> str:
+    """Whether there are more than were looked at."""
+    return "+" if sight.is_cut else ""
 
 
 def _wrong(sight: Sight, most: int) -> list[Row]:
@@ -165,7 +169,7 @@ def _jobs(sight: Sight, rows: int, width: int) -> list[Row]:
     heads = ("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "WHERE")
     head, *lines = spell_table(heads, [_cells(job) for job in jobs[:rows]], width).splitlines()
     about = [Row(line, Subject("job", str(job.id))) for line, job in zip(lines, jobs, strict=False)]
-    more = [Row(f"… and {len(jobs) - rows} more: muster ls")] if len(jobs) > rows else []
+    more = [Row(f"… and {len(jobs) - rows}{_plus(sight)} more: muster ls")] if len(jobs) > rows else []
     return [Row(head), *about, *more]
 
 

@@ -66,8 +66,8 @@ def test_what_is_wrong_comes_first_and_is_cut() -> None:
 
 def test_many_jobs_are_cut_to_the_screen() -> None:
     frame = lines_of(Sight(FIT, [RUNNING] * 50, [], [NODE], True), 5, 60)
-    assert "… and 45 more: muster ls" in frame
-    assert frame[0].endswith("50 running, 0 waiting+")
+    assert "… and 45+ more: muster ls" in frame
+    assert frame[0].endswith("50 running, 0+ waiting")
 
 
 def test_without_a_terminal_top_is_one_frame(
