@@ -32,6 +32,7 @@ from muster.wire.views import Health, JobView, NodeView
 
 EVERY_S: Final = 2.0
 PAGE: Final = 1000
+PLACED: Final = ("running", "starting", "stopping")
 ROWS_PLAIN: Final = 15
 METER: Final = 30
 RECENT_MS: Final = 15 * 60 * 1000
@@ -83,9 +84,12 @@ def _steer(client: Client) -> None:
 def look(client: Client) -> Sight:
     """What there is to see now."""
     health = client.health()
-    live = client.list(limit=PAGE, order="oldest")  # of very many, those that run are among the first
+    live = client.list(limit=PAGE, order="oldest")
+    jobs, is_cut = {job.id: job for job in live.jobs}, live.next_after is not None
+    for phase in PLACED if is_cut else ():  # those who run may have come after very many who wait
+        jobs |= {job.id: job for job in client.list(phase=phase, limit=PAGE).jobs}
     failed = client.list(state="over", phase="failed", limit=PAGE, since_ms=_recently()).jobs
-    return Sight(health, live.jobs, failed, client.nodes(), live.next_after is not None)
+    return Sight(health, list(jobs.values()), failed, client.nodes(), is_cut)
 
 
 def draw(sight: Sight, rows: int, width: int) -> list[Row]:
