@@ -96,10 +96,11 @@ def _say(world: World, entry: Entry, item: fact.Fact) -> Iterator[str]:
 
 
 def _say_of_fleet(world: World, item: fact.Fact) -> str:
-    """`node n1 phased: gone`, `tenant vision set: gpu at most 8 GPUs`."""
+    """`node n1 phased: gone`, `tenant vision set: gpu at most 8 GPUs`, `advised packing`."""
     noun, _, verb = str(item.__struct_config__.tag).partition(".")[0].partition("_")
     slot = getattr(item, "slot", None)
-    name = world.fleet.shown()[slot] if isinstance(slot, int) else str(getattr(item, "name", ""))
+    name = getattr(item, "name", getattr(item, "kind", ""))
+    name = world.fleet.shown()[slot] if isinstance(slot, int) else str(name)
     detail = ""
     if isinstance(item, fact.NodePhased):
         detail = item.phase.name.lower()

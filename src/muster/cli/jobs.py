@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import click
 
@@ -27,6 +28,7 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.model.again import Again
+from muster.model.spec import Spec
 from muster.sdk.client import Client
 from muster.sdk.errors import AnsweredError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
@@ -34,6 +36,7 @@ from muster.wire.views import JobPage, JobView, Place
 
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
 OVER = PHASES[4:]
+PAGE_MAX = 1000
 SPANS_SHOWN = 8
 LATELY = "; --since 1h shows what ended lately"
 
@@ -67,11 +70,21 @@ def ls(
     with Client() as client:
 
         def look() -> Listing:
-            asked = {"state": state, "tenant": tenant, "phase": phase or "", "order": "oldest" if oldest else "newest"}
-            page = client.list(**asked, after=after, limit=limit, since_ms=since or 0, at_ms=at)
-            return _list(page, state, at)
+            order = "oldest" if oldest else "newest"
+            read = partial(client.list, state=state, tenant=tenant, phase=phase or "", order=order)
+            return _list(_read_pages(partial(read, since_ms=since or 0, at_ms=at), after, limit), state, at)
 
         show_listing(look, output, watch)
+
+
+def _read_pages(read: Callable[..., JobPage], after: int, limit: int) -> JobPage:
+    """As many jobs as are wanted, page by page: a server gives no more than so many at once."""
+    page = read(after=after, limit=min(limit, PAGE_MAX))
+    jobs = list(page.jobs)
+    while page.next_after is not None and len(jobs) < limit:
+        page = read(after=page.next_after, limit=min(limit - len(jobs), PAGE_MAX))
+        jobs += page.jobs
+    return JobPage(jobs, page.next_after, page.seq)
 
 
 def _list(page: JobPage, state: str, at: int | None) -> Listing:
@@ -155,7 +168,7 @@ def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
     ]
     if spec is not None:
         fields += [
-            ("command", shlex.join(spec.command)),
+            ("command", _show_command(spec)),
             *[("command", f"{name}: {shlex.join(words)}") for name, words in sorted(spec.commands.items())],
             ("directory", spec.workdir),
             ("variables", ", ".join(sorted(spec.env))),
@@ -168,6 +181,14 @@ def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
             ("again", "" if spec.again is None else _show_again(spec.again)),
         ]
     return fields
+
+
+def _show_command(spec: Spec) -> str:
+    """As it was submitted: what a batch script runs in is of use to nobody, and `-o json` has it."""
+    from muster.sdk.slurm.script import find_script  # a listing need not load it
+
+    script = find_script(spec.command, spec.env)
+    return f"sbatch {shlex.quote(script)}" if script else shlex.join(spec.command)
 
 
 def _ask_fields(view: JobView) -> list[tuple[str, str]]:

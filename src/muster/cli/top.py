@@ -32,6 +32,7 @@ from muster.wire.views import Health, JobView, NodeView
 
 EVERY_S: Final = 2.0
 PAGE: Final = 1000
+PLACED: Final = ("running", "starting", "stopping")
 ROWS_PLAIN: Final = 15
 METER: Final = 30
 RECENT_MS: Final = 15 * 60 * 1000
@@ -83,9 +84,12 @@ def _steer(client: Client) -> None:
 def look(client: Client) -> Sight:
     """What there is to see now."""
     health = client.health()
-    live = client.list(limit=PAGE, order="oldest")  # of very many, those that run are among the first
+    live = client.list(limit=PAGE, order="oldest")
+    jobs, is_cut = {job.id: job for job in live.jobs}, live.next_after is not None
+    for phase in PLACED if is_cut else ():  # those who run may have come after very many who wait
+        jobs |= {job.id: job for job in client.list(phase=phase, limit=PAGE).jobs}
     failed = client.list(state="over", phase="failed", limit=PAGE, since_ms=_recently()).jobs
-    return Sight(health, live.jobs, failed, client.nodes(), live.next_after is not None)
+    return Sight(health, list(jobs.values()), failed, client.nodes(), is_cut)
 
 
 def draw(sight: Sight, rows: int, width: int) -> list[Row]:
@@ -98,9 +102,13 @@ def _head(sight: Sight) -> str:
     health, now = sight.health, show_instant(int(time.time() * 1000))[:19]
     running = sum(job.phase == "running" for job in sight.live)
     waiting = sum(job.phase == "queued" for job in sight.live)
-    more = "+" if sight.is_cut else ""
-    jobs = f"{running} running, {waiting} waiting{more}"
+    jobs = f"{running} running, {waiting}{_plus(sight)} waiting"
     return f"muster {health.version} · {now}Z · {health.status} · lag {show_duration(health.lag_ms)} · {jobs}"
+
+
+def _plus(sight: Sight) -> str:
+    """Whether there are more than were looked at."""
+    return "+" if sight.is_cut else ""
 
 
 def _wrong(sight: Sight, most: int) -> list[Row]:
@@ -165,7 +173,7 @@ def _jobs(sight: Sight, rows: int, width: int) -> list[Row]:
     heads = ("JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "WHERE")
     head, *lines = spell_table(heads, [_cells(job) for job in jobs[:rows]], width).splitlines()
     about = [Row(line, Subject("job", str(job.id))) for line, job in zip(lines, jobs, strict=False)]
-    more = [Row(f"… and {len(jobs) - rows} more: muster ls")] if len(jobs) > rows else []
+    more = [Row(f"… and {len(jobs) - rows}{_plus(sight)} more: muster ls")] if len(jobs) > rows else []
     return [Row(head), *about, *more]
 
 

@@ -5,6 +5,8 @@
     3  commit    in the writer's thread, with everything that is queued there
     4  release   how far the journal is and what the answers are, then instructions
 
+Now and then a fork of the world becomes a snapshot, in a thread: nobody waits for that.
+
 The next batch may be handled while one is being committed; nothing of it is released first, because everything leaves
 through the writer's line, also a batch that needs no commit. If the store refuses, this world is not the truth any
 more: nothing that rests on it is released and the process ends. If an event breaks the kernel, the world is made again
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -40,7 +43,7 @@ from muster.wire.codec import encode_inputs
 from muster.wire.link import Answer, Ask, Committed, Registered, ToFollower, frame
 from muster.wire.words import put_in_words
 from muster.world.accounting import keep_diary
-from muster.world.snapshot import snapshot
+from muster.world.snapshot import pack, snapshot
 from muster.world.world import World
 
 ASKS_MAX: Final = 10_000
@@ -48,6 +51,8 @@ ASKS_MAX: Final = 10_000
 IN_FLIGHT_MAX: Final = 8
 """How many batches may be handled and not yet durable; beyond, what arrives gathers into larger batches."""
 SNAPSHOT_EVERY: Final = 10_000
+BREATH_S: Final = 0.0005
+"""How long whoever draws one stands back after each stroke, which takes less."""
 FIRST_NODE_PATIENCE_S: Final = 30.0
 KNOWN_NODE_PATIENCE_S: Final = 5.0
 """How long it is waited for what the engine says of nodes that were there before."""
@@ -100,6 +105,7 @@ class Leader:
         self._writer = Writer(store, self._on_durable, self._on_kept, self._on_refused, history_ms)
         self._peers = Peers(socket_path, self._take_asks, self._greet)
         self._timer: asyncio.TimerHandle | None = None
+        self._drawing: asyncio.Task[None] | None = None
         self._has_heard = False
         self._is_turn_due = False
         self._is_time_up = False
@@ -197,8 +203,7 @@ class Leader:
         self._in_flight.append(batch)
         self._writer.put(batch)
         self._set_timer(batch.outcome.wake_at)
-        if batch.outcome.seq - self._pictured_seq >= SNAPSHOT_EVERY:
-            self._take_picture()
+        self._take_picture_if_due()
         self._inbox.put_first(self._early.release(self._world))
         if self._inbox:
             self._ring()
@@ -249,10 +254,21 @@ class Leader:
         if wake_at is not None:
             self._timer = self._loop.call_later(max(0, wake_at - self._now) / 1000, self._wake)
 
-    def _take_picture(self) -> None:
-        """It waits in the writer's line, so that it is never saved before its entries."""
-        self._pictured_seq = self._world.seq
-        self._writer.put(Picture(self._world.seq, self._world.now, snapshot(self._world)))
+    def _take_picture_if_due(self) -> None:
+        """Of the world as it is now, whatever happens to it meanwhile; one at a time."""
+        is_due = self._world.seq - self._pictured_seq >= SNAPSHOT_EVERY
+        if is_due and (self._drawing is None or self._drawing.done()):
+            self._pictured_seq = self._world.seq
+            self._drawing = asyncio.ensure_future(self._draw(self._world.fork()))
+
+    async def _draw(self, twin: World) -> None:
+        """It joins the writer's line behind its entries, so that it is never saved before them."""
+        try:
+            data = await asyncio.to_thread(draw, twin)
+        except Exception as error:  # noqa: BLE001 - of whatever kind: a world that cannot be told is not sound
+            self._fail(KERNEL_FAILED, error, [])
+        else:
+            self._writer.put(Picture(twin.seq, twin.now, data))
 
     # -- 3 commit: in the writer's thread
 
@@ -345,8 +361,10 @@ class Leader:
         await asyncio.to_thread(self._engine.close)
         if not self._failure:
             await self._wait_until(self._is_idle)
+        if self._drawing is not None:
+            await self._drawing
         if not self._failure and self._world.seq > self._pictured_seq:
-            self._take_picture()
+            await self._draw(self._world.fork())
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.to_thread(self._writer.finish)
@@ -391,6 +409,11 @@ class Leader:
             _log.critical("the batch that failed could not be kept: %s", error)
         else:
             _log.critical("the batch that failed is in %s", path)
+
+
+def draw(twin: World) -> bytes:
+    """A snapshot as it is kept, drawn in small strokes: whoever decides or writes meanwhile has the interpreter."""
+    return pack(snapshot(twin, lambda: time.sleep(BREATH_S)))
 
 
 def _broken(error: Exception) -> Reason:

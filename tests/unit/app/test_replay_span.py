@@ -8,8 +8,9 @@ from muster.app.lab import read_span
 from muster.app.retelling import retell
 from muster.control.batches import Item, make_batch
 from muster.kernel.kernel import Kernel
+from muster.model.advice import Advice
 from muster.model.errors import RejectedError
-from muster.model.event import Event, Exited, NodeSeen, Started, Submit
+from muster.model.event import Advise, Event, Exited, NodeSeen, Started, Submit
 from muster.model.reason import Code
 from muster.model.spec import Spec, bring_back
 from muster.stores.memory import MemoryStore
@@ -40,6 +41,13 @@ def live_through(lives: list[tuple[int, list[Event]]]) -> MemoryStore:
         assert batch.commit is not None
         store.append([batch.commit])
     return store
+
+
+def test_what_was_learned_meanwhile_is_told_by_its_kind() -> None:
+    seen = NodeSeen("node-1", Resources(gpus=4, cpu_milli=8000))
+    learned = Advise("packing", Advice(1, 10_000, {"gpus": (1,)}), "adviser")
+    told = list(retell(live_through([(1000, [seen]), (2000, [learned])]), 2000, 3000))
+    assert told[0].lines[1:] == ["    advised packing"]
 
 
 def test_a_span_is_told_with_what_was_heard_decided_and_left_out(store: MemoryStore) -> None:

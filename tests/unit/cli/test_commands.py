@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 import pytest
@@ -49,17 +50,28 @@ def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0
 def test_ls_shows_a_table_numbers_or_the_api_json(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     page = JobPage([RUNNING, QUEUED], next_after=9)
     seen = serve({"GET /v1/jobs": page})
-    table = output_of(capsys, "ls").splitlines()
+    table = output_of(capsys, "ls", "--limit", "2").splitlines()
     assert table[0].split() == ["JOB", "NAME", "TENANT", "PHASE", "TASKS", "EACH", "SINCE", "DETAIL"]
     assert table[1].split()[:5] == ["7", "train", "vision", "running", "4"]
     assert "2g 1.5c" in table[1]
-    assert output_of(capsys, "ls", "-o", "name") == "7\n9\n"
-    assert msgspec.json.decode(output_of(capsys, "ls", "-o", "json"), type=JobPage) == page
-    output_of(capsys, "ls", "--all", "--tenant", "vision")
+    assert output_of(capsys, "ls", "--limit", "2", "-o", "name") == "7\n9\n"
+    assert msgspec.json.decode(output_of(capsys, "ls", "--limit", "2", "-o", "json"), type=JobPage) == page
+    output_of(capsys, "ls", "--limit", "2", "--all", "--tenant", "vision")
     assert "state=all&tenant=vision" in seen[-1].path
     assert "order=" not in seen[-1].path, "the newest come first by themselves"
-    output_of(capsys, "ls", "--oldest")
+    output_of(capsys, "ls", "--limit", "2", "--oldest")
     assert "order=oldest" in seen[-1].path
+
+
+def test_a_long_listing_is_read_page_by_page(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    full, short = JobPage([QUEUED] * 1000, next_after=9), JobPage([QUEUED] * 3, next_after=5)
+    seen = serve({"GET /v1/jobs": [full, short, JobPage([RUNNING])]})
+    assert output_of(capsys, "ls", "--limit", "2500", "-o", "name").splitlines() == ["9"] * 1003 + ["7"]
+    asked = [dict(parse_qsl(urlsplit(each.path).query)) for each in seen]
+    assert [(each.get("after"), each["limit"]) for each in asked] == [(None, "1000"), ("9", "1000"), ("5", "1000")]
+    serve({"GET /v1/jobs": [full, full]})
+    assert run_command(["ls", "--limit", "1500"]) == 0
+    assert "more: add --after 9" in capsys.readouterr().err
 
 
 def test_an_empty_listing_says_what_it_left_out(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,24 @@ def test_a_script_is_submitted_and_what_is_left_out_is_said(
     assert (spec.needs.flavors, spec.command[-2:]) == (("h100",), ("--lr", "0.1"))
 
 
+@pytest.mark.parametrize("interpreter", ["/bin/bash", "/usr/bin/env python3"])
+def test_what_a_script_runs_in_is_not_shown(
+    sent: list[Request],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    interpreter: str,
+) -> None:
+    (tmp_path / "train.sh").write_text(SCRIPT.replace("/bin/bash", interpreter))
+    assert run_command(["sbatch", "train.sh", "--lr"]) == 0
+    view = msgspec.structs.replace(FAILED, spec=msgspec.json.decode(sent[0].body, type=Spec))
+    monkeypatch.setattr(Transport, "_try", lambda *_: Reply(200, {}, msgspec.json.encode(view)))
+    capsys.readouterr()
+    assert run_command(["show", "7"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in shown if line.startswith("command")] == [["command:", "sbatch", "train.sh"]]
+
+
 @pytest.mark.parametrize(
     ("flags", "printed", "code"),
     [

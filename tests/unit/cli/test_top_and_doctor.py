@@ -44,6 +44,24 @@ def test_the_failures_of_the_last_minutes_are_asked_for_and_not_the_first_thousa
     assert sight.failed == [lately]
 
 
+def test_who_runs_is_seen_behind_very_many_who_wait(serve: Serve) -> None:
+    def asked(**words: object) -> str:
+        return "GET /v1/jobs?" + "&".join(f"{name}={value}" for name, value in words.items())
+
+    late = msgspec.structs.replace(RUNNING, id=5000)
+    serve(
+        {
+            "GET /v1/health": FIT,
+            "GET /v1/nodes": (NODE,),
+            asked(state="live", limit=1000, order="oldest"): JobPage([QUEUED], next_after=2),
+            asked(state="live", phase="running", limit=1000): JobPage([late]),
+        }
+    )
+    with Client() as client:
+        sight = look(client)
+    assert (sight.live, sight.is_cut) == ([QUEUED, late], True)
+
+
 def test_a_quiet_fleet_has_nothing_wrong() -> None:
     frame = lines_of(Sight(FIT, [QUEUED, RUNNING], [], [NODE], False), 10, 100)
     assert frame[0].endswith("· ok · lag 12ms · 1 running, 1 waiting")
@@ -66,8 +84,8 @@ def test_what_is_wrong_comes_first_and_is_cut() -> None:
 
 def test_many_jobs_are_cut_to_the_screen() -> None:
     frame = lines_of(Sight(FIT, [RUNNING] * 50, [], [NODE], True), 5, 60)
-    assert "… and 45 more: muster ls" in frame
-    assert frame[0].endswith("50 running, 0 waiting+")
+    assert "… and 45+ more: muster ls" in frame
+    assert frame[0].endswith("50 running, 0+ waiting")
 
 
 def test_without_a_terminal_top_is_one_frame(

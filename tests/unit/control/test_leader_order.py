@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import threading
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from control_kit import RecordingEngine, Stage, eventually, led, spec
+from control_kit import DEADLINE_S, RecordingEngine, Stage, eventually, led, spec
 
 from muster.control import leader as leader_module
 from muster.control.batches import Batch
+from muster.control.leader import draw
 from muster.control.loading import load_world
 from muster.control.writer import Picture, Writer
 from muster.kernel.kernel import Kernel
@@ -24,7 +26,8 @@ from muster.model.reason import Code, Done, Refused
 from muster.model.tenant import Tenant, limits
 from muster.units import Resources
 from muster.wire.link import Committed
-from muster.world.snapshot import digest
+from muster.world.snapshot import digest, restore
+from muster.world.world import World
 
 Play: TypeAlias = Callable[[Stage], Awaitable[None]]
 
@@ -344,6 +347,54 @@ def test_snapshots_come_by_themselves(tmp_path: Path, monkeypatch: pytest.Monkey
             caller.ask(Submit(spec()))
             await caller.answered(1)
             await eventually(lambda: stage.store.find_snapshot() is not None)
+
+    play(tmp_path, scenes)
+
+
+def test_a_snapshot_holds_nobody_up_and_is_of_the_moment_it_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader_module, "SNAPSHOT_EVERY", 2)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def draw_late(twin: World) -> bytes:
+        begun.set()
+        assert go_on.wait(DEADLINE_S)
+        return draw(twin)
+
+    monkeypatch.setattr(leader_module, "draw", draw_late)
+
+    async def scenes(stage: Stage) -> None:
+        async with led(stage) as caller:
+            caller.ask(Submit(spec("first")))
+            await caller.answered(1)
+            await eventually(begun.is_set)
+            pictured = digest(load_world(stage.store))
+            for count in (2, 3):
+                caller.ask(Submit(spec("later")))
+                await caller.answered(count)
+            assert stage.store.find_snapshot() is None
+            go_on.set()
+            await eventually(lambda: stage.store.find_snapshot() is not None)
+            found = stage.store.find_snapshot()
+            assert found is not None
+            assert (found[0], digest(restore(found[1]))) == (2, pictured)
+
+    play(tmp_path, scenes)
+
+
+def test_a_world_that_cannot_be_told_ends_the_leader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader_module, "SNAPSHOT_EVERY", 2)
+
+    def fail(twin: World) -> bytes:
+        raise ValueError(f"entry {twin.seq}")
+
+    monkeypatch.setattr(leader_module, "draw", fail)
+
+    async def scenes(stage: Stage) -> None:
+        async with led(stage) as caller:
+            caller.ask(Submit(spec()))
+            assert await stage.exit_code() == leader_module.KERNEL_FAILED
 
     play(tmp_path, scenes)
 

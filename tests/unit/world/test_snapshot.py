@@ -10,8 +10,9 @@ from muster.model.errors import StoreError
 from muster.model.job import BarKind
 from muster.model.reason import Code
 from muster.testing.rig import Rig
+from muster.world import snapshot as snapshot_module
 from muster.world.invariants import check_world
-from muster.world.snapshot import FORMAT, digest, restore, snapshot
+from muster.world.snapshot import FORMAT, digest, pack, restore, snapshot
 
 
 def busy_rig() -> Rig:
@@ -42,6 +43,19 @@ def test_a_world_with_gangs_and_arrays_comes_back_whole() -> None:
     check_world(again)
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 3, 4, 500])
+def test_one_that_is_taken_breath_by_breath_and_packed_is_the_same(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, breaths = busy_rig().world, list[int]()
+    in_one_go = msgspec.msgpack.decode(snapshot(world))
+    monkeypatch.setattr(snapshot_module, "JOBS_AT_ONCE", at_once)
+    slowly = snapshot(world, lambda: breaths.append(1))
+    assert slowly == msgspec.msgpack.encode(in_one_go, order="sorted")
+    assert len(breaths) == -(-len(world.jobs) // at_once)
+    assert snapshot(restore(pack(slowly))) == slowly
+
+
 def test_a_restored_world_holds_what_its_leases_hold() -> None:
     world = busy_rig().world
     again = restore(snapshot(world))
@@ -53,7 +67,7 @@ def test_a_restored_world_holds_what_its_leases_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\xc1", b"\x90", b"plainly not a snapshot", msgspec.msgpack.encode({"format": 1})]
+    "data", [b"", b"\xc1", b"\x90", b"\x78\x01cut", b"plainly not a snapshot", msgspec.msgpack.encode({"format": 1})]
 )
 def test_damage_is_a_store_error(data: bytes) -> None:
     with pytest.raises(StoreError) as caught:

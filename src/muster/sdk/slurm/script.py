@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from muster.sdk.jobfile import SHELLS, split_script
@@ -107,6 +107,11 @@ def make_command(text: str, name: str, args: Sequence[str], wrapper: str) -> tup
         text = f'eval "${PRELUDE}"\n{rest}'
     zero = (name,) if is_shell else ()
     return ("/bin/sh", "-c", wrapper, name, *interpreter, flag, text, *zero, *args)
+
+
+def find_script(command: Sequence[str], env: Collection[str]) -> str:
+    """The name of the script that these words run, if `make_command` made them; else empty."""
+    return command[3] if PRELUDE in env else ""
 
 
 def make_wrapper(*, output: str, error: str, source: str, append: bool, indexes: Indexes | None, tasks: int) -> str:

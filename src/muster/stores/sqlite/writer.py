@@ -79,7 +79,7 @@ class SqliteStore(SqliteJournal):
     def trim_inputs(self, keep: int, most_bytes: int | None = None) -> None:
         with self._transaction() as db:
             [(snapshot_seq,)] = db.execute("SELECT max(seq) FROM snapshots")
-            if most_bytes is not None:
+            if most_bytes is not None and _size(db) > most_bytes:  # else there is no need to look at each
                 sizes = db.execute("SELECT seq, length(data) FROM inputs ORDER BY seq DESC")
                 keep = min(keep, _last_seq(db) - plan_bytes(sizes, most_bytes))
             db.execute("DELETE FROM inputs WHERE seq <= ?", (plan_trim(_last_seq(db), snapshot_seq, keep),))
@@ -154,6 +154,11 @@ def _note(db: sqlite3.Connection, lines: Sequence[bytes]) -> None:
 
 def _row(seq: int, data: bytes) -> tuple[int, bytes, int]:
     return seq, data, checksum(seq, data)
+
+
+def _size(db: sqlite3.Connection) -> int:
+    [(pages,)], [(page_bytes,)] = db.execute("PRAGMA page_count"), db.execute("PRAGMA page_size")
+    return int(pages * page_bytes)
 
 
 def _last_seq(db: sqlite3.Connection) -> int:
