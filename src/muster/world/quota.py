@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from muster.model.reason import Code
 from muster.model.record import Record
 from muster.model.spec import Spec
-from muster.model.tenant import CPU, MEMORY, ROOT, Line, Tenant
+from muster.model.tenant import CPU, DEVICE_MILLI, MEMORY, ROOT, Line, Tenant
 from muster.units import Limit, Resources
 from muster.world.budgets import SCALE, Account, Budgets
 from muster.world.ledger import Ledger, Total, kind_of
@@ -40,8 +40,6 @@ class Standing(enum.IntEnum):
 
 
 ANSWERS_MAX: Final = 100_000
-GATES_MAX: Final = 1000
-"""How many are remembered of a tenant on a site, at most."""
 _INSIDE, _BORROWING, _OVER = Standing  # members are slow to look up
 
 
@@ -161,24 +159,16 @@ class Check(NamedTuple):
     fund: Fund
 
 
-class Gate(NamedTuple):
-    """The same for one ask, as far as it asks for anything there: limits and shares, with what a task adds to each."""
-
-    limits: tuple[tuple[Total, int, int], ...]
-    shares: tuple[tuple[Share, int, Fund], ...]
-
-
 class Quotas:
-    """The funds of a world and what each tenant has to look at, for all asks and for one: an index over tenants, sites
-    and ledger, made when it is first asked for after the tree or its lines changed. Answers about them are remembered
-    as long as they and the nodes are as they are."""
+    """The funds of a world and what each tenant has to look at: an index over tenants, sites and ledger, made when it
+    is first asked for after the tree or its lines changed. Answers about them are remembered as long as they and the
+    nodes are as they are."""
 
     __slots__ = (
         "_asked",
         "_budgets",
         "_checks",
         "_funds",
-        "_gates",
         "_has_keepers",
         "_has_owners",
         "_is_flat",
@@ -194,8 +184,7 @@ class Quotas:
         self._sites = sites
         self._budgets = budgets
         self._funds: dict[tuple[str, str], Fund] | None = None
-        self._checks: dict[tuple[str, int], tuple[Check, ...]] = {}
-        self._gates: list[dict[str, Memory]] = []
+        self._checks: list[dict[str, tuple[Check, ...]]] = []
         self._is_known = False
         self._has_keepers = False
         self._has_owners = False
@@ -207,13 +196,24 @@ class Quotas:
     def standing(self, tenant: str, site: Site, ask: Resources, tasks: int) -> Standing:
         """Where a tenant would stand with `tasks` more of an ask on a site. What is not asked for cannot be over."""
         try:
-            limits, shares = self._gates[site.number][tenant][ask]
+            checks = self._checks[site.number][tenant]
         except LookupError:
-            limits, shares = self._open(tenant, site, ask)
-        for total, each, limit in limits:
-            if total.held + each * tasks > limit:
-                return _OVER
-        found = self._stand(shares, tasks) if shares else _INSIDE
+            checks = self.checks(tenant, site)
+        found = _INSIDE
+        if checks:
+            gpus = (ask.gpus * DEVICE_MILLI + ask.gpu_milli) * site.units
+            amounts = gpus * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks
+            for kind, limits, share, fund in checks:
+                more = amounts[kind]
+                if not more:
+                    continue
+                for total, limit, _ in limits:
+                    if total.held + more > limit:
+                        return _OVER
+                if share is not None and more > self._inside(share, more):
+                    found = _BORROWING
+                    if fund.has_keepers and more > self._borrowable(fund, share):
+                        return _OVER
         return self._after_spending(tenant, ask, found) if self._budgets.accounts else found
 
     def is_any(self) -> bool:
@@ -309,9 +309,11 @@ class Quotas:
         """All that a tenant has to look at before it holds something on a site."""
         if not self._is_known:
             self.funds()
-        known = self._checks.get((tenant, site.number))
+        while len(self._checks) <= site.number:
+            self._checks.append({})
+        known = self._checks[site.number].get(tenant)
         if known is None:
-            known = self._checks[tenant, site.number] = tuple(self._gather(tenant, site))
+            known = self._checks[site.number][tenant] = tuple(self._gather(tenant, site))
         return known
 
     def find_kin(self, tenant: str, names: Collection[str]) -> list[str]:
@@ -332,7 +334,6 @@ class Quotas:
         self._funds = None
         self._is_known = False
         self._checks.clear()
-        self._gates.clear()
 
     def forget_nodes(self) -> None:
         """Nodes or their sites changed."""
@@ -345,18 +346,11 @@ class Quotas:
         has_devices = ask.gpus or ask.gpu_milli
         return self._budgets.find_spent(tenant) if self._budgets.accounts and has_devices else None
 
-    def _stand(self, shares: Iterable[tuple[Share, int, Fund]], tasks: int) -> Standing:
-        """Where somebody would stand with so many tasks more if there were no limits."""
+    def _inside(self, share: Share, wanted: int) -> int:
+        """How much more stays within the guarantees, as far as the nodes of now cover them."""
         if not self._is_known:
             self.funds()
-        found = _INSIDE
-        for share, each, fund in shares:
-            more = each * tasks
-            if more > inside(share, more):
-                if fund.has_keepers and more > self._borrowable(fund, share):
-                    return _OVER
-                found = _BORROWING
-        return found
+        return inside(share, wanted)
 
     def _after_spending(self, tenant: str, ask: Resources, found: Standing) -> Standing:
         """A hard budget that is spent ends starts, a soft one borrowing."""
@@ -402,18 +396,6 @@ class Quotas:
             share = nearest if fund.root.children else None
             if limits or share is not None:
                 yield Check(fund.kind, tuple(limits), share, fund)
-
-    def _open(self, tenant: str, site: Site, ask: Resources) -> Gate:
-        while len(self._gates) <= site.number:
-            self._gates.append({})
-        gates = self._gates[site.number].setdefault(tenant, Memory(GATES_MAX))
-        each = site.amounts(ask)
-        checks = [check for check in self.checks(tenant, site) if each[check.kind]]
-        gate = gates[ask] = Gate(
-            tuple((total, each[kind], limit) for kind, limits, *_ in checks for total, limit, _ in limits),
-            tuple((share, each[kind], fund) for kind, _, share, fund in checks if share is not None),
-        )
-        return gate
 
     def _build(self) -> dict[tuple[str, str], Fund]:
         funds: dict[tuple[str, str], Fund] = {}

@@ -23,7 +23,7 @@ from muster.model.phase import ACTIVE, TERMINAL, Lease, Phase, Queued, Run, Star
 from muster.model.profile import DEFAULT_NAME, PROFILES, Edition
 from muster.model.ranges import Ranges
 from muster.model.spec import Needs, Spec, is_varied
-from muster.model.tenant import OPEN, ROOT, Tenant
+from muster.model.tenant import CPU, OPEN, ROOT, Tenant
 from muster.model.tier import TIERS, Tier, moves_of
 from muster.units import Limit, Resources
 from muster.world.budgets import Account, Budgets
@@ -199,8 +199,11 @@ class World:
 
     def _count(self, tenant: str, site: Site, ask: Resources, tasks: int, at: int, end: Limit) -> None:
         """So many tasks more of an ask are held on a site, and used from now on."""
-        purse = self.ledger.charge(tenant, site, ask, tasks)
-        self.usage.step(tenant, purse.family, purse.use * tasks, at, end)
+        gpus = self.ledger.charge(tenant, site, ask, tasks)
+        if gpus:
+            self.usage.step(tenant, site.family, gpus, at, end)
+        else:
+            self.usage.step(tenant, CPU, ask.cpu_milli * tasks, at, end)
         self.walk.touched[tenant] = None
 
     def enqueue(self, job: Job) -> None:

@@ -19,7 +19,7 @@ from muster.testing.planted.plant import Plant
 from muster.units import Limit, Resources
 from muster.world import quota
 from muster.world.budgets import SCALE, Account, Budgets
-from muster.world.ledger import Ledger, Purse
+from muster.world.ledger import Ledger
 from muster.world.line import Line, job_of
 from muster.world.sites import Site
 from muster.world.usage import Meter, Usage
@@ -33,7 +33,7 @@ def ledger_leak() -> Iterator[None]:
     """One refund in a few is forgotten: that of tasks whose array goes on."""
     honest = Ledger.charge
 
-    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> Purse:
+    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> int:
         charged = honest(ledger, tenant, site, ask, tasks)
         if tasks == -2:
             honest(ledger, tenant, site, ask, 2)
@@ -48,7 +48,7 @@ def quota_leak() -> Iterator[None]:
     """A refund forgets an ancestor: what a team gives back, its lab goes on holding."""
     honest = Ledger.charge
 
-    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> Purse:
+    def charge(ledger: Ledger, tenant: str, site: Site, ask: Resources, tasks: int) -> int:
         charged = honest(ledger, tenant, site, ask, tasks)
         parent = ledger.chain(tenant)[1]
         if tasks < 0 and parent != ROOT:

@@ -15,10 +15,11 @@ from muster.model.node import Lack
 from muster.model.phase import TAKEN, Why
 from muster.policy.taking import Kin, Party
 from muster.scheduler import claims, preemption, repair, rights
-from muster.testing.planted.plant import Plant, quota_asleep
+from muster.testing.planted.plant import Plant
 from muster.units import DAY_MS
 from muster.world import apply, snapshot
 from muster.world.fleet import Fleet
+from muster.world.ledger import Ledger
 from muster.world.world import World
 
 _replace = msgspec.structs.replace
@@ -47,7 +48,7 @@ def quota_kept_after_eviction() -> Iterator[None]:
         if item.why not in TAKEN:
             honest(world, item, at)
             return
-        with quota_asleep():
+        with mock.patch.object(Ledger, "charge", return_value=None):
             honest(world, item, at)
 
     with mock.patch.dict(apply.APPLY, {fact.Requeued: requeue}):

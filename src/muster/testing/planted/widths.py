@@ -15,10 +15,11 @@ from muster.model.job import Job
 from muster.model.phase import Run, Why
 from muster.scheduler import repair
 from muster.scheduler.extras import Shrink
-from muster.testing.planted.plant import Plant, quota_asleep
+from muster.testing.planted.plant import Plant
 from muster.units import DAY_MS
 from muster.world import apply, goodput
 from muster.world.goodput import Goodput
+from muster.world.ledger import Ledger
 from muster.world.widths import Widths
 from muster.world.world import World
 
@@ -29,7 +30,7 @@ def shrink_keeps_quota() -> Iterator[None]:
     honest = apply.APPLY[fact.Shrunk]
 
     def shrink(world: World, item: fact.Shrunk, at: int) -> None:
-        with quota_asleep():
+        with mock.patch.object(Ledger, "charge", return_value=None):
             honest(world, item, at)
 
     with mock.patch.dict(apply.APPLY, {fact.Shrunk: shrink}):
@@ -93,7 +94,7 @@ def lost_place_still_counts() -> Iterator[None]:
     honest = apply.APPLY[fact.RanksLost]
 
     def lose(world: World, item: fact.RanksLost, at: int) -> None:
-        with quota_asleep():
+        with mock.patch.object(Ledger, "charge", return_value=None):
             honest(world, item, at)
 
     with mock.patch.dict(apply.APPLY, {fact.RanksLost: lose}):
