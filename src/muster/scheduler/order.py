@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from muster.world.line import BandKey, Leaf, LeafKey, Line, job_of
+from muster.world.line import ID_MASK, BandKey, Leaf, LeafKey, Line
 from muster.world.queue import OVER, Band, Shape
 from muster.world.tour import Tour
 from muster.world.world import World
@@ -110,13 +110,13 @@ class Round:
         passed by stands elsewhere than in the leaf."""
         awake, leaf = self._world.queue.awake, self._leaves.get(tenant, ())
         if not self._is_anybody_due and not self._places:
-            for at, line in leaf:
-                if line.shape in awake:
-                    return line, job_of(at)
+            for at, shape, line in leaf:
+                if shape in awake:
+                    return line, at & ID_MASK
             return None
-        here = [(self._find_place(line), line) for _, line in leaf if line.shape in awake]
+        here = [(self._find_place(line), line) for _, shape, line in leaf if shape in awake]
         place, found = min(((at, line) for at, line in here if at is not None), default=(0, None))
-        return None if found is None else (found, job_of(place))
+        return None if found is None else (found, place & ID_MASK)
 
     def _find_place(self, line: Line) -> LeafKey | None:
         return self._places[line] if line in self._places else line.first(self._since)
@@ -128,7 +128,7 @@ class Round:
     def _drop_hopeless(self) -> None:
         """Let shapes sleep that the slots which woke them have no room for any more: most of them, after a start."""
         queue, fleet = self._world.queue, self._world.fleet
-        rooms = [free for slot in queue.freed if (free := fleet.find_free(slot)) is not None]
+        rooms = list(filter(None, map(fleet.find_free, queue.freed)))
         for shape in tuple(queue.awake):
             if shape.tries_freed:
                 ask = shape.least

@@ -38,7 +38,7 @@ from muster.world.holding import Holding, plain
 from muster.world.law import require
 from muster.world.ledger import Account
 from muster.world.limit_law import check_task_limits
-from muster.world.line import BandKey, Line, job_of
+from muster.world.line import BandKey, Leaf, Line, job_of
 from muster.world.mark_law import check_marks
 from muster.world.move_law import check_movers
 from muster.world.overlay_law import check_overlays
@@ -315,11 +315,11 @@ def _check_leaves(world: World) -> None:
     """Of the lines of a tenant and tier, the first is that of the job which the order's table says, before anybody is
     due and now; and those of one band stand in this order."""
     leaves: dict[tuple[str, str], list[Line]] = {}
-    places: dict[BandKey, dict[str, list[tuple[int, Line]]]] = {}
+    places: dict[BandKey, dict[str, Leaf]] = {}
     for shape in world.queue.shapes.values():
         for name, line in shape.lines.items():
             leaves.setdefault(name, []).append(line)
-            insort(places.setdefault(line.band, {}).setdefault(name[0], []), (line.first(-1), line))
+            insort(places.setdefault(line.band, {}).setdefault(name[0], []), (line.first(-1), shape, line))
     for band, here in places.items():
         require(world.queue.leaves(band) == here, "lines stand where their heads do", f"band {band}")
     for (tenant, tier), lines in leaves.items():

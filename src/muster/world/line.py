@@ -25,7 +25,8 @@ LeafKey: TypeAlias = int
 id, in one integer, since those are quick to sort. Of whoever is due, due time and size are nothing."""
 
 _ID_BITS: Final = 50
-_ID_MASK: Final = (1 << _ID_BITS) - 1
+ID_MASK: Final = (1 << _ID_BITS) - 1
+"""The part of a place that says whose it is; `job_of` for those who cannot afford the call."""
 _SIZE_BITS: Final = 96
 _DUE_BITS: Final = 48
 _RANK_BITS: Final = _DUE_BITS + _SIZE_BITS
@@ -35,13 +36,14 @@ _BEFORE_ALL: Final = -1
 _SLACK: Final = 64
 """How many places of those who left a line keeps, at least, before it clears them away."""
 
-Leaf: TypeAlias = "list[tuple[LeafKey, Line]]"
-"""The lines of one tenant in one band, in order: each where its head stands as long as nobody is due."""
+Leaf: TypeAlias = "list[tuple[LeafKey, Shape, Line]]"
+"""The lines of one tenant in one band, in order: where the head of each stands as long as nobody is due, and its shape,
+by which most are passed over."""
 
 
 def job_of(key: LeafKey) -> int:
     """The job that stands there."""
-    return key & _ID_MASK
+    return key & ID_MASK
 
 
 def undated_of(size: int) -> int:
@@ -62,11 +64,11 @@ class Line:
         "_at",
         "_due_at",
         "_is_shared",
+        "_leaf",
         "_rank",
         "band",
         "dated",
         "heap",
-        "leaf",
         "oldest",
         "shape",
         "tenant",
@@ -85,7 +87,7 @@ class Line:
         self._due_at: dict[int, int] = {}
         self._is_shared = False
         self._rank: int | None = None
-        self.leaf: Leaf | None = None
+        self._leaf: Leaf | None = None
         self._at: LeafKey = 0
 
     def __len__(self) -> int:
@@ -120,9 +122,9 @@ class Line:
             self.uneven.pop(job, None)
         if self.dated:
             self._undate(job)
-        if heap[0] & _ID_MASK == job:
+        if heap[0] & ID_MASK == job:
             heappop(heap)
-            while heap and heap[0] & _ID_MASK not in accepted:
+            while heap and heap[0] & ID_MASK not in accepted:
                 heappop(heap)
         elif len(heap) > 2 * len(accepted) + _SLACK:
             self.heap = self._places()
@@ -131,21 +133,21 @@ class Line:
 
     def join(self, leaf: Leaf) -> None:
         """Stand among those of its tenant that stand in the same band."""
-        self.leaf, self._at = leaf, self.first(_BEFORE_ALL)
-        insort(leaf, (self._at, self))
+        self._leaf, self._at = leaf, self.first(_BEFORE_ALL)
+        insort(leaf, (self._at, self.shape, self))
 
     def quit(self, leaf: Leaf) -> None:
         """Stand among them no longer."""
         del leaf[bisect_left(leaf, (self._at,))]
-        self.leaf = None
+        self._leaf = None
 
     def head(self) -> int:
         """The first job of the line."""
-        return self.heap[0] & _ID_MASK
+        return self.heap[0] & ID_MASK
 
     def head_accepted_at(self) -> int:
         """When the head was accepted."""
-        return self._accepted[self.heap[0] & _ID_MASK]
+        return self._accepted[self.heap[0] & ID_MASK]
 
     def find_oldest(self) -> int:
         """When the one was accepted who waits longest, looked up."""
@@ -167,7 +169,7 @@ class Line:
         ranks: dict[int, list[int]] = {}
         for place in self._places():
             key = self._key(place, since)
-            ranks.setdefault(key >> _ID_BITS, []).append(key & _ID_MASK)
+            ranks.setdefault(key >> _ID_BITS, []).append(key & ID_MASK)
         return ranks.items()
 
     def first_keys(self, since: int, most: int) -> list[LeafKey]:
@@ -178,7 +180,7 @@ class Line:
         found: dict[int, None] = {}
         while edge and len(found) < most:
             place, at = heappop(edge)
-            if place & _ID_MASK in self._accepted:
+            if place & ID_MASK in self._accepted:
                 found[place] = None
             for child in range(2 * at + 1, min(2 * at + 3, len(heap))):
                 heappush(edge, (heap[child], child))
@@ -194,7 +196,7 @@ class Line:
 
     def ids(self) -> list[int]:
         """Everybody who waits, by priority and id."""
-        return [place & _ID_MASK for place in self._places()]
+        return [place & ID_MASK for place in self._places()]
 
     def fork(self, shape: Shape) -> Line:
         """An independent copy inside `shape`."""
@@ -203,7 +205,7 @@ class Line:
         twin.heap, twin._accepted, twin.uneven = self.heap, self._accepted, self.uneven
         twin.dated, twin._due_at, twin.oldest, twin._rank = self.dated, self._due_at, self.oldest, self._rank
         twin._is_shared = self._is_shared = True
-        twin.leaf, twin._at = None, 0
+        twin._leaf, twin._at = None, 0
         return twin
 
     def _unshare(self) -> None:
@@ -215,19 +217,19 @@ class Line:
         """The place of the head, if some have due times: the oldest of the first priority, unless it is not due and one
         of that priority has a due time."""
         oldest, soonest = self.heap[0], self.dated[0]
-        is_due = self._accepted[oldest & _ID_MASK] <= since
+        is_due = self._accepted[oldest & ID_MASK] <= since
         if is_due or soonest >> _DUE_BITS + _ID_BITS != oldest >> _RANK_BITS + _ID_BITS:
             return oldest
-        return oldest >> _ID_BITS << _ID_BITS | soonest & _ID_MASK
+        return oldest >> _ID_BITS << _ID_BITS | soonest & ID_MASK
 
     def _undate(self, job: int) -> None:
         """One who may have had a due time has left."""
         if self._due_at.pop(job, None) is None:
             return
-        while self.dated and self.dated[0] & _ID_MASK not in self._due_at:
+        while self.dated and self.dated[0] & ID_MASK not in self._due_at:
             heappop(self.dated)
         if len(self.dated) > 2 * len(self._due_at) + _SLACK:
-            self.dated = sorted({place for place in self.dated if place & _ID_MASK in self._due_at})
+            self.dated = sorted({place for place in self.dated if place & ID_MASK in self._due_at})
 
     def date(self, due_at: Mapping[int, Limit], jobs: Mapping[int, Job]) -> None:
         """Everybody who waits is due by another time, or by none."""
@@ -240,10 +242,10 @@ class Line:
 
     def _keep_place(self) -> None:
         """Stand in the leaf where the head does, who may be somebody else now."""
-        at, leaf = self.first(_BEFORE_ALL) if self.dated else self.heap[0], self.leaf
+        at, leaf = self.first(_BEFORE_ALL) if self.dated else self.heap[0], self._leaf
         if leaf is not None and at != self._at:
             del leaf[bisect_left(leaf, (self._at,))]
-            insort(leaf, (at, self))
+            insort(leaf, (at, self.shape, self))
             self._at = at
 
     def _place(self, job: Job) -> int:
@@ -251,7 +253,7 @@ class Line:
         return ((PRIORITY_MAX - job.spec.priority) << _RANK_BITS | self.shape.undated) << _ID_BITS | job.id
 
     def _key(self, place: int, since: int) -> LeafKey:
-        job = place & _ID_MASK
+        job = place & ID_MASK
         if self._accepted[job] <= since:
             rank = 0
         elif self.dated and job in self._due_at:
@@ -265,4 +267,4 @@ class Line:
         accepted = self._accepted
         if len(self.heap) == len(accepted):
             return sorted(self.heap)
-        return [place for place in sorted(dict.fromkeys(self.heap)) if place & _ID_MASK in accepted]
+        return [place for place in sorted(dict.fromkeys(self.heap)) if place & ID_MASK in accepted]

@@ -228,22 +228,22 @@ class Queue:
         if shape is None:
             shape = self._open(Shape(key))
         lines, name = shape.lines, (spec.tenant, spec.tier)
-        line = lines.get(name)
+        line, due_at = lines.get(name), spec.due_at if tier.promise is None else due_of(job, tier)
         if line is None:
             line = lines[name] = Line(spec.tenant, (INSIDE, tier.rank, spec.tier), shape)
-            shape.stand(line, self._walk)
+            line.add(job, due_at)
+            self._stand(line)
             self._walk.join(spec.tenant)
             if not shape.did_not_fit:
                 self.awake[shape] = None
-        line.add(job, spec.due_at if tier.promise is None else due_of(job, tier))
-        if line.leaf is None and self._leaves is not None:
-            self._join_leaf(self._leaves, line)
+        else:
+            line.add(job, due_at)
         self._count += 1
         if tier.sharing is not None and takes_part(spec):
             self.floors.add(job, tier.sharing)
-        due_at = job.accepted_at + tier.longest_wait_ms
-        if due_at < self.due_at:
-            self.due_at = due_at
+        latest = job.accepted_at + tier.longest_wait_ms
+        if latest < self.due_at:
+            self.due_at = latest
 
     def remove(self, job: Job) -> None:
         """A job waits no longer."""
@@ -413,8 +413,7 @@ class Queue:
         lines = shape.lines
         if self.outside:
             self._forget_outside(line)
-        self._quit_leaf(line)
-        shape.leave(line, self._walk)
+        self._unstand(line)
         self._walk.leave(line.tenant)
         del lines[(line.tenant, line.band[2])]
         if not lines:
@@ -424,23 +423,28 @@ class Queue:
             self.shadowed.pop(shape, None)
 
     def _move(self, line: Line, band: BandKey) -> None:
-        self._quit_leaf(line)
-        line.shape.leave(line, self._walk)
+        self._unstand(line)
         line.band = band
+        self._stand(line)
+
+    def _stand(self, line: Line) -> None:
+        """Put a line that somebody waits in into its band and leaf."""
         line.shape.stand(line, self._walk)
         if self._leaves is not None:
             self._join_leaf(self._leaves, line)
 
-    def _join_leaf(self, leaves: dict[BandKey, dict[str, Leaf]], line: Line) -> None:
-        line.join(leaves.setdefault(line.band, {}).setdefault(line.tenant, []))
-
-    def _quit_leaf(self, line: Line) -> None:
+    def _unstand(self, line: Line) -> None:
+        """Take a line out of them."""
+        line.shape.leave(line, self._walk)
         if self._leaves is not None:
             here = self._leaves[line.band]
             leaf = here[line.tenant]
             line.quit(leaf)
             if not leaf:
                 del here[line.tenant]
+
+    def _join_leaf(self, leaves: dict[BandKey, dict[str, Leaf]], line: Line) -> None:
+        line.join(leaves.setdefault(line.band, {}).setdefault(line.tenant, []))
 
     def _forget_outside(self, line: Line) -> None:
         lines = self.outside.get(line.tenant)

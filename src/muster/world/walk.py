@@ -3,7 +3,8 @@
 The share of a node is the charge of all below it, over its weight; of equal ones the name that sorts first goes first.
 A tenant with children and with work of its own is met among its children as one child more, of weight 1. The children
 of each node stand in one list; whoever's charge changed is moved in it before the next walk, and all are looked at
-again with the hour. Whether they wait, and for what, is for the callers to say, who name those that are to be met.
+again with the hour. Whoever waits stands there where it belongs; for what, is for the callers to say, who name those
+that are to be met.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Path: TypeAlias = tuple[tuple[str, int], ...]
 
 
 class Siblings:
-    """The children of one node that anybody was charged or waited below in this hour, by name and in order."""
+    """The children of one node, by name and in order: at least those that somebody waits below."""
 
     __slots__ = ("_by_name", "_order")
 
@@ -192,14 +193,14 @@ class Walk:
         if bucket != self._bucket:
             self.reset()
             self._bucket = bucket
-        paths, accounts = self._paths, self._usage.accounts
+        paths, accounts, waiting = self._paths, self._usage.accounts, self._waiting
         top: dict[str, Step] = {}
         moves = {ROOT: top}
         for tenant in self.touched:
             path = paths.get(tenant) or self._find_path(tenant)
             if len(path) > 1:
                 self._climb(tenant, path, moves)
-            else:
+            elif tenant in waiting:  # whoever does not is not met, and is touched when it joins
                 account = accounts.get(tenant)
                 top[tenant] = (0 if account is None else account.charge(bucket) // path[0][1], tenant)
         self.touched.clear()

@@ -89,6 +89,28 @@ def test_a_fork_and_its_original_go_their_own_ways() -> None:
     assert not queue.outside
 
 
+def heads_of(queue: Queue, tenant: str, standing: int = INSIDE) -> list[int]:
+    leaf = queue.leaves((standing, RANK, "standard")).get(tenant, [])
+    assert all(line.tenant == tenant and line.shape is shape and line.head() == job_of(at) for at, shape, line in leaf)
+    return [job_of(at) for at, _, _ in leaf]
+
+
+def test_the_lines_of_a_tenant_stand_where_their_heads_do_also_in_a_fork() -> None:
+    queue = queue_of(job(1, 2), job(2, 1), job(3, 1), job(4, 4, priority=5), job(5, 1, tenant="b"))
+    assert heads_of(queue, "a") == [4, 2, 1], "priority, then who asks for less"
+    twin = queue.fork(Walk(Usage(), {}))
+    queue.remove(job(2, 1))
+    queue.add(job(6, 2, priority=9), TIER)
+    queue.restand(queue.line_of(job(4, 4, priority=5)), OVER)
+    twin.remove(job(4, 4, priority=5))
+    twin.remove(job(5, 1, tenant="b"))
+    assert (heads_of(queue, "a"), heads_of(queue, "a", OVER), heads_of(queue, "b")) == ([6, 3], [4], [5])
+    assert (heads_of(twin, "a"), heads_of(twin, "b")) == ([2, 1], [])
+    queue.remove(job(6, 2, priority=9))
+    queue.remove(job(3, 1))
+    assert heads_of(queue, "a") == [1]
+
+
 def test_whoever_only_reads_sees_what_a_fork_shares() -> None:
     queue = queue_of(job(1), job(2, tenant="b"))
     (before,) = queue.shapes.values()
