@@ -157,18 +157,24 @@ def is_of_herd(slots: Words, sites: Words, herd: Words, task: int) -> bool:
 
 
 @compiled
-def count_herd(
-    order: Words, phase: Words, slots: Words, sites: Words, herd: Words, right: Words, is_whole: bool, counts: Words
-) -> None:
-    """Count the tasks of a herd that may be taken, by site: or all that were not told to stop, if it `is_whole`. The
-    newest ones borrow."""
+def sum_herd(
+    order: Words, phase: Words, slots: Words, sites: Words, herd: Words, right: Words, is_whole: bool, count: int,
+    totals: Words,
+) -> None:  # fmt: skip
+    """Add what the tasks of a herd have that may be taken, or all that were not told to stop, if it `is_whole`; by the
+    number of the tenant and the site, of which there are so many. The newest ones borrow."""
     borrowed = herd[HERD_BORROWED]
+    if not herd[HERD_EVICTABLE]:
+        return
     for at in range(len(order) - 1, -1, -1):
         task = order[at]
         if is_of_herd(slots, sites, herd, task):
             funds = herd[HERD_FUNDS] if borrowed > 0 else 0
             if phase[task] <= RUNNING and (is_whole or may_take(right, herd[HERD_TENANT], herd[HERD_KIND], funds)):
-                counts[sites[slots[task]]] += 1
+                to = 3 * (herd[HERD_TENANT] * count + sites[slots[task]])
+                totals[to] += herd[HERD_MILLI]
+                totals[to + 1] += herd[HERD_CPU]
+                totals[to + 2] += herd[HERD_MEMORY]
             borrowed -= 1
 
 

@@ -26,9 +26,9 @@ from muster.scheduler.reach import (
     TAKE,
     add_gangs,
     add_tasks,
-    count_herd,
     count_reach,
     pick_tasks,
+    sum_herd,
     sum_tenants,
     sum_tops,
     take_stock,
@@ -256,9 +256,10 @@ class Rights:
         world, runs = self._world, self._runs
         sites = world.sites.all
         totals = array("q", bytes(8 * 3 * max(1, len(sites) * len(runs.tenants))))
-        sum_tenants(self.rows, self.used, right.words, len(sites), words_of(totals))
+        words = words_of(totals)
+        sum_tenants(self.rows, self.used, right.words, len(sites), words)
         for herd in self._find_herds():
-            self._add_herd(right, herd, are_whole, totals)
+            sum_herd(*herd.columns, right.words, are_whole, len(sites), words)
         for place in range(0, len(totals), 3):
             if any(totals[place : place + 3]):
                 tenant, site = divmod(place // 3, len(sites))
@@ -309,17 +310,6 @@ class Rights:
         words = words_of(array("q", (site, borrowed, funds, tenant, kind, *amounts)))
         columns = (self._stage.staying(job.id), column_of(tasks.phase), column_of(tasks.slot), self._sites, words)
         return Herd(job, site, funds, columns)
-
-    def _add_herd(self, right: Right, herd: Herd, is_whole: bool, totals: array[int]) -> None:
-        """Add what may be taken of an array, or all that it has."""
-        job, sites = herd.job, len(self._world.sites.all)
-        place = 3 * sites * self._runs.tenants.number(job.spec.tenant)
-        counts = array("q", bytes(8 * sites))
-        if job.spec.evictable and right.found:
-            count_herd(*herd.columns, right.words, is_whole, words_of(counts))
-        for site, tasks in enumerate(counts):
-            for kind, amount in enumerate(amounts_of(job.spec.ask, tasks)):
-                totals[place + 3 * site + kind] += amount
 
     def _sum_tops(self, fund: Fund) -> tuple[list[str], Words]:
         """What those hold of a fund who may be evicted, by child of the root and kind."""
