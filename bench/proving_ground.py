@@ -68,8 +68,10 @@ wait first in a queue who came into it first, here those who were submitted firs
 In `deadline`, eleven mixes were made of the list that the rule of `muster` was not chosen on (samples, a part of it,
 more and fewer nodes, other gaps, slacks and widths, a part of it soft or without deadlines). It meets more strict
 deadlines than both others on seven of them, as many on two, and on two thin samples under long overload up to half a
-part of a hundred fewer than `elastic`. Where some are soft it gives up those first, and meets two of three where
-`elastic` meets nearly all.
+part of a hundred fewer than `elastic`. Where some are soft it gives up those of them that strict ones leave no
+room for: on six smaller mixes with a third or half of them soft it meets 0.86 to 0.99 of these, and `elastic` 0.88 to
+0.98, which meets fewer strict ones on all six. On one of them, on a single node, those without a deadline wait 0.8 %
+longer than with `elastic`.
 
 `themis` is the policy as its paper tells it, and not the published figures of it on these traces. The simulator that
 made those (Muri, SIGCOMM 2022, `themis_sim_jobs`) gives no leases: it shares out anew when a job comes or ends. It
