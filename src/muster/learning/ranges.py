@@ -55,7 +55,7 @@ FADES: Final = 5e-5
 """How much each end takes from what those before it say of what is typical."""
 LATELY_PACE: Final = 0.005
 """By how many powers of e an end changes what is typical of the latest; the first ones change it more."""
-OTHER: Final = 5.0
+OTHER: Final = 6.0
 """Where the latest run for so many times as long as all did, or for such a part of it, what is typical has changed, and
 what was before is forgotten."""
 FIRST, LAST = np.triu_indices(COARSE.bins + 2, 1)
