@@ -10,11 +10,11 @@ missed. The players, all of them advisers of the same kernel:
               longer goes last
     muster    at every submit, the most jobs that can be met together with those who will come: if more must be done by
               some instant than `PROMISED` of what can be, the job with most of it goes last (as Moore and Hodgson do
-              by whole jobs), a soft one before a strict one. The rest by when they must begin at the latest: on many
-              devices a long job with a late deadline may have less time to lose than a short one with an early deadline
-              (least laxity, Dertouzos and Mok, TSE 1989). What runs is kept for as long as it is not far behind by
-              that, or two of nearly equal laxity would chase each other. Those without a deadline, and those given up,
-              go behind, the smallest first
+              by whole jobs): first among the strict ones alone, and then soft ones until all that are left have room.
+              The rest by when they must begin at the latest: on many devices a long job with a late deadline may have
+              less time to lose than a short one with an early deadline (least laxity, Dertouzos and Mok, TSE 1989).
+              What runs is kept for as long as it is not far behind by that, or two of nearly equal laxity would chase
+              each other. Those without a deadline, and those given up, go behind, the smallest first
 
 The first jobs of a file are played, as many as `JOBS_MAX`.
 """
@@ -151,9 +151,16 @@ class MusterAdviser(DeadlineAdviser):
 
 
 def give_up(wants: Sequence[Want], devices: int, now: int) -> set[int]:
-    """Whom to give up, so that what must be done until any instant is no more than what is promised of it. What a job
-    must have done until then is what would be too late if it began as late as can be. Of those with too much to do it
-    is the one with most of it, and a soft one before a strict one."""
+    """Whom to give up, so that what must be done until any instant is no more than what is promised of it: strict ones
+    as if there were no others, and then soft ones until the rest can be done together. A strict one that nobody could
+    meet takes no soft one with it."""
+    gone = _drop([want for want in wants if want.is_strict], devices, now)
+    return gone | _drop([want for want in wants if want.number not in gone], devices, now, only_soft=True)
+
+
+def _drop(wants: Sequence[Want], devices: int, now: int, *, only_soft: bool = False) -> set[int]:
+    """Those who have to go for the others, each time the one with most to do too early. What a job must have done until
+    an instant is what would be too late if it began as late as can be."""
     if not wants:
         return set()
     due = np.array([want.deadline - now for want in wants], dtype=np.float64)
@@ -162,11 +169,11 @@ def give_up(wants: Sequence[Want], devices: int, now: int) -> set[int]:
     instants = np.unique(np.concatenate((due, due - left + MINUTE_MS)))
     instants = instants[np.linspace(0, len(instants) - 1, min(len(instants), INSTANTS_MAX)).astype(np.int64)]
     musts = np.clip(instants - (due - left)[:, None], 0.0, left[:, None]) * devices_of[:, None]
-    soft = np.array([0.0 if want.is_strict else np.inf for want in wants])
+    may_go = np.array([not (only_soft and want.is_strict) for want in wants])
     needed, gone = musts.sum(axis=0), set[int]()
     for at, room in enumerate(PROMISED * devices * instants):
-        while needed[at] > room + 1.0:
-            worst = int(np.argmax(np.where(musts[:, at] > 0.0, musts[:, at] + soft, -1.0)))
+        while needed[at] > room + 1.0 and (may_go & (musts[:, at] > 0.0)).any():
+            worst = int(np.argmax(np.where(may_go, musts[:, at], -1.0)))
             needed -= musts[worst]
             musts[worst] = 0.0
             gone.add(wants[worst].number)

@@ -26,7 +26,8 @@ from bench.league import LeagueOptions
 from bench.leagues.entries import count_dropped, read_entries
 from bench.leagues.sight import SEEN
 from bench.report import Metric, Result
-from muster.learning.runtimes import HOLDS, QUANTILES, Range, RunTimes, Traits, hour_of
+from muster.learning.ranges import HOLDS
+from muster.learning.runtimes import QUANTILES, Range, RunTimes, Traits, hour_of
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.simulator.traces.formats import SWF
@@ -87,7 +88,7 @@ def foretell(records: Sequence[Record]) -> Iterator[Said]:
         while ends and ends[0][0] <= record.submit_ms:
             at, job = heappop(ends)
             learned.end(job, records[job].duration_ms, at)
-        learned.hazards.settle(record.submit_ms)
+        learned.settle(record.submit_ms)
         learned.accept(number, traits_of(record), record.submit_ms)
         yield Said(learned.predict(number), record.duration_ms)
         learned.begin(number, record.submit_ms)

@@ -103,7 +103,7 @@ class RuntimeAdviser:
         """For how long those run who are up, if it is news, and if nobody else says so."""
         known = world.advice.get(RUNTIME)
         is_ours = known is None or "kin" in known.columns
-        self.learned.hazards.settle(now)
+        self.learned.settle(now)
         self._reckon(world, now)
         if not is_ours or now < self._speaks_at or not self._is_news(now):
             return ()

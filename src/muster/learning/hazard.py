@@ -303,8 +303,9 @@ class Hazards:
         del self._live[job]
         self.stirred.pop(job, None)
 
-    def settle(self, now: int) -> None:
-        """Whoever passed the end of its bin by now did not end in it."""
+    def settle(self, now: int) -> list[int]:
+        """Whoever passed the end of its bin by now did not end in it; who that is."""
+        passed: list[int] = []
         while self._crossings and self._crossings[0][0] <= now:
             _, job, level = heappop(self._crossings)
             life = self._live.get(job)
@@ -313,14 +314,20 @@ class Hazards:
             _note_pass(self._entered, self._ended, life.chain, level)
             life.level += 1
             life.note(life.level)
+            passed.append(job)
             self.stirred[job] = None
             if life.level % self.grid.stride == 0:
                 self._stir(life)
             self._expect(job, life)
+        return passed
 
     def live(self) -> Iterable[int]:
         """Who is not over."""
         return self._live
+
+    def reached_ms(self, job: int) -> int:
+        """For how long a live job ran at least."""
+        return self.grid.edges_ms[self._live[job].level]
 
     def cost_ms(self, job: int) -> float:
         """What a completion of a live job costs at least, in time from here on."""

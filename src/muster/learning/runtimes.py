@@ -6,46 +6,24 @@ stopped by its limit would have run on, so what is left of the likelihood at a l
 around it, and is a little longer than it by as much as jobs were late. Where many run far past their limits, nobody
 holds them to these, and limits are not looked at.
 
-Of all ranges a job gets the one that holds most likely for what its length costs, and likelier than not. A range much
-shorter than what jobs typically run costs nearly nothing, and one much longer says so little that still more hardly
-matters: so ranges are short where a job can be foretold and long where it cannot, and four in five hold over all jobs,
-not in each class. What length costs is seen when jobs end: with every miss it falls, and with every hit it rises a
-little (adaptive conformal levels), so it stays calibrated when the load drifts. It never sees an end before it
-happened.
+Which of all ranges is said of it is for `ranges` to choose: it learns from each that held or did not. That one did not
+is known as soon as a job runs for longer. It never sees an end before it happened.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from math import exp
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from muster.learning.hazard import COARSE, Floats, Hazards
+from muster.learning.hazard import COARSE, Hazards
+from muster.learning.ranges import Ranges
 from muster.units import DAY_MS, HOUR_MS, SECOND_MS, Limit
 from muster.wire.evidence import KINS, put_evidence
 
-HOLDS: Final = 0.8
-"""How often a range should hold."""
-PACE: Final = 0.003
-"""By how many powers of e one end changes what length costs, in the long run."""
-HASTE: Final = 0.6
-"""The first ends change it more: one over their number to this power."""
-LEAST: Final = 0.55
-"""How likely a range holds at least, by what is known."""
-REACH_MAX: Final = 40.0
-"""How many powers of e the cost may be away from what it was at first."""
-LONG: Final = 1.5
-"""A range of so many typical run times is half as bad as one that says nothing."""
-ENDLESS: Final = 0.001
-"""What each typical run time adds to that, so that a range ends where nearly nothing is left."""
-COLD_MS: Final = HOUR_MS
-"""What is typical before anything ended."""
 COLD_LONGEST_MS: Final = DAY_MS
 """What is long before anything ended."""
-TYPICAL_PACE: Final = 0.001
-"""By how many powers of e one end changes what is typical; the first ones change it more."""
 CUT: Final = 0.99
 """Who has run for so much of its limit is stopped by it."""
 STRETCH: Final = 2.0
@@ -56,14 +34,10 @@ LATE_PACE_MS: Final = 30 * SECOND_MS
 """How far one late end may change that."""
 PAST: Final = 1.5
 """Who has run for so many times its limit, and for more than the late ones do, was not held by it."""
-UNHELD: Final = 0.2
+UNHELD: Final = 0.05
 """Limits that more of the jobs than this part were not held by are no limits: what is known otherwise stands."""
 UNHELD_PACE: Final = 0.01
 """How much one end says of that."""
-UNLIKELY: Final = 1e300
-"""What makes a range the last choice: it holds less likely than it should."""
-FIRST, LAST = np.triu_indices(COARSE.bins + 2, 1)
-"""Where all ranges begin and end, by the edges of bins, and by what is left at the limit as the last bin."""
 EDGES: Final = np.array(COARSE.edges_ms, dtype=np.float64)
 QUANTILES: Final = (0.1, 0.5, 0.9)
 HOURS: Final = 6
@@ -102,9 +76,7 @@ class RunTimes:
 
     def __init__(self, classes_max: int | None = None) -> None:
         self.hazards = Hazards(COARSE, classes_max)
-        self._ended = 0
-        self._cheap = 0.0
-        self._typical_ms = float(COLD_MS)
+        self._ranges = Ranges()
         self._longest_ms = float(COLD_LONGEST_MS)
         self._late_ms = self._unheld = 0.0
         self._said: dict[int, Range] = {}
@@ -118,42 +90,48 @@ class RunTimes:
     def predict(self, job: int) -> Range:
         """How long a live job will have run when it ends."""
         limit_ms = self._traits[job].limit_ms if self._unheld < UNHELD else None
-        most = EDGES[-1] if limit_ms is None else min(float(limit_ms), EDGES[-1])
+        quantiles = self.hazards.quantiles_ms(job, QUANTILES)
+        # a tail of which nothing was seen yet is no reason to say years
+        most = min(EDGES[-1], limit_ms or EDGES[-1], STRETCH * max(self._longest_ms, quantiles[0]))
         over = self.hazards.over_by(job)
         edges = np.append(np.minimum(EDGES, CUT * most), most + self._late_ms)
         over = np.append(np.minimum(over, np.interp(CUT * most, EDGES, over)), 1.0)
-        found = self._said[job] = Range(*self._worthiest(edges, over), self._quantiles(job, most))
+        low, high = self._ranges.choose(edges, over)
+        found = self._said[job] = Range(low, high, tuple(min(each, most) for each in quantiles))
         return found
-
-    def _quantiles(self, job: int, most: float) -> tuple[float, ...]:
-        """What is known by hazards, up to the limit. A tail of which nothing was seen yet is no reason to say years."""
-        found = self.hazards.quantiles_ms(job, QUANTILES)
-        most = min(most, STRETCH * max(self._longest_ms, found[0]))
-        return tuple(min(each, most) for each in found)
 
     def begin(self, job: int, at: int, served_ms: int = 0) -> None:
         """It is up, and was for so long before."""
         self.hazards.begin(job, served_ms, at)
 
+    def settle(self, now: int) -> None:
+        """Time went by. Of whom it was said that it would be over by now, and is not, that is known to be wrong."""
+        for job in self.hazards.settle(now):
+            said = self._said.get(job)
+            if said is not None and self.hazards.reached_ms(job) >= said.high:
+                del self._said[job]
+                self._ranges.judge(is_missed=True)
+
     def pause(self, job: int, at: int) -> None:
         """It is up no longer, and not over."""
+        self.settle(at)
         self.hazards.pause(job, at)
 
     def cut(self, job: int, at: int) -> None:
         """Somebody else ended it, and nobody knows for how long it would have run."""
+        self.settle(at)
         self._said.pop(job, None)
         del self._traits[job]
         self.hazards.end(job, at, is_cut=True)
 
     def end(self, job: int, ran_ms: int, at: int) -> None:
-        """It is over: what was said of it was right, or the levels move."""
+        """It is over: what was said of it was right or not, unless that is known already."""
+        self.settle(at)
         said, limit_ms = self._said.pop(job, None), self._traits.pop(job).limit_ms
-        self._ended += 1
         if said is not None:
-            self._judge(is_missed=not said.low <= ran_ms <= said.high)
+            self._ranges.judge(is_missed=not said.low <= ran_ms <= said.high)
+        self._ranges.learn(ran_ms)
         self._longest_ms = max(self._longest_ms, ran_ms)
-        step = max(TYPICAL_PACE, 1.0 / self._ended)
-        self._typical_ms = max(float(SECOND_MS), self._typical_ms * exp(step if ran_ms > self._typical_ms else -step))
         self.hazards.end(job, at, is_cut=limit_ms is not None and self._is_stopped(ran_ms, limit_ms))
 
     def _is_stopped(self, ran_ms: int, limit_ms: int) -> bool:
@@ -164,11 +142,6 @@ class RunTimes:
             is_later = ran_ms - limit_ms > self._late_ms
             self._late_ms = max(0.0, self._late_ms + LATE_PACE_MS * (is_later - (1.0 - LATE)))
         return ran_ms >= CUT * limit_ms and not is_past
-
-    def _judge(self, *, is_missed: bool) -> None:
-        """What length costs, after one more range did not hold, or did."""
-        step = max(PACE, self._ended**-HASTE) * (is_missed - (1.0 - HOLDS))
-        self._cheap = min(REACH_MAX, max(-REACH_MAX, self._cheap + step))
 
     def weigh(self, job: int, least: int = 1) -> Evidence:
         """From what a live job's range comes: the finest class of which any has ended, or so many."""
@@ -181,15 +154,6 @@ class RunTimes:
         """The same in words."""
         traits = self._traits[job]
         return put_evidence(*self.weigh(job), traits.user or traits.tenant)
-
-    def _worthiest(self, edges: Floats, over: Floats) -> tuple[float, float]:
-        """The range that is most likely for what its length costs, by how likely the job is over at each edge."""
-        holds = over[LAST] - over[FIRST]
-        times = (edges[LAST] - edges[FIRST]) / self._typical_ms
-        costs = times**2 / (times**2 + LONG**2) + ENDLESS * times
-        worth = np.where(holds >= min(LEAST, holds.max()), holds - costs * exp(-self._cheap), -UNLIKELY)
-        best = int(np.argmax(worth))
-        return float(edges[FIRST[best]]), float(edges[LAST[best]])
 
 
 def _classes(traits: Traits) -> list[tuple[Hashable, ...]]:

@@ -72,6 +72,11 @@ def test_who_has_most_to_do_of_what_is_too_much_is_given_up_and_a_soft_one_first
     assert give_up([small, patient], 4, 0) == set()
 
 
+def test_a_strict_one_that_nobody_could_meet_takes_no_soft_one_with_it() -> None:
+    soft, huge = want(1, HOUR_MS, HOUR_MS)._replace(is_strict=False), want(2, HOUR_MS, HOUR_MS, 4)
+    assert give_up([soft, huge], 4, 0) == {2}
+
+
 def test_who_can_be_met_no_longer_takes_nothing_from_those_who_can() -> None:
     adviser = ElasticAdviser([], 1)
     first, second = want(1, HOUR_MS, HOUR_MS), want(2, 3 * HOUR_MS, HOUR_MS)

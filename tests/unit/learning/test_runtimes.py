@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from statistics import median
 
-from muster.learning.runtimes import HOLDS, Range, RunTimes, Traits
+from muster.learning.ranges import HOLDS
+from muster.learning.runtimes import Range, RunTimes, Traits
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS
 
 TRAITS = Traits("lab", "ada", "sweep", 8, None, 3)
