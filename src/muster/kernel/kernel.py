@@ -40,7 +40,7 @@ from muster.scheduler.yielding import find_next_yield, plan_yields
 from muster.units import INSTANT_MAX
 from muster.world.world import World
 
-_HARMLESS: Final = (fact.Began, fact.Progressed, fact.TasksProgressed, fact.RanksOver, fact.Retired)
+_HARMLESS: Final = (fact.Began, fact.Progressed, fact.TasksProgressed, fact.Metered, fact.RanksOver, fact.Retired)
 """What happened to a run that holds the same places as before, or to a job that is over: nobody can take more by it."""
 
 
