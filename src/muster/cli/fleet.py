@@ -22,7 +22,7 @@ from muster.model.node import UNITS_ONE, Flavor
 from muster.model.partition import parse_partition
 from muster.sdk.client import Client
 from muster.units import parse_money, show_bytes, show_cpus, show_money, show_resources
-from muster.wire.views import DeviceView, FlavorView, NodeView
+from muster.wire.views import DeviceView, FlavorView, LaterView, NodeView
 
 _LABEL_GAP = " "
 
@@ -113,10 +113,17 @@ def _fields(view: NodeView) -> list[tuple[str, str]]:
         ("taints", _LABEL_GAP.join(view.taints)),
         ("free", show_resources(view.free) + more),
         ("lacks", "" if view.lacks is None else f"{show_resources(view.lacks)} of what it joined with"),
+        ("later", "" if view.later is None else _show_later(view.later)),
         ("losses", f"{view.losses} points of late" if view.losses else ""),
         ("bars", show_bars(view.bars)),
         ("jobs", ", ".join(map(str, view.job_ids))),
     ]
+
+
+def _show_later(later: LaterView) -> str:
+    place = "/".join(filter(None, (later.region, later.cluster, later.block, later.rack)))
+    where = f" in {place}" if place else ""
+    return f"{later.flavor}{where} with {show_resources(later.capacity)}, once nothing runs there"
 
 
 def _device_row(device: DeviceView) -> tuple[str, ...]:

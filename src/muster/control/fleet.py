@@ -11,11 +11,11 @@ from muster.control.story import device_list
 from muster.control.views import show_place, words_on
 from muster.model.errors import RejectedError
 from muster.model.job import Bar, NodePhase
-from muster.model.node import NO_LACK, Flavor
+from muster.model.node import NO_LACK, Flavor, flavor_of
 from muster.model.partition import show_partition, start_in
 from muster.model.reason import Reason
 from muster.units import show_sides
-from muster.wire.views import BarView, DeviceView, FlavorView, NodeView
+from muster.wire.views import BarView, DeviceView, FlavorView, LaterView, NodeView
 from muster.world.fleet import Fleet
 from muster.world.world import World
 
@@ -131,7 +131,17 @@ def _view(world: World, slot: int) -> NodeView:
         losses=fleet.losses.count(slot, world.now),
         slots=slots,
         slots_free=slots_free,
+        later=_later(fleet, slot),
     )
+
+
+def _later(fleet: Fleet, slot: int) -> LaterView | None:
+    said = fleet.said.get(slot)
+    if said is None:
+        return None
+    place = said.traits.place
+    flavor = flavor_of(said.traits, said.capacity)
+    return LaterView(said.capacity, flavor, place.region, place.cluster, place.block, place.rack)
 
 
 def _bar(bar: Bar) -> BarView:

@@ -271,12 +271,23 @@ class DeviceView(View, frozen=True):
     partitions: list[str] = []
 
 
+class LaterView(View, frozen=True):
+    """What a node will be as soon as nothing runs there."""
+
+    capacity: Resources
+    flavor: str = ""
+    region: str = ""
+    cluster: str = ""
+    block: str = ""
+    rack: str = ""
+
+
 class NodeView(View, frozen=True):
     """A node and what is free on it; nothing new goes there while it has bars.
 
     `name` is its address where another node has the same name. `devices` and `job_ids` are told of one node, not in a
     listing. What it `lacks` is what it joined with and does not have now; `losses` counts how often it failed of late.
-    Where devices are cut, they have so many `slots` together.
+    Where devices are cut, they have so many `slots` together. `later` is told of a busy node that says to be another.
     """
 
     name: str
@@ -301,6 +312,7 @@ class NodeView(View, frozen=True):
     losses: int = 0
     slots: int = 0
     slots_free: int = 0
+    later: LaterView | None = None
 
 
 class FlavorView(View, frozen=True):

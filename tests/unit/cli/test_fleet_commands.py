@@ -9,7 +9,7 @@ from served import Serve, Told
 
 from muster.cli.main import run_command
 from muster.units import Resources
-from muster.wire.views import BarView, Changed, DeviceView, FlavorView, NodeView
+from muster.wire.views import BarView, Changed, DeviceView, FlavorView, LaterView, NodeView
 
 PLAIN = NodeView("n1", "up", Resources(8, 8000, 2**34), Resources(6, 8000, 2**34), 2, address="n1", flavor="gpu")
 PLACED = NodeView(
@@ -56,6 +56,13 @@ def test_show_tells_a_node_from_a_job(serve: Serve, told: Told) -> None:
     assert seen[0].path == "/v1/nodes/alpha%2Fn2"
     for words in ("eu/alpha/n2", "1 GPU of what it joined with", "4, 9", "GPU-2  missing"):
         assert words in text
+    assert "later" not in text
+
+
+def test_show_tells_what_a_busy_node_will_be(serve: Serve, told: Told) -> None:
+    later = LaterView(Resources(4, 8000), "b200", "eu", "alpha", rack="r9")
+    serve({"GET /v1/nodes/alpha%2Fn2": replace(PLACED, later=later)})
+    assert "b200 in eu/alpha/r9 with 4 GPUs, 8 CPUs, once nothing runs there\n" in told("show", "alpha/n2")
 
 
 def test_flavors_are_listed(serve: Serve, told: Told) -> None:

@@ -11,7 +11,7 @@ from muster.model.job import BarKind
 from muster.model.node import Flavor, Place, Traits
 from muster.testing.rig import Rig
 from muster.units import Resources
-from muster.wire.views import DeviceView, FlavorView
+from muster.wire.views import DeviceView, FlavorView, LaterView
 
 NODE = Resources(2, 8000, 2**34)
 
@@ -57,6 +57,21 @@ def test_one_node_is_shown_with_its_devices_and_what_it_lacks() -> None:
     assert view.devices == [DeviceView(0, 750), DeviceView(1, 0, is_missing=True)]
     assert (view.job_ids, view.lacks, view.capacity.gpus) == ([job], Resources(1), 1)
     assert [device.id for device in view_node(rig.world, "eu/alpha/n").devices] == ["x", "y"]
+
+
+def test_a_busy_node_shows_what_it_will_be_once_it_is_idle() -> None:
+    rig = fleet()
+    job = rig.submit(gpus=2)
+    slot = rig.run(job).leases[0].slot
+    name, traits = rig.world.fleet.addresses[slot], rig.world.fleet.traits[slot]
+    more, moved = Resources(4, 8000, 2**34), Traits("b200", Place(traits.place.region, traits.place.cluster, "b9"))
+    devices = rig.world.fleet.device_ids.get(slot, ())
+    named = (*devices, "more", "most") if devices else ()
+    rig.feed(NodeSeen("n", more, (Held(job, 1, 0, 1),), traits=moved, devices=named))
+    assert view_node(rig.world, name).later == LaterView(more, "b200", "eu", traits.place.cluster, "b9")
+    rig.exit(job)
+    view = view_node(rig.world, name)
+    assert (view.later, view.flavor, view.capacity, view.block) == (None, "b200", more, "b9")
 
 
 @pytest.mark.parametrize(("name", "code"), [("n", "M125"), ("nobody", "M124"), ("", "M124")])
