@@ -15,6 +15,7 @@ from muster.scheduler.order import Round
 from muster.testing.rig import Rig, spec
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.world.decay import WEIGHT_BITS
+from muster.world.line import Line as WaitingLine
 from muster.world.usage import amount_of, paid_until
 
 
@@ -274,3 +275,21 @@ def test_many_who_are_passed_by_do_not_hide_who_comes_behind_them() -> None:
 def _begun_anew(turns: Round) -> Round:
     turns._tour = None  # as when somebody was served, or the last tour came to its end
     return turns
+
+
+def test_a_line_is_looked_at_as_often_as_it_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once more for each start of its tenant: where many lines are due that differ, a cycle would take minutes."""
+    count, looks, honest = 40, [0], WaitingLine.first
+    rig = Rig(nodes=count, gpus=1)
+    blockers = [rig.submit(1, tenant="blocker") for _ in range(count)]
+    jobs = [rig.submit(ask=Resources(1, 1000 + number)) for number in range(count)]
+
+    def first(line: WaitingLine, since: int) -> int:
+        looks[0] += 1
+        return honest(line, since)
+
+    monkeypatch.setattr(WaitingLine, "first", first)
+    since = len(rig.outcomes)
+    rig.feed(*[event.Exited(job, 1, 0, 0, 1) for job in blockers], after_ms=30 * DAY_MS)
+    assert started(rig, since) == jobs
+    assert count <= looks[0] <= 4 * count
