@@ -40,7 +40,7 @@ PAGE: Final = 4096
 PACE: Final = 20
 """So much shorter jobs are than they are, and so many more."""
 HISTORY_MS: Final = 2 * HOUR_MS
-SNAPSHOT_EVERY: Final = 1000
+SNAPSHOT_EVERY: Final = 500
 INPUTS_KEPT: Final = 5000
 """Limits that a few hours reach, where a server's are for days."""
 ROWS: Final = (
