@@ -12,11 +12,12 @@ decided here; but who certainly does not is not asked.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from heapq import heapify, heappop, heapreplace
+from itertools import islice
 from typing import Final
 
-from muster.world.line import ID_MASK, BandKey, LeafKey, Line
+from muster.world.line import ID_MASK, BandKey, Leaf, LeafKey, Line
 from muster.world.queue import OVER, Band, Shape
 from muster.world.tour import Tour
 from muster.world.world import World
@@ -37,11 +38,25 @@ _NO_BAND: Final[BandKey] = (OVER, -1, "")
 
 class Round:
     """The choices of one cycle: band after band, and in each a tour of those who wait with a shape that is awake.
-    `_met` is of each shape whom it lets us meet in our band, and `_lines` are of each tenant that was met there its
-    lines that were awake then, as a heap; who was accepted by `_since` is due. `_places` are where lines are met that
-    are not met at their head; those that are None are not met at all."""
+    `_met` is of each shape whom it lets us meet in our band, and `_leaves` are the lines there, by tenant, of which the
+    first `_asleep` of each sleep. Who was accepted by `_since` is due. `_places` are where lines are met that are not
+    met at their head; those that are None are not met at all. While anybody is due or passed by, lines stand elsewhere
+    than in their leaf: then `_heaps` are of each tenant that was met its lines that were awake, by where they stand."""
 
-    __slots__ = ("_band", "_lines", "_met", "_now", "_places", "_since", "_tour", "_world", "drops_hopeless")
+    __slots__ = (
+        "_asleep",
+        "_band",
+        "_heaps",
+        "_is_anybody_due",
+        "_leaves",
+        "_met",
+        "_now",
+        "_places",
+        "_since",
+        "_tour",
+        "_world",
+        "drops_hopeless",
+    )
 
     def __init__(self, world: World, now: int) -> None:
         self._world = world
@@ -49,7 +64,10 @@ class Round:
         self._band: BandKey = (-1, 0, "")
         self._since = 0
         self._met: dict[Shape, Collection[str]] = {}
-        self._lines: dict[str, list[tuple[LeafKey, Line]]] = {}
+        self._is_anybody_due = world.queue.due_at <= now
+        self._leaves: Mapping[str, Leaf] = {}
+        self._asleep: dict[str, int] = {}
+        self._heaps: dict[str, list[tuple[LeafKey, Line]]] = {}
         self._places: dict[Line, LeafKey | None] = {}
         self._tour: Tour | None = None
         self.drops_hopeless = True
@@ -71,9 +89,10 @@ class Round:
 
     def serve(self, line: Line) -> None:
         """Whose turn it was has got a place: its line, the first of its tenant's, stands where its next job does."""
-        queue, lines = self._world.queue, self._lines[line.tenant]
+        queue, heap = self._world.queue, self._heaps.get(line.tenant)
         awake = queue.awake
-        heapreplace(lines, (line.first(self._since), line)) if line.heap else heappop(lines)
+        if heap is not None:
+            heapreplace(heap, (line.first(self._since), line)) if line.heap else heappop(heap)
         if len(queue.freed) <= FREED_MAX and len(awake) <= HOPELESS_MAX and self.drops_hopeless:
             self._drop_hopeless()
         if self._tour is not None and awake:
@@ -99,43 +118,47 @@ class Round:
                     met[shape] = band.met
         if not met:
             return None
-        self._met = met
+        self._met, self._leaves = met, world.queue.leaves(first)
         if first != self._band:
-            self._band, self._lines = first, {}
+            self._band, self._asleep, self._heaps = first, {}, {}
             self._since = now - world.tiers[first[2]].longest_wait_ms
         world.walk.settle(now)
         self._tour = Tour(world.walk, met.values() if len(met) <= PARTS_MAX else [frozenset().union(*met.values())])
         return self._tour
 
     def _find_line(self, tenant: str) -> tuple[Line, int] | None:
-        """Of a tenant's lines in our band that are awake, the one whose job is first, and that job. One that sleeps or
-        stands in another band now is not met again; only one that is passed by has moved since it was looked at."""
-        awake, lines = self._world.queue.awake, self._lines.get(tenant)
-        if lines is None:
-            lines = self._lines[tenant] = self._look_at(tenant)
-        while lines:
-            first, line = lines[0]
+        """Of a tenant's lines in our band that are awake, the one whose job is first, and that job."""
+        if self._is_anybody_due or self._places:
+            return self._find_moved(tenant)
+        awake, asleep = self._world.queue.awake, self._asleep.get(tenant, 0)
+        for at, shape, line in islice(self._leaves.get(tenant, ()), asleep, None):
+            if shape in awake:
+                self._asleep[tenant] = asleep
+                return line, at & ID_MASK
+            asleep += 1
+        return None
+
+    def _find_moved(self, tenant: str) -> tuple[Line, int] | None:
+        """The same if some stand elsewhere than in the leaf. A line that sleeps, or stands in another band now, is not
+        met again; only one that is passed by has moved since it was looked at."""
+        awake, heap = self._world.queue.awake, self._heaps.get(tenant)
+        if heap is None:
+            heap = self._heaps[tenant] = self._gather(tenant)
+        while heap:
+            first, line = heap[0]
             if line.shape not in awake or line.band != self._band:
-                heappop(lines)
+                heappop(heap)
             elif self._places and (at := self._find_place(line)) != first:
-                heappop(lines) if at is None else heapreplace(lines, (at, line))
+                heappop(heap) if at is None else heapreplace(heap, (at, line))
             else:
                 return line, first & ID_MASK
         return None
 
-    def _look_at(self, tenant: str) -> list[tuple[LeafKey, Line]]:
-        """A tenant's lines in our band that are awake, as a heap: found among all of its own there, or by the shapes
-        that are awake, whichever are fewer. Nobody is due or passed by, as a rule, and its own are in order."""
-        queue, leaf = self._world.queue, self._world.queue.leaves(self._band).get(tenant, ())
-        if len(leaf) > len(self._met):
-            key = (tenant, self._band[2])
-            found = [line for shape in self._met if (line := shape.lines.get(key)) is not None]
-            lines = [line for line in found if line.band == self._band]
-        elif queue.due_at > self._now and not self._places:
-            return [(at, line) for at, shape, line in leaf if shape in queue.awake]
-        else:
-            lines = [line for _, shape, line in leaf if shape in queue.awake]
-        heap = [(at, line) for line in lines if (at := self._find_place(line)) is not None]
+    def _gather(self, tenant: str) -> list[tuple[LeafKey, Line]]:
+        """A tenant's lines in our band that are awake, as a heap by where they stand."""
+        awake = self._world.queue.awake
+        here = [(self._find_place(line), line) for _, shape, line in self._leaves.get(tenant, ()) if shape in awake]
+        heap = [(at, line) for at, line in here if at is not None]
         heapify(heap)
         return heap
 
