@@ -155,13 +155,13 @@ def _storm(seed: int) -> None:
 
 
 @pytest.mark.soak
-def test_a_week_of_a_thousand_nodes_keeps_every_law() -> None:
-    report = run_simulation(SimOptions(nodes=1000, days=7, seed=1, inspect_every=5000))
-    assert report.accepted == sum(report.outcomes.values()) > 20_000
+def test_two_days_of_a_thousand_full_nodes_keep_every_law() -> None:
+    report = run_simulation(SimOptions(nodes=1000, days=2, seed=1, inspect_every=5000))
+    assert report.accepted == sum(report.outcomes.values()) > 10_000
 
 
 @pytest.mark.soak
 def test_a_month_of_a_thousand_nodes_keeps_every_law() -> None:
     """What it is like and what it costs stands in docs/reference/soak.md."""
-    report = run_simulation(SimOptions(nodes=1000, days=30, seed=1, inspect_every=5000))
-    assert report.accepted == sum(report.outcomes.values()) > 100_000
+    report = run_simulation(SimOptions(nodes=1000, days=30, seed=1, load=0.3, inspect_every=5000))
+    assert report.accepted == sum(report.outcomes.values()) > 50_000
