@@ -8,9 +8,8 @@ InvariantError that names the law and shows the evidence.
 from __future__ import annotations
 
 from array import array
-from bisect import insort
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeVar
+from typing import Final
 
 from muster.model.budget import GPU_HOURS, MONEY
 from muster.model.errors import InvariantError
@@ -20,7 +19,6 @@ from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, TERMINAL, Lease, Queued, Running, Spread, TaskPhase
 from muster.model.spec import is_varied
 from muster.model.tenant import CPU, DEPTH_MAX, MEMORY, NOT_DEVICES, ROOT
-from muster.units import INSTANT_MAX
 from muster.wire.codec import decode_entry
 from muster.world.accounting import capacity_time, read_account
 from muster.world.again_law import check_again
@@ -28,22 +26,21 @@ from muster.world.apply import apply_entry
 from muster.world.arena import DEVICE, FREE_MASK
 from muster.world.booking_law import check_bookings
 from muster.world.box_law import check_boxes
-from muster.world.claiming import claimed_on, is_moving, slots_of, spoken_for
+from muster.world.claiming import claimed_on, is_moving, slots_of
 from muster.world.company import name_of, names_in
 from muster.world.crowd_law import check_crowd
 from muster.world.end_law import check_ends
 from muster.world.floor_law import check_floors
-from muster.world.group_books import asks_of, held_by, shape_of
+from muster.world.group_books import asks_of, held_by
 from muster.world.holding import Holding, plain
-from muster.world.law import require
+from muster.world.law import first_change, require
 from muster.world.ledger import Account
 from muster.world.limit_law import check_task_limits
-from muster.world.line import BandKey, Leaf, Line, job_of
 from muster.world.mark_law import check_marks
 from muster.world.move_law import check_movers
 from muster.world.overlay_law import check_overlays
-from muster.world.promises import count_promised, due_of
-from muster.world.queue import INSIDE, Shape, ShapeKey
+from muster.world.promises import count_promised
+from muster.world.queue_law import check_queue
 from muster.world.runs import Runs, class_of, find_runs
 from muster.world.sightings import devices_of, is_quarantined
 from muster.world.snapshot import digest
@@ -52,9 +49,6 @@ from muster.world.timers import BarEnd
 from muster.world.tour import Tour
 from muster.world.width_law import check_throttle, check_widths
 from muster.world.world import World
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 
 def check_world(world: World) -> None:
@@ -144,7 +138,7 @@ def _check_places(world: World) -> None:
         require(whole, "no device is in two leases", f"job {job.id} on {name}: {devices:b}")
         here = holders.setdefault(slot, {})
         here[job.id] = here.get(job.id, 0) + tasks
-    require(fleet.holders == holders, "holders are those of the leases", _first_change(fleet.holders, holders))
+    require(fleet.holders == holders, "holders are those of the leases", first_change(fleet.holders, holders))
     for slot, name in enumerate(fleet.names):
         _check_slot(world, slot, name, held.get(slot, Holding()))
 
@@ -186,7 +180,7 @@ def _check_ledger(world: World) -> None:
                     used[(name, family, scope)] = used.get((name, family, scope), 0) + amount
     wanted = {account: amount for account, amount in used.items() if amount}
     kept = world.ledger.holdings()
-    require(kept == wanted, "the ledger is the sum of the leases", _first_change(kept, wanted))
+    require(kept == wanted, "the ledger is the sum of the leases", first_change(kept, wanted))
 
 
 def _counted(world: World) -> Iterator[tuple[Job, int, int]]:
@@ -216,7 +210,7 @@ def _check_budgets(world: World) -> None:
         for name, tenant in world.tenants.items()
         for budget in tenant.budgets
     }
-    require(kept == wanted, "what is spent in a moment is that of the leases", _first_change(kept, wanted))
+    require(kept == wanted, "what is spent in a moment is that of the leases", first_change(kept, wanted))
     for job_id, name in [(number, name) for number, prices in budgets.prices.items() for name in prices]:
         holds = any(job_id in here and world.fleet.flavor(slot) == name for slot, here in world.fleet.holders.items())
         require(holds, "an old price is kept for what is held", f"job {job_id}: {name}")
@@ -278,7 +272,7 @@ def _check_index(world: World) -> None:
     fleet = world.fleet
     addresses = [address_of(name, fleet.traits[slot].place) for slot, name in enumerate(fleet.names)]
     named = {address: slot for slot, address in enumerate(addresses)}
-    require(fleet.slot_of == named, "a slot belongs to one node", _first_change(fleet.slot_of, named))
+    require(fleet.slot_of == named, "a slot belongs to one node", first_change(fleet.slot_of, named))
     require(fleet.addresses == addresses, "a slot belongs to one node", "addresses differ from names and places")
     fault = fleet.find_index_fault()
     require(fault is None, "the index is what is free", str(fault))
@@ -290,80 +284,6 @@ def _check_bars(world: World) -> None:
         keys = [(bar.kind, bar.owner) for bar in bars]
         tidy = bool(keys) and 0 <= slot < len(world.fleet) and keys == sorted(dict.fromkeys(keys))
         require(tidy, law, f"slot {slot}: {keys}")
-
-
-def _check_queue(world: World) -> None:
-    waiting: dict[ShapeKey, dict[tuple[str, str], list[int]]] = {}
-    for job in sorted(world.jobs.values(), key=lambda job: (-job.spec.priority, job.id)):
-        if _waits(world, job):
-            spec = job.spec
-            lines = waiting.setdefault((*shape_of(spec), spec.needs, spec.evictable), {})
-            lines.setdefault((spec.tenant, spec.tier), []).append(job.id)
-    queue, law = world.queue, "the queue is everybody who waits"
-    kept = {key: {name: line.ids() for name, line in shape.lines.items()} for key, shape in queue.shapes.items()}
-    require(kept == waiting, law, _first_change(kept, waiting))
-    everybody = sorted(number for lines in waiting.values() for line in lines.values() for number in line)
-    require(queue.waiting() == everybody, law, f"{len(queue)} of {len(everybody)}")
-    strangers = [shape.key for shape in queue.awake if queue.shapes.get(shape.key) is not shape]
-    require(not strangers, law, f"awake and empty: {strangers[:3]}")
-    for shape in queue.shapes.values():
-        _check_lines(world, shape)
-    _check_leaves(world)
-
-
-def _check_leaves(world: World) -> None:
-    """Of the lines of a tenant and tier, the first is that of the job which the order's table says, before anybody is
-    due and now; and those of one band stand in this order."""
-    leaves: dict[tuple[str, str], list[Line]] = {}
-    places: dict[BandKey, dict[str, Leaf]] = {}
-    for shape in world.queue.shapes.values():
-        for name, line in shape.lines.items():
-            leaves.setdefault(name, []).append(line)
-            insort(places.setdefault(line.band, {}).setdefault(name[0], []), (line.first(-1), shape, line))
-    for band, here in places.items():
-        require(world.queue.leaves(band) == here, "lines stand where their heads do", f"band {band}")
-    for (tenant, tier), lines in leaves.items():
-        for since in (-1, world.now - world.tiers[tier].longest_wait_ms):
-            wanted = min((_leaf_key(world, line, number, since), number) for line in lines for number in line.jobs())
-            first = job_of(min(line.first(since) for line in lines))
-            require(first == wanted[1], "the leaf goes by its table", f"{tenant}, {tier}: {first}, wanted {wanted}")
-
-
-def _leaf_key(world: World, line: Line, number: int, since: int) -> tuple[int, bool, int, int]:
-    """Priority, whether one is due, due time, size; whoever is due goes by its number alone."""
-    job = world.jobs[number]
-    spec, ask = job.spec, line.shape.ask
-    if job.accepted_at <= since:
-        return -spec.priority, False, 0, 0
-    size = line.shape.gang * ((1000 * ask.gpus + ask.gpu_milli) * 1000 or ask.cpu_milli)
-    due_at = due_of(job, world.tiers[spec.tier])
-    return -spec.priority, True, INSTANT_MAX + 1 if due_at is None else due_at, size
-
-
-def _check_lines(world: World, shape: Shape) -> None:
-    """A line offers its first, stands in its band, and on some site no better than its band says: whether there is room
-    on the others is not known here."""
-    bands: dict[BandKey, dict[str, Line]] = {}
-    sites = world.sites.inhabited(shape.ask)
-    for (tenant, tier), line in shape.lines.items():
-        ids, first = line.ids(), job_of(line.first(world.now))
-        require(first == ids[0], "a line offers its first", f"{tenant}: {first} of {ids[:5]}")
-        bands.setdefault((line.band[0], world.tiers[tier].rank, tier), {})[tenant] = line
-        stuck = line.band[0] > max((world.standing_on(site, line) for site in sites), default=INSIDE)
-        require(not stuck, "a line stands no worse than its quota says", f"{tenant}: {shape.key}")
-        listed = (line.band[0] != INSIDE) == ((shape.key, tier) in world.queue.outside.get(tenant, {}))
-        require(listed, "who stands outside can be woken", f"{tenant}, band {line.band}: {shape.key}")
-    kept = {key: band.lines for key, band in shape.bands.items()}
-    require(kept == bands, "lines stand in their bands", f"{shape.key}: {list(kept)}, {list(bands)}")
-
-
-def _waits(world: World, job: Job) -> bool:
-    """Whether a job has a place in the queue."""
-    if job.held or job.stands_back:
-        return False
-    if job.spec.array:
-        return world.arrays[job.id].counts[TaskPhase.QUEUED] > spoken_for(world, job.id)
-    return isinstance(job.phase, Queued)
 
 
 def _check_blocked(world: World) -> None:
@@ -391,7 +311,7 @@ def _check_successors(world: World) -> None:
         for other in job.waits:
             wanted.setdefault(other, []).append(number)
     kept = {number: sorted(jobs) for number, jobs in world.successors.items()}
-    require(kept == wanted, "who waits for others is found by them", _first_change(kept, wanted))
+    require(kept == wanted, "who waits for others is found by them", first_change(kept, wanted))
     _check_blocked(world)
     over = [number for number in wanted if number not in world.jobs or isinstance(world.jobs[number].phase, TERMINAL)]
     require(not over, "nobody waits for a job that is over", f"jobs {over[:5]}: {[wanted[n] for n in over[:5]]}")
@@ -489,8 +409,8 @@ def _check_claims(world: World) -> None:
         claimed |= claimed_on(world, slots_of(claim))
     kept = {slot: sorted(jobs) for slot, jobs in world.claimants.items()}
     wanted = {slot: sorted(jobs) for slot, jobs in claimants.items()}
-    require(kept == wanted, "it is known who claims something where", _first_change(kept, wanted))
-    require(world.fleet.claimed == claimed, "what is claimed is kept", _first_change(world.fleet.claimed, claimed))
+    require(kept == wanted, "it is known who claims something where", first_change(kept, wanted))
+    require(world.fleet.claimed == claimed, "what is claimed is kept", first_change(world.fleet.claimed, claimed))
     overdue = [number for number, claim in world.claims.items() if claim.until <= world.now]
     require(not overdue, "no claim stands past its time", f"at {world.now}: jobs {overdue[:5]}")
 
@@ -500,9 +420,9 @@ def _check_runs(world: World) -> None:
     holders = {job.id: class_of(job) for job, _, _, _ in leases_of(world)}
     if world.runs is not None:
         kept = {number: key for key, jobs in world.runs.by_class.items() for number in jobs}
-        require(kept == holders, "runs are those who hold places", _first_change(kept, holders))
+        require(kept == holders, "runs are those who hold places", first_change(kept, holders))
         rows, wanted = (runs.content() for runs in (world.runs, _runs_anew(world)))
-        require(rows == wanted, "the rows of runs are their leases, by age", _first_change(rows, wanted))
+        require(rows == wanted, "the rows of runs are their leases, by age", first_change(rows, wanted))
     varied = sum(is_varied(job.spec) for job in world.jobs.values())
     require(world.varied == varied, "it is known how many jobs are varied", f"kept {world.varied}, wanted {varied}")
     owed = count_promised(world)
@@ -527,14 +447,7 @@ def _check_goodput(world: World) -> None:
 
 def _check_keys(world: World) -> None:
     wanted = {(job.spec.tenant, job.key): job.id for job in world.jobs.values() if job.key}
-    require(world.keys == wanted, "a key names one live job", _first_change(world.keys, wanted))
-
-
-def _first_change(kept: dict[_Key, _Value], wanted: dict[_Key, _Value]) -> str:
-    for key in (*kept, *wanted):
-        if kept.get(key) != wanted.get(key):
-            return f"{key}: kept {kept.get(key)}, wanted {wanted.get(key)}"
-    return ""
+    require(world.keys == wanted, "a key names one live job", first_change(world.keys, wanted))
 
 
 def _check_mix(world: World) -> None:
@@ -584,7 +497,7 @@ LAWS: Final = (
     _check_budgets,
     _check_index,
     _check_bars,
-    _check_queue,
+    check_queue,
     _check_successors,
     _check_timers,
     _check_bar_ends,
