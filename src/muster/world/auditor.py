@@ -18,15 +18,14 @@ from muster.model.job import NodePhase
 from muster.model.phase import RESIZED, TAKEN, TaskPhase, Why
 from muster.model.ranges import tasks_in
 from muster.model.spec import Spec
-from muster.model.tenant import OPEN
 from muster.units import Resources
 from muster.world.advice_books import AdviceBooks
 from muster.world.after_books import AfterBooks
 from muster.world.booking_books import BookingBooks, BookingFact
 from muster.world.books import SENT_BACK, JobBook
-from muster.world.budget_books import SpendBooks
 from muster.world.claim_books import SERVED, ClaimBooks
 from muster.world.company_books import check_company
+from muster.world.cost_books import CostBooks, CostFact
 from muster.world.cut_books import check_cut
 from muster.world.fleet_books import FleetBooks, NodeFact
 from muster.world.goodput_books import GoodputBooks, Seats, seats_of
@@ -35,12 +34,11 @@ from muster.world.job_law import ALL_OR_NONE, FINAL, OVER, compare_job, compare_
 from muster.world.law import require, require_same
 from muster.world.mark_books import MarkBooks
 from muster.world.move_books import MoveBooks
-from muster.world.quota_books import Held, QuotaBooks
+from muster.world.quota_books import Held
 from muster.world.setting_books import SettingBooks, SettingFact
 from muster.world.slot_law import compare_slot
 from muster.world.tasks import HOLDING, LIVE, NOWHERE
 from muster.world.ticket_books import TicketBooks
-from muster.world.use_books import UseBooks
 from muster.world.world import World
 
 Moves: TypeAlias = Mapping[TaskPhase, Container[TaskPhase]]
@@ -56,14 +54,13 @@ class Auditor:
     def __init__(self, moves: Moves | None = None) -> None:
         self._moves = moves
         self._jobs: dict[int, JobBook] = {}
-        self._quota = QuotaBooks()
-        self._spending = SpendBooks(self._quota.chain)
-        self._use, self.marks = UseBooks(), MarkBooks()
+        self.marks = MarkBooks()
         self._goodput = GoodputBooks(self.marks)
         self._after = AfterBooks(self._find_stage)
         self._settings, self._advice, self._tickets = SettingBooks(), AdviceBooks(), TicketBooks()
         self._fleet = FleetBooks(self._settings.flavors)
-        self._claims, self._bookings = ClaimBooks(self._quota), BookingBooks()
+        self._costs = CostBooks(self._fleet)
+        self._claims, self._bookings = ClaimBooks(self._costs.quota), BookingBooks()
         self._moved = MoveBooks(self._claims, self._goodput)
         self._at = self._newest = self.accepted = self.retired = self.gpus_in_use = 0
         self._jobs_touched: dict[int, None] = {}
@@ -73,7 +70,7 @@ class Auditor:
     def observe(self, world: World, facts: Iterable[fact.Fact]) -> None:
         """Book one entry's facts and compare what they touched with the world that already holds them."""
         self._at = world.now
-        self._use.at = world.now
+        self._costs.pass_time(world.now)
         self._goodput.pass_time(world.now)
         for item in facts:
             _BOOK[type(item)](self, item)
@@ -81,16 +78,8 @@ class Auditor:
 
     # -- booking -------------------------------------------------------------------------------------------------
 
-    def _tenant_set(self, item: fact.TenantSet) -> None:
-        self._quota.set_tenant(item.name, item.tenant)
-        self._spending.set_tenant(item.name, item.tenant, self._at)
-
-    def _tenant_dropped(self, item: fact.TenantDropped) -> None:
-        self._quota.set_tenant(item.name, None)
-        self._spending.set_tenant(item.name, OPEN, self._at)
-
-    def _budget_turned(self, item: fact.BudgetTurned) -> None:
-        self._spending.turned(item, self._at)
+    def _cost(self, item: CostFact) -> None:
+        self._costs.book(item)
 
     def _flavor_set(self, item: fact.FlavorSet) -> None:
         self._settings.flavors[item.name] = item.flavor
@@ -142,11 +131,8 @@ class Auditor:
         self._tickets.start(number, book, 0, width, claim)
         self._check_company(number, [slot for slot, _, _ in leases])
         for spec, seats in cut(number, book.spec, leases):
-            for slot, tasks, devices in seats:
-                self._bookings.check_seat(number, spec, slot, self._at)
-                self._seat(number, spec.ask, slot, tasks, devices)
             book.leases += seats
-            self._start(number, spec, [(slot, tasks) for slot, tasks, _ in seats], claim)
+            self._take(number, spec, seats, claim)
         if book.spec.spares:
             book.part_spares()
             self._set_spares(number, book)
@@ -196,7 +182,7 @@ class Auditor:
             is_late = book.yields_at is not None and book.yields_at <= self._at
             require(is_late, "who yields is left alone until it expects to end", f"job {item.job}")
         if item.why == Why.BUDGET:
-            self._spending.check_stop(item.job, book.spec, self._at)
+            self._costs.check_stop(item.job, book.spec)
         self._goodput.stop(item.job, book.spec, self._seats_of(book))
 
     def _ended(self, item: fact.Ended) -> None:
@@ -232,10 +218,7 @@ class Auditor:
         self._goodput.resize(item.job, book.spec, self._seats_of(book))
         more = list(zip(item.slots, item.tasks, item.devices, strict=True))
         self._check_company(item.job, item.slots)
-        for slot, tasks, devices in more:
-            self._bookings.check_seat(item.job, book.spec, slot, self._at)
-            self._seat(item.job, book.spec.ask, slot, tasks, devices)
-        self._start(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in more], 0)
+        self._take(item.job, book.spec, more)
         book.grow(item.job, more)
         self._jobs_touched[item.job] = None
 
@@ -246,28 +229,20 @@ class Auditor:
         book = self._book_of(item.job)
         self._goodput.resize(item.job, book.spec, self._seats_of(book))
         gone = book.shrink(item) if isinstance(item, fact.Shrunk) else book.lose(item)
-        for slot, tasks, devices in gone:
-            self._unseat(item.job, book.spec.ask, slot, tasks, devices)
-        self._stop(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in gone])
+        self._give_back(item.job, book.spec, gone)
         self._jobs_touched[item.job] = None
 
     def _spares(self, item: fact.SparesGiven | fact.SparesUsed | fact.SparesDropped) -> None:
         book = self._book_of(item.job)
         if isinstance(item, fact.SparesGiven):
             more = list(zip(item.slots, item.tasks, item.devices, strict=True))
-            for slot, tasks, devices in more:
-                self._bookings.check_seat(item.job, book.spec, slot, self._at)
-                self._seat(item.job, book.spec.ask, slot, tasks, devices)
-            self._start(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in more], 0)
+            self._take(item.job, book.spec, more)
             book.give_spares(item.job, more)
         elif isinstance(item, fact.SparesUsed):
             self._goodput.resize(item.job, book.spec, self._seats_of(book))
             book.use_spares(item)
         else:
-            gone = book.drop_spares(item)
-            for slot, tasks, devices in gone:
-                self._unseat(item.job, book.spec.ask, slot, tasks, devices)
-            self._stop(item.job, book.spec, [(slot, tasks) for slot, tasks, _ in gone])
+            self._give_back(item.job, book.spec, book.drop_spares(item))
         self._set_spares(item.job, book)
 
     def _set_spares(self, number: int, book: JobBook) -> None:
@@ -340,7 +315,7 @@ class Auditor:
             task += count
         book.check_throttle(item.job)
         self._tickets.start(item.job, book, item.first, sum(item.counts), item.ticket)
-        self._start(item.job, book.spec, list(zip(item.slots, item.counts, strict=True)), item.ticket)
+        self._charge(item.job, book.spec, list(zip(item.slots, item.counts, strict=True)), item.ticket)
 
     def _tasks_moved(self, item: fact.TasksMoved) -> None:
         if item.phase == TaskPhase.QUEUED:
@@ -370,11 +345,11 @@ class Auditor:
     def _end_tasks(self, job: int, book: JobBook, first: int, count: int, after: TaskPhase, why: Why) -> None:
         book.end_tasks(job, first, count, after, why)
         self._move_tasks(job, first, count, after)
-        places = [(book.slots[task], 1) for task in range(first, first + count)]
+        self._give_back(
+            job, book.spec, [(book.slots[task], 1, book.devices[task]) for task in range(first, first + count)]
+        )
         for task in range(first, first + count):
-            self._unseat(job, book.spec.ask, book.slots[task], 1, book.devices[task])
             book.slots[task], book.devices[task] = NOWHERE, 0
-        self._stop(job, book.spec, places)
 
     def _array_cancelled(self, item: fact.ArrayCancelled) -> None:
         book = self._book_of(item.job)
@@ -434,6 +409,26 @@ class Auditor:
         self._jobs_touched[number] = None
         self._spans_touched.append((number, first, count))
 
+    def _take(self, number: int, spec: Spec, seats: Iterable[tuple[int, int, int]], claim: int = 0) -> None:
+        """Work takes places, by a claim or without."""
+        places: list[tuple[int, int]] = []
+        for slot, tasks, devices in seats:
+            self._bookings.check_seat(number, spec, slot, self._at)
+            self._seat(number, spec.ask, slot, tasks, devices)
+            places.append((slot, tasks))
+        self._charge(number, spec, places, claim)
+
+    def _give_back(self, number: int, spec: Spec, seats: Iterable[tuple[int, int, int]]) -> None:
+        """Work gives places back."""
+        places: list[tuple[int, int]] = []
+        for slot, tasks, devices in seats:
+            require(slot != NOWHERE, "only what is held is given back", f"job {number} holds no place")
+            self._fleet.nodes[slot].held.add(spec.ask, -tasks, devices)
+            self.gpus_in_use -= spec.ask.gpus * tasks
+            self._fleet.touch(slot)
+            places.append((slot, tasks))
+        self._costs.stop(number, spec, places)
+
     def _seat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
         node = self._fleet.nodes[slot]
         require(node.phase == NodePhase.UP, "only nodes that are up get work", f"job {number} on {node.name}")
@@ -456,21 +451,12 @@ class Auditor:
         if self._jobs[number].spec.needs.has_company:
             check_company(number, slots, self._jobs, [node.traits.place for node in self._fleet.nodes])
 
-    def _unseat(self, number: int, ask: Resources, slot: int, tasks: int, devices: int) -> None:
-        require(slot != NOWHERE, "only what is held is given back", f"job {number} holds no place")
-        node = self._fleet.nodes[slot]
-        node.held.add(ask, -tasks, devices)
-        self.gpus_in_use -= ask.gpus * tasks
-        self._fleet.touch(slot)
-
     def _unseat_gang(self, number: int, book: JobBook, is_useful: bool = False) -> None:
         if not book.leases:
             return
         self._goodput.end(number, book.spec, self._seats_of(book), is_useful)
         for spec, seats in cut(number, book.spec, book.places()):
-            for slot, tasks, devices in seats:
-                self._unseat(number, spec.ask, slot, tasks, devices)
-            self._stop(number, spec, [(slot, tasks) for slot, tasks, _ in seats])
+            self._give_back(number, spec, seats)
         book.leases.clear()
         if book.spares:
             book.spares.clear()
@@ -483,31 +469,14 @@ class Auditor:
     def _seat_of(self, book: JobBook, task: int) -> Seats:
         return seats_of(book.spec, self._fleet.nodes, [(book.slots[task], 1)])
 
-    def _start(self, number: int, spec: Spec, places: list[tuple[int, int]], claim: int) -> None:
-        if self._quota.has_owners:
-            for slot, stock in self._fleet.take_stale():
-                self._quota.set_stock(slot, stock)
-        plots = self._fleet.plots_at(places)
-        if self._bookings.covers(spec):
-            self._quota.claim(spec, plots, 1)
-        else:
-            find_later = partial(self._find_later, claim) if claim else None
-            self._quota.start(spec, plots, find_later, may_borrow=self._spending.may_borrow(spec, self._at))
-        self._use.hold(spec, plots, 1)
-        for slot, tasks in places:
-            name = self._fleet.nodes[slot].flavor()
-            self._spending.start(number, spec, slot, tasks, name, self._fleet.flavor_at(slot), self._at)
+    def _charge(self, number: int, spec: Spec, places: list[tuple[int, int]], claim: int) -> None:
+        find_later = partial(self._find_later, claim) if claim else None
+        self._costs.start(number, spec, places, find_later, is_covered=self._bookings.covers(spec))
 
     def _find_later(self, ticket: int) -> list[Held]:
         """What is held or claimed by later tickets: whoever was granted it counted on those before."""
         held = [*self._tickets.find_after(self._jobs, ticket), *self._claims.movers_after(ticket)]
         return [*self._claims.after(ticket), *((spec, self._fleet.plots_at(places)) for spec, places in held)]
-
-    def _stop(self, number: int, spec: Spec, places: list[tuple[int, int]]) -> None:
-        for slot, tasks in places:
-            self._spending.stop(number, spec, slot, tasks, self._at)
-        self._quota.stop(spec, plots := self._fleet.plots_at(places))
-        self._use.hold(spec, plots, -1)
 
     def _goes_on(self, number: int, slot: int) -> bool:
         """Whether a job has tasks on a slot that nobody told to stop, and that were promised in no booking."""
@@ -524,11 +493,7 @@ class Auditor:
             compare_slot(world, slot, node, missing, self._at)
             self._goodput.set_node(slot, node.flavor(), node.parts(missing))
         self._goodput.compare(world.goodput, world.arrays)
-        self._quota.compare(world.ledger)
-        self._spending.compare(world.budgets, self._at)
-        self._spending.check_stopped(self._goes_on, self._at)
-        self._use.compare(world.usage)
-        require_same(world.tenants, self._quota.tenants, "tenants are what the facts say")
+        self._costs.compare(world, self._goes_on)
         for number in self._jobs_touched:
             self._compare_job(world, number)
         for span in self._spans_touched:
@@ -564,9 +529,7 @@ class Auditor:
 
 
 _BOOK: Final[dict[type, Callable[[Auditor, Any], None]]] = {
-    fact.TenantSet: Auditor._tenant_set,
-    fact.TenantDropped: Auditor._tenant_dropped,
-    fact.BudgetTurned: Auditor._budget_turned,
+    **dict.fromkeys(get_args(CostFact), Auditor._cost),
     fact.FlavorSet: Auditor._flavor_set,
     **dict.fromkeys(get_args(SettingFact), Auditor._setting),
     **dict.fromkeys((fact.Advised, fact.AdviceDropped), Auditor._advised),

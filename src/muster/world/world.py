@@ -104,9 +104,8 @@ class World:
         for ask, part in spec.parts(leases):
             occupy_all(fleet, job.id, ask, part)
             self.goodput.take(ask, part, at)
-        end = None
-        if spec.limit_ms is not None:
-            end = run.since + spec.limit_ms
+        end = run.find_end(spec.limit_ms)
+        if end is not None:
             self.ends.add(job.id, end)
         self.charge(spec, leases, at, end)
         if spec.expect_ms is not None or self.ends.advised:
@@ -500,7 +499,7 @@ class World:
             spend(self, job, leases, -1)
         if self.budgets.prices and job.id in self.budgets.prices:
             self.budgets.drop_prices(job.id)
-        end = None if spec.limit_ms is None else run.find_end(spec.limit_ms)
+        end = run.find_end(spec.limit_ms)
         self.refund(spec, leases, at, end)
         if end is not None or self.ends.told:
             self.ends.leave(job.id, end)

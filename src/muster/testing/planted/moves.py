@@ -18,7 +18,7 @@ from muster.scheduler.clearing import Clearing
 from muster.scheduler.consolidation import Plan
 from muster.testing.planted.plant import Plant
 from muster.units import MINUTE_MS
-from muster.world import claiming, invariants
+from muster.world import claiming, queue_law
 from muster.world import world as worlds
 from muster.world.runs import amounts_of
 from muster.world.widths import width_of
@@ -102,7 +102,7 @@ def mover_starts_elsewhere() -> Iterator[None]:
         return 0 if claiming.movers_of(world, job) else honest(world, job)
 
     with contextlib.ExitStack() as stack:
-        for room in (claiming, cycle, invariants, worlds):
+        for room in (claiming, cycle, queue_law, worlds):
             stack.enter_context(mock.patch.object(room, "spoken_for", spoken_for))
         stack.enter_context(mock.patch.object(cycle, "movers_of", return_value=()))
         yield
