@@ -7,10 +7,7 @@ before it; leaving without a commit undoes them, newest first.
 
 from __future__ import annotations
 
-from itertools import chain, repeat
-from operator import attrgetter
 from types import TracebackType
-from typing import Final
 
 from muster.model import fact
 from muster.model.job import Job
@@ -21,16 +18,12 @@ from muster.world.claiming import next_ticket
 from muster.world.line import Line
 from muster.world.world import World
 
-_ID: Final = attrgetter("id")
-_EPOCH: Final = attrgetter("epoch")
-_LEASES: Final = attrgetter("leases")
-
 
 class Draft:
-    """A context manager over one world; at most one is open at a time. Of `_gangs`, as they waited and with the run
-    that each got and the ticket of its claim, no fact is made yet."""
+    """A context manager over one world; at most one is open at a time. `_placed` is the last fact, if the next gang
+    still goes into it."""
 
-    __slots__ = ("_at", "_cause", "_facts", "_gangs", "_tickets", "_undo", "_world")
+    __slots__ = ("_at", "_cause", "_facts", "_placed", "_tickets", "_undo", "_world")
 
     def __init__(self, world: World, at: int, cause: str = "") -> None:
         world.budgets.now = at
@@ -40,7 +33,7 @@ class Draft:
         self._tickets = world.tickets
         self._undo: list[tuple[Job, int, int]] = []
         self._facts: list[fact.Fact] = []
-        self._gangs: list[tuple[Job, Run, int]] = []
+        self._placed: fact.Placed | None = None
 
     def __enter__(self) -> Draft:
         return self
@@ -48,8 +41,6 @@ class Draft:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._gangs:
-            self._say_gangs()
         if self._undo:
             self._world.tickets = self._tickets
         while self._undo:
@@ -66,11 +57,12 @@ class Draft:
             advance(world, at)
         run = Run(job.epoch + 1, tuple(leases), at, claim or next_ticket(world))
         world.hold(job, run, at, line)
-        self._gangs.append((job, run, claim))
+        self._undo.append((job, 0, 0))
+        self._say_gang(job.id, run, claim)
 
     def place_tasks(self, job: Job, first: int, leases: list[Lease], claim: int = 0) -> None:
         """Place tasks of an array, from `first` on."""
-        self._say_gangs()
+        self._placed = None
         if self._at > self._world.goodput.at:
             advance(self._world, self._at)
         columns = columns_of(leases)
@@ -81,21 +73,25 @@ class Draft:
 
     def commit(self) -> list[fact.Fact]:
         """Keep what was placed, and say it in facts."""
-        self._say_gangs()
         self._undo.clear()
         return self._facts
 
-    def _say_gangs(self) -> None:
-        """Gangs that were placed one after the other are one fact; if one came by a claim, all have a ticket there."""
-        if self._gangs:
-            jobs, runs, claims = zip(*self._gangs, strict=True)
-            numbers, epochs, leases = list(map(_ID, jobs)), list(map(_EPOCH, runs)), list(map(_LEASES, runs))
-            columns = columns_of(list(chain.from_iterable(leases)))
-            tickets = list(claims) if any(claims) else []
-            placed = fact.Placed(numbers, epochs, list(map(len, leases)), *columns, self._cause, tickets)
+    def _say_gang(self, number: int, run: Run, claim: int) -> None:
+        """Gangs that are placed one after the other are one fact; if one came by a claim, all have a ticket there."""
+        placed = self._placed
+        if placed is None:
+            placed = self._placed = fact.Placed([], [], [], [], [], [], self._cause, [])
             self._facts.append(placed)
-            self._undo += zip(jobs, repeat(0), repeat(0), strict=False)
-            self._gangs = []
+        if claim or placed.tickets:
+            placed.tickets.extend([0] * (len(placed.jobs) - len(placed.tickets)))
+            placed.tickets.append(claim)
+        placed.jobs.append(number)
+        placed.epochs.append(run.epoch)
+        placed.widths.append(len(run.leases))
+        for lease in run.leases:
+            placed.slots.append(lease.slot)
+            placed.tasks.append(lease.tasks)
+            placed.devices.append(lease.devices)
 
     def _unplace_tasks(self, job: Job, first: int, count: int) -> None:
         tasks = self._world.arrays[job.id]

@@ -61,8 +61,8 @@ class Siblings:
         """Whoever stands first of those who are to be met. The largest part is asked first: most likely, the others
         then have few to look at."""
         order, by_name, first, end = self._order, self._by_name, None, len(self._order)
-        for names in sorted(met, key=len, reverse=True):
-            if 2 * len(names) < end:  # so few that all of them are sooner looked at
+        for names in sorted(met, key=len, reverse=True) if len(met) > 1 else met:
+            if len(names) * len(names) < end:  # so few that all of them are sooner looked at than one is met
                 step = min(filter(None, map(by_name.get, names)), default=None)
             else:
                 step = by_name.get(next(filter(names.__contains__, map(_NAME, islice(order, end))), ""))
