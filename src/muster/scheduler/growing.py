@@ -11,7 +11,7 @@ who grows ever stands in the way of somebody who waits.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from muster.model import fact
@@ -200,14 +200,21 @@ def _reach_of(world: World, job: Job) -> Reach:
 
 
 def _slots_around(fleet: Fleet, slot: int, level: Level) -> frozenset[int]:
-    """All nodes in the domain of one, remembered for as long as nodes lie as they do."""
+    """All nodes in the domain of one."""
     if level == Level.NODE:
         return frozenset((slot,))
-    key = ("around", level, path := fleet.traits[slot].place.path(level))
-    found: frozenset[int] | None = fleet.recall(key)
+    return _domains_at(fleet, level)[fleet.traits[slot].place.path(level)]
+
+
+def _domains_at(fleet: Fleet, level: Level) -> Mapping[tuple[str, ...], frozenset[int]]:
+    """The nodes of every domain of a level, remembered for as long as nodes lie as they do."""
+    key = ("domains", level)
+    found: dict[tuple[str, ...], frozenset[int]] | None = fleet.recall(key)
     if found is None:
-        found = frozenset(at for at, traits in enumerate(fleet.traits) if traits.place.path(level) == path)
-        fleet.asked[key] = found
+        slots: dict[tuple[str, ...], list[int]] = {}
+        for slot, traits in enumerate(fleet.traits):
+            slots.setdefault(traits.place.path(level), []).append(slot)
+        found = fleet.asked[key] = {path: frozenset(members) for path, members in slots.items()}
     return found
 
 
