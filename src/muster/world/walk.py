@@ -60,14 +60,15 @@ class Siblings:
     def find_first(self, met: Met) -> Step | None:
         """Whoever stands first of those who are to be met. The largest part is asked first: most likely, the others
         then have few to look at."""
-        order, by_name, first, end = self._order, self._by_name, None, len(self._order)
+        order, by_name, first = self._order, self._by_name, None
         for names in sorted(met, key=len, reverse=True) if len(met) > 1 else met:
-            if len(names) * len(names) < end:  # so few that all of them are sooner looked at than one is met
+            end = len(order) if first is None else bisect_left(order, first)
+            if 2 * len(names) < end:  # so few that all of them are sooner looked at; who waits stands far behind
                 step = min(filter(None, map(by_name.get, names)), default=None)
             else:
                 step = by_name.get(next(filter(names.__contains__, map(_NAME, islice(order, end))), ""))
             if step is not None and (first is None or step < first):
-                first, end = step, bisect_left(order, step)
+                first = step
         return first
 
     def find_after(self, step: Step, met: Met) -> Iterator[Step]:
