@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from muster.cli.here import get_here
 from muster.cli.moments import AT
 from muster.cli.printing import (
     Listing,
@@ -43,7 +44,18 @@ def why(job: int, output: str, at: int | None) -> None:
             click.echo(f"job {view.job} {'was' if at else 'is'} {view.words} [{view.code}]")
             if view.phase != "queued":  # some of its tasks run: those that wait are not all of it
                 click.echo(f"  {show_progress(client.show(job, at_ms=at))}")
-            print_waiting(view, foretell(client, job) if view.position and at is None else "")
+            print_waiting(view, *_advise(client, view) if at is None else ())
+
+
+def _advise(client: Client, view: WhyView) -> tuple[str, str]:
+    """When it will likely start, and what to type to have it start now; of what has begun, nothing is begun anew."""
+    forecast = foretell(client, view.job) if view.position else ""
+    spec = client.show(view.job).spec if view.options and view.phase == "queued" else None
+    if spec is None:
+        return forecast, ""
+    from muster.cli.respelling import put_to_use  # here: it brings `run` and all its flags along
+
+    return forecast, put_to_use(view.job, spec, view.options[0], str(get_here()))
 
 
 def foretell(client: Client, job: int) -> str:
@@ -54,8 +66,8 @@ def foretell(client: Client, job: int) -> str:
         return ""
 
 
-def print_waiting(view: WhyView, forecast: str = "") -> None:
-    """Where a job stands, who is ahead, what would start it, and the one thing to do."""
+def print_waiting(view: WhyView, forecast: str = "", line: str = "") -> None:
+    """Where a job stands, who is ahead, what would start it and how that is typed, and the one thing to do."""
     if view.position:
         click.echo(f"  place in the line: {view.position}")
     for other in view.ahead:
@@ -70,6 +82,8 @@ def print_waiting(view: WhyView, forecast: str = "") -> None:
         click.echo(f"  {forecast}")
     if view.offer:
         click.echo(f"  {view.offer}")
+    if line:
+        click.echo(f"  {line}")
     if view.late:
         click.echo(f"  {view.late}")
     click.echo(f"help: {view.fix}")
