@@ -9,6 +9,7 @@ import click
 
 from muster.cli.here import get_here
 from muster.cli.moments import AT
+from muster.cli.naming import JOB
 from muster.cli.printing import (
     Listing,
     detail_options,
@@ -29,7 +30,7 @@ from muster.wire.views import JobView, Story, WhyView
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @AT
 @detail_options
 def why(job: int, output: str, at: int | None) -> None:
@@ -48,14 +49,16 @@ def why(job: int, output: str, at: int | None) -> None:
 
 
 def _advise(client: Client, view: WhyView) -> tuple[str, str]:
-    """When it will likely start, and what to type to have it start now; of what has begun, nothing is begun anew."""
+    """When it will likely start, and what to type to have it start now. Nobody is stopped by what was only pasted, and
+    of what has begun nothing is begun anew."""
     forecast = foretell(client, view.job) if view.position else ""
-    spec = client.show(view.job).spec if view.options and view.phase == "queued" else None
-    if spec is None:
+    option = next((each for each in view.options if not each.stops), None)
+    spec = client.show(view.job).spec if option is not None and view.phase == "queued" else None
+    if option is None or spec is None:
         return forecast, ""
     from muster.cli.respelling import put_to_use  # here: it brings `run` and all its flags along
 
-    return forecast, put_to_use(view.job, spec, view.options[0], str(get_here()))
+    return forecast, put_to_use(view.job, spec, option, str(get_here()))
 
 
 def foretell(client: Client, job: int) -> str:
@@ -104,7 +107,7 @@ def _print_other(view: JobView, at: int | None) -> None:
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @listing_options
 def story(job: int, output: str, watch: bool) -> None:
     """Tell a job's life, step by step."""

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Final
 
 import click
 import msgspec
 
 from muster.cli.failing import OK
 from muster.cli.handing import HandingIn, list_items
-from muster.cli.here import get_here
+from muster.cli.here import STANDARD_INPUT, get_here, read_file
 from muster.cli.trying import DRY_RUN, NOTHING_DONE, print_job_trial
-from muster.model.errors import RejectedError
-from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.sdk.client import Client
 from muster.sdk.documents import Draft, make_specs, place_of, read_jobs
 from muster.sdk.errors import AnsweredError
-
-STANDARD_INPUT: Final = "-"
 
 
 @click.command()
@@ -87,11 +80,9 @@ def _folder(name: str) -> str:
 
 
 def _read(name: str) -> list[Draft]:
-    try:
-        text = sys.stdin.read() if name == STANDARD_INPUT else Path(name).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        words = error.strerror if isinstance(error, OSError) and error.strerror else "it is not text in UTF-8"
-        raise RejectedError(Reason(Code.BAD_FILE, name, detail=words)) from error
+    text = read_file(name)
+    if text.startswith("#!"):
+        raise click.UsageError(f"{name} is a script and no job file; `muster sbatch {name}` submits it as it is")
     return read_jobs(text, name)
 
 

@@ -110,3 +110,12 @@ def test_why_prints_it_below_the_offer_and_never_of_what_has_begun(
     lines = told("why", "3").splitlines()
     assert sum(line.startswith("  to do so: muster run --detach --cpus 0.5 ") for line in lines) == count
     assert lines[-1] == "help: wait"
+
+
+def test_nobody_is_stopped_by_what_was_only_pasted(serve: Serve, told: Told) -> None:
+    tier = OptionView("tier", "standard", "critical", "--tier critical", "", stops=1)
+    view = WhyView(3, "queued", "M201", "waiting for room", "wait", options=[tier, LESS], offer="starts now if: ...")
+    shown = JobView(3, "second", "lab", "queued", 1, PLAIN.ask, 1, 1, spec=PLAIN)
+    serve({"GET /v1/jobs/3/why": [view, replace(view, options=[tier])], "GET /v1/jobs/3": shown})
+    assert "to do so: muster run --detach --cpus 0.5 " in told("why", "3")
+    assert "to do so" not in told("why", "3")

@@ -265,6 +265,22 @@ def test_what_a_trial_refuses_is_said_with_its_place(
     assert capsys.readouterr().err.splitlines()[:2] == ["error[M110]: never fits: too much", f"  --> {file}:2"]
 
 
+def test_a_file_that_is_not_there_is_looked_for_and_not_corrected(
+    sent: Made, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["submit", "no.yaml"], ["sbatch", "no.sh"]):
+        assert run_command(words) == 2
+        assert capsys.readouterr().err.splitlines()[1] == "help: check its name, and whether you may read it"
+
+
+def test_a_script_is_sent_to_the_command_that_takes_it(
+    sent: Made, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.sh").write_text("#!/bin/sh\n#SBATCH --ntasks=1\necho\n")
+    assert run_command(["submit", "t.sh"]) == 2
+    assert capsys.readouterr().err.startswith("error: t.sh is a script and no job file; `muster sbatch t.sh`")
+
+
 def test_the_published_schema_is_that_of_the_type() -> None:
     assert SCHEMA.read_text() == job_schema(), "run `muster submit --schema > docs/reference/job.schema.json`"
 
