@@ -180,6 +180,25 @@ def test_a_key_never_makes_two_jobs(live: LiveHome) -> None:
     assert "error[M131]" in live.muster("run", "-d", "--key", "once", "--", "false", code=2).stderr
 
 
+def test_many_jobs_of_a_file_are_made_once_and_the_one_that_is_wrong_has_its_place(
+    live: LiveHome, tmp_path: Path
+) -> None:
+    jobs = [f"name: j{at}\ncommand: 'true'\nhold: true\ntenant: many\n" for at in range(600)]
+    jobs[500] += "gpus: 9\n"
+    (tmp_path / "jobs.yaml").write_text("---\n".join(jobs))
+    first = live.muster("submit", "-o", "name", "--key", "many", str(tmp_path / "jobs.yaml"), code=2)
+    numbers = first.stdout.split()
+    assert "error[M110]: never fits: 9 GPUs per task asked" in first.stderr
+    assert f"jobs.yaml:{500 * 5 + 1}\n" in first.stderr
+    assert first.stderr.endswith("599 of 600 jobs were accepted\n")
+    assert numbers == sorted(numbers, key=int)
+    (tmp_path / "jobs.yaml").write_text("---\n".join(jobs).replace("gpus: 9", "gpus: 8"))
+    again = live.muster("submit", "-o", "name", "--key", "many", str(tmp_path / "jobs.yaml")).stdout.split()
+    assert len(set(again)) == 600
+    assert set(numbers) < set(again)
+    live.muster("cancel", *again)
+
+
 def test_listings_filter_and_tell_what_they_left_out(live: LiveHome) -> None:
     with live.client() as client:
         job = client.submit(Spec(("true",), name="mine", tenant="filter", ask=Resources(cpu_milli=100))).job

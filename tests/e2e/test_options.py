@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,26 @@ def test_a_job_with_the_offered_flag_starts_while_the_one_that_asked_for_more_wa
         live.muster("run", *words, "--", "true")  # it leaves once the job is over
     assert live.muster("why", waiting).stdout.startswith(f"job {waiting} is waiting for room")
     live.muster("cancel", waiting)
+    live.muster("cancel", large)
+    live.muster("wait", large, code=1)
+
+
+def test_the_line_that_why_gives_starts_the_job_and_ends_the_one_that_waits(live: LiveHome, tmp_path: Path) -> None:
+    large = live.muster("run", "-d", "--no-evict", "--gpus", "5", "--", "sleep", "600").stdout.strip()
+    asked = ("--gpus", "4", "--name", "its-own", "--env", "A=b c", "--workdir", str(tmp_path))
+    waiting = live.muster("run", "-d", *asked, "--", "sh", "-c", 'echo "$A in $PWD"').stdout.strip()
+    line = next(each for each in live.muster("why", waiting).stdout.splitlines() if "to do so: " in each)
+    typed = ["/bin/sh", "-c", line.partition("to do so: ")[2]]
+    ran = subprocess.run(typed, env=live.env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    job = ran.stdout.split()[0]
+    live.muster("wait", job)
+    assert live.muster("logs", job).stdout == f"b c in {tmp_path}\n"
+    assert "cancelled" in live.muster("show", waiting).stdout
+    gang = live.muster("run", "-d", "--gpus", "2", "--gang", "2", "--", "true").stdout.strip()
+    assert f"\n  to do so: muster scale {gang} 1-1\n" in live.muster("why", gang).stdout
+    live.muster("scale", gang, "1-1")
+    live.muster("wait", gang)
     live.muster("cancel", large)
     live.muster("wait", large, code=1)
 

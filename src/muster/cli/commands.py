@@ -17,18 +17,16 @@ from muster import __version__
 from muster.cli.failing import (
     INTERRUPTED,
     MACHINE_ERROR,
-    NO_SERVER,
     OK,
-    SERVER_ERROR,
     USAGE,
     ServerFailedError,
+    show_error,
     show_failure,
     show_machine_failure,
     stop_printing,
 )
 from muster.model.errors import MusterError
 from muster.model.reason import Code
-from muster.sdk.errors import NoServerError, UnfitError, code_of, words_of
 from muster.sdk.whereabouts import VARIABLE
 from muster.units import AmountError
 
@@ -186,7 +184,7 @@ def run(arguments: list[str] | None = None) -> int:
         show_failure(Code.BAD_AMOUNT.value, str(error), "write the amount as in the example")
         return USAGE
     except MusterError as error:
-        return _show_error(error)
+        return show_error(error)
     except UnicodeEncodeError as error:  # the system hands on bytes, whatever they are; a job is text
         show_failure(Code.BAD_SPEC.value, f"{error.object!a:.80} is not UTF-8", "a job's words are text, in UTF-8")
         return USAGE
@@ -196,11 +194,3 @@ def run(arguments: list[str] | None = None) -> int:
         show_machine_failure(error)
         return MACHINE_ERROR
     return result if isinstance(result, int) else OK
-
-
-def _show_error(error: MusterError) -> int:
-    words = words_of(error)
-    show_failure(code_of(error), words.what, words.fix, getattr(error, "where", ""))
-    if isinstance(error, NoServerError):
-        return NO_SERVER
-    return SERVER_ERROR if isinstance(error, UnfitError) else USAGE

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from muster.cli.naming import JOB
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.client import Client
@@ -20,7 +21,7 @@ from muster.sdk.whereabouts import default_root
 
 
 @click.command(name="exec")
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @click.option("--task", type=click.IntRange(min=0), default=0, show_default=True, help="The task or rank.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def exec_(job: int, task: int, command: tuple[str, ...]) -> NoReturn:
@@ -29,7 +30,7 @@ def exec_(job: int, task: int, command: tuple[str, ...]) -> NoReturn:
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @click.option("--task", type=click.IntRange(min=0), default=0, show_default=True, help="The task or rank.")
 def shell(job: int, task: int) -> NoReturn:
     """Open a shell beside a running job, on its machine."""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import click
 
+from muster.cli.here import get_here
 from muster.cli.moments import AT
+from muster.cli.naming import JOB
 from muster.cli.printing import (
     Listing,
     detail_options,
@@ -28,7 +30,7 @@ from muster.wire.views import JobView, Story, WhyView
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @AT
 @detail_options
 def why(job: int, output: str, at: int | None) -> None:
@@ -43,7 +45,20 @@ def why(job: int, output: str, at: int | None) -> None:
             click.echo(f"job {view.job} {'was' if at else 'is'} {view.words} [{view.code}]")
             if view.phase != "queued":  # some of its tasks run: those that wait are not all of it
                 click.echo(f"  {show_progress(client.show(job, at_ms=at))}")
-            print_waiting(view, foretell(client, job) if view.position and at is None else "")
+            print_waiting(view, *_advise(client, view) if at is None else ())
+
+
+def _advise(client: Client, view: WhyView) -> tuple[str, str]:
+    """When it will likely start, and what to type to have it start now. Nobody is stopped by what was only pasted, and
+    of what has begun nothing is begun anew."""
+    forecast = foretell(client, view.job) if view.position else ""
+    option = next((each for each in view.options if not each.stops), None)
+    spec = client.show(view.job).spec if option is not None and view.phase == "queued" else None
+    if option is None or spec is None:
+        return forecast, ""
+    from muster.cli.respelling import put_to_use  # here: it brings `run` and all its flags along
+
+    return forecast, put_to_use(view.job, spec, option, str(get_here()))
 
 
 def foretell(client: Client, job: int) -> str:
@@ -54,8 +69,8 @@ def foretell(client: Client, job: int) -> str:
         return ""
 
 
-def print_waiting(view: WhyView, forecast: str = "") -> None:
-    """Where a job stands, who is ahead, what would start it, and the one thing to do."""
+def print_waiting(view: WhyView, forecast: str = "", line: str = "") -> None:
+    """Where a job stands, who is ahead, what would start it and how that is typed, and the one thing to do."""
     if view.position:
         click.echo(f"  place in the line: {view.position}")
     for other in view.ahead:
@@ -70,6 +85,8 @@ def print_waiting(view: WhyView, forecast: str = "") -> None:
         click.echo(f"  {forecast}")
     if view.offer:
         click.echo(f"  {view.offer}")
+    if line:
+        click.echo(f"  {line}")
     if view.late:
         click.echo(f"  {view.late}")
     click.echo(f"help: {view.fix}")
@@ -90,7 +107,7 @@ def _print_other(view: JobView, at: int | None) -> None:
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @listing_options
 def story(job: int, output: str, watch: bool) -> None:
     """Tell a job's life, step by step."""

@@ -11,6 +11,9 @@ from typing import Final
 
 import click
 
+from muster.model.errors import MusterError
+from muster.sdk.errors import NoServerError, UnfitError, code_of, words_of
+
 OK: Final = 0
 JOB_FAILED: Final = 1
 USAGE: Final = 2
@@ -40,6 +43,15 @@ def show_failure(code: str, what: str, fix: str, where: str = "") -> None:
         click.echo(f"help: {fix}", err=True)
     if code:
         click.echo(f"more: muster explain {code}", err=True)
+
+
+def show_error(error: MusterError) -> int:
+    """What went wrong in its own words and, if it is in a file, where; the exit code that it means."""
+    words = words_of(error)
+    show_failure(code_of(error), words.what, words.fix, getattr(error, "where", ""))
+    if isinstance(error, NoServerError):
+        return NO_SERVER
+    return SERVER_ERROR if isinstance(error, UnfitError) else USAGE
 
 
 def show_machine_failure(error: OSError) -> None:

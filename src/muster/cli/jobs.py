@@ -11,6 +11,7 @@ import click
 
 from muster.cli.failing import JOB_FAILED
 from muster.cli.moments import AT, read_past
+from muster.cli.naming import JOB
 from muster.cli.printing import (
     Listing,
     detail_options,
@@ -247,7 +248,7 @@ def _show_place(place: Place) -> str:
 
 
 @click.command()
-@click.argument("jobs", type=int, nargs=-1, required=True)
+@click.argument("jobs", type=JOB, nargs=-1, required=True)
 def wait(jobs: tuple[int, ...]) -> int:
     """Wait until jobs are over; the exit code of the first that failed becomes yours."""
     from muster.cli.following import await_end  # a listing need not load it
@@ -271,28 +272,28 @@ def exit_code_of(view: JobView) -> int:
 
 
 @click.command()
-@click.argument("jobs", type=int, nargs=-1, required=True)
+@click.argument("jobs", type=JOB, nargs=-1, required=True)
 def cancel(jobs: tuple[int, ...]) -> None:
     """End jobs."""
     _do_to_each(jobs, Client.cancel, "is being cancelled")
 
 
 @click.command()
-@click.argument("jobs", type=int, nargs=-1, required=True)
+@click.argument("jobs", type=JOB, nargs=-1, required=True)
 def hold(jobs: tuple[int, ...]) -> None:
     """Keep jobs from starting, until they are released. What runs of them goes on."""
     _do_to_each(jobs, Client.hold, "is held")
 
 
 @click.command()
-@click.argument("jobs", type=int, nargs=-1, required=True)
+@click.argument("jobs", type=JOB, nargs=-1, required=True)
 def release(jobs: tuple[int, ...]) -> None:
     """Let held jobs start again."""
     _do_to_each(jobs, Client.release, "is released")
 
 
 @click.command()
-@click.argument("jobs", type=int, nargs=-1, required=True)
+@click.argument("jobs", type=JOB, nargs=-1, required=True)
 @click.option("--failed", is_flag=True, help="Of arrays: run the tasks that failed again, as a job of their own.")
 def requeue(jobs: tuple[int, ...], failed: bool) -> None:
     """Stop what runs of jobs, and let them wait again in their old place. Or run what failed of arrays again: muster
@@ -312,7 +313,7 @@ def _bring_back(client: Client, job: int) -> str:
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @click.argument("width")
 def scale(job: int, width: str) -> None:
     """Let a gang have at most so many tasks, or other bounds; an array, so many at once: muster scale 12 4, 12 2-16
@@ -328,7 +329,7 @@ def scale(job: int, width: str) -> None:
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @click.option("--to", multiple=True, metavar="NODE", help="Only on these nodes.")
 @click.option("--off", multiple=True, metavar="NODE", help="On none of these; by itself, none of those that it has.")
 def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ import sys
 import click
 
 from muster.cli.following import follow_output, follow_tasks
+from muster.cli.naming import JOB
 from muster.sdk.client import Client
 from muster.units import parse_count
 from muster.wire.views import JobView
@@ -15,7 +16,7 @@ TASKS_MAX = 64
 
 
 @click.command()
-@click.argument("job", type=int)
+@click.argument("job", type=JOB)
 @click.option("-f", "--follow", is_flag=True, help="Go on until the job is over.")
 @click.option(
     "--task",

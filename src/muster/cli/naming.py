@@ -1,11 +1,29 @@
-"""Names that people type: found among those there are, or refused with the one that is most like it."""
+"""Names and numbers that people type: found among those there are, or refused with the one that is most like it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import click
+
+DIGITS_MAX: Final = 18
+
+
+class _JobNumber(click.ParamType[int]):
+    """A job is called by its number: several may have one name."""
+
+    name = "job"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number; what is none says where numbers are listed."""
+        text = str(value)
+        if not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
+            self.fail(f"{text[:40]!r} is not the number of a job; `muster ls -a` lists them", param, ctx)
+        return int(text)
+
+
+JOB: Final = _JobNumber()
 
 
 class Named(Protocol):

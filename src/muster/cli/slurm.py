@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
 
 from muster.cli.following import await_end
-from muster.cli.here import get_here
+from muster.cli.here import STANDARD_INPUT, get_here, read_file
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
 from muster.cli.trying import NOTHING_DONE, print_job_trial
@@ -114,7 +113,7 @@ def _import(said: list[Said], rest: list[str], ours: dict[str, str]) -> Import:
     if not rest and not is_wrap and sys.stdin.isatty():
         raise click.UsageError("name a script, or give it on standard input")
     name = "wrap" if is_wrap else rest[0] if rest else "stdin"
-    text = "" if is_wrap else _read(rest[0] if rest else "-")
+    text = "" if is_wrap else read_file(rest[0] if rest else STANDARD_INPUT)
     if not is_wrap and not text.strip():
         raise RejectedError(Reason(Code.BAD_FILE, name, detail="there is no script in it"))
     flags = [*read_script(text, name), *said]
@@ -124,14 +123,6 @@ def _import(said: list[Said], rest: list[str], ours: dict[str, str]) -> Import:
     changes = {field: [value] if field in ("flavor", "label") else value for field, value in ours.items()}
     job, plain = (msgspec.structs.replace(each, **changes) for each in (found.job, found.plain))
     return found._replace(job=job, plain=plain)
-
-
-def _read(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        words = error.strerror if isinstance(error, OSError) and error.strerror else "it is not text in UTF-8"
-        raise RejectedError(Reason(Code.BAD_FILE, name, detail=words)) from error
 
 
 def _wait(client: Client, job: int) -> int:

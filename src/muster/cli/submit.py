@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Final
 
 import click
 import msgspec
 
-from muster.cli.here import get_here
-from muster.cli.printing import print_json
+from muster.cli.failing import OK
+from muster.cli.handing import HandingIn, list_items
+from muster.cli.here import STANDARD_INPUT, get_here, read_file
 from muster.cli.trying import DRY_RUN, NOTHING_DONE, print_job_trial
-from muster.model.errors import RejectedError
-from muster.model.reason import Code, Reason
 from muster.model.spec import Spec
 from muster.sdk.client import Client
-from muster.sdk.documents import Draft, make_one, make_specs, place_of, read_jobs
+from muster.sdk.documents import Draft, make_specs, place_of, read_jobs
 from muster.sdk.errors import AnsweredError
-from muster.wire.views import Submitted
-
-STANDARD_INPUT: Final = "-"
 
 
 @click.command()
@@ -32,11 +25,11 @@ STANDARD_INPUT: Final = "-"
 @click.option("-o", "output", type=click.Choice(["text", "json", "name"]), default="text", help="The format.")
 @DRY_RUN
 @click.option("--schema", is_flag=True, help="Print what a job may say, as a JSON schema, and leave.")
-def submit(files: tuple[str, ...], key: str, output: str, schema: bool, dry_run: bool) -> None:
+def submit(files: tuple[str, ...], key: str, output: str, schema: bool, dry_run: bool) -> int:
     """Submit jobs from files: one or many in YAML, JSON or TOML; - is standard input, in YAML."""
     if schema:
         click.echo(job_schema(), nl=False)
-        return
+        return OK
     if not files:
         raise click.UsageError("name a file; `muster submit --schema` prints what a job may say")
     batches = [(_folder(name), _read(name)) for name in files]
@@ -46,10 +39,10 @@ def submit(files: tuple[str, ...], key: str, output: str, schema: bool, dry_run:
     with Client() as client:
         if dry_run:
             _try_each(client, drafts, specs)
-            return
-        for folder, found in batches:
-            _hand_in(client, found, folder, key, output)
+            return OK
+        code = HandingIn(client, list_items(batches), key, output).run()
         client.settle()
+        return code
 
 
 def _try_each(client: Client, drafts: list[Draft], specs: list[Spec]) -> None:
@@ -87,32 +80,10 @@ def _folder(name: str) -> str:
 
 
 def _read(name: str) -> list[Draft]:
-    try:
-        text = sys.stdin.read() if name == STANDARD_INPUT else Path(name).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        words = error.strerror if isinstance(error, OSError) and error.strerror else "it is not text in UTF-8"
-        raise RejectedError(Reason(Code.BAD_FILE, name, detail=words)) from error
+    text = read_file(name)
+    if text.startswith("#!"):
+        raise click.UsageError(f"{name} is a script and no job file; `muster sbatch {name}` submits it as it is")
     return read_jobs(text, name)
-
-
-def _hand_in(client: Client, drafts: list[Draft], folder: str, key: str, output: str) -> None:
-    """One after the other, so that a job may name those above it; each is said as soon as it is accepted."""
-    numbers: dict[str, int] = {}
-    for place, draft in enumerate(drafts, start=1):
-        here = folder if draft.job.workdir else str(get_here())
-        spec = make_one(draft, here=here, now_ms=_now_ms(), numbers=numbers)
-        with _placed(draft):
-            done = client.submit(spec, f"{key}/{place}" if key else "")
-        if draft.job.name:
-            numbers[draft.job.name] = done.job
-        _tell(done, draft.job.name, output)
-
-
-def _tell(done: Submitted, name: str, output: str) -> None:
-    if output == "json":
-        print_json(done)
-    else:
-        click.echo(str(done.job) if output == "name" else f"job {done.job} {name}".rstrip())
 
 
 def _now_ms() -> int:

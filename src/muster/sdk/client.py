@@ -47,6 +47,7 @@ from muster.wire.views import (
     AdviceView,
     AvailView,
     BookingView,
+    BulkAnswer,
     DeliveryView,
     FlavorView,
     GoodputView,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
     from muster.model.overlay import Overlay
     from muster.model.spec import Spec
     from muster.model.tenant import Tenant
+    from muster.sdk.bulk import Outcome
     from muster.sdk.home import Home
     from muster.sdk.jobfile import JobFile
 
@@ -139,6 +141,15 @@ class Client:
     def submit(self, job: Spec | JobFile, key: str = "") -> Submitted:
         """Hand in a job. The same key never makes two jobs; without one, this call makes its own."""
         return self._ask(Submitted, Request("POST", "/v1/jobs", _keyed(key), _spell_job(job)))
+
+    def submit_many(self, jobs: Sequence[Spec | JobFile], keys: Sequence[str] = ()) -> tuple[Outcome, ...]:
+        """Hand in many jobs, in few requests. What became of each, in their order: one that is refused is told with its
+        error, and harms no other. `keys` has one for each job; without them, this call makes its own."""
+        from muster.sdk.bulk import spell, submit_many
+
+        made = map(_check_key, keys or [""] * len(jobs))
+        spelled = [spell(_spell_job(job), key) for job, key in zip(jobs, made, strict=True)]
+        return submit_many(partial(self._ask, BulkAnswer), self._transport.patience_s, spelled)
 
     def map(self, command: list[str] | str, items: Iterable[Any], key: str = "", **fields: Any) -> int:
         """Run a command once for each item, as an array; its number. A task calls `muster.item()` for its own, and
@@ -538,9 +549,14 @@ class Client:
 
 def _keyed(key: str) -> dict[str, str]:
     """The headers of what is asked for under a key, or under one of its own."""
+    return {"Idempotency-Key": _check_key(key)}
+
+
+def _check_key(key: str) -> str:
+    """The same key, if it can travel; or one of its own for what has none."""
     if not (key.isascii() and key.isprintable()):
         raise RejectedError(Reason(Code.BAD_NAME, "key", needed=len(key), available=128, detail=key[:40]))
-    return {"Idempotency-Key": key or os.urandom(16).hex()}
+    return key or os.urandom(16).hex()
 
 
 def _spell_job(job: Spec | JobFile) -> bytes:

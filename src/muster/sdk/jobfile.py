@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os.path
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Annotated, Final, TypeVar
 
@@ -321,12 +321,18 @@ def _qualify(tenant: str, name: str) -> str:
     return name if name.startswith(f"{tenant}/") else f"{tenant}/{name}"
 
 
+def named_in(job: JobFile) -> Iterator[int | str]:
+    """The jobs that it is to run after, as it names them."""
+    return (named for when in When for named in _jobs_of(job, when))
+
+
 def _afters(job: JobFile, numbers: Mapping[str, int] | None) -> Iterator[After]:
-    for when in When:
-        field = when.value
-        value: Jobs = getattr(job, field)
-        for each in value if isinstance(value, list) else [value]:
-            yield After(_number(field, each, numbers), when)
+    return (After(_number(when.value, named, numbers), when) for when in When for named in _jobs_of(job, when))
+
+
+def _jobs_of(job: JobFile, when: When) -> Sequence[int | str]:
+    value: Jobs = getattr(job, when.value)
+    return value if isinstance(value, list) else [value]
 
 
 def _number(field: str, job: int | str, numbers: Mapping[str, int] | None) -> int:

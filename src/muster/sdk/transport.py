@@ -46,6 +46,27 @@ class Reply(Answer, frozen=True):
         return int(text) if text.isdigit() else None
 
 
+class Patience:
+    """How long a failure is put up with, counted from the first one on: whatever was asked for may have taken long
+    before it, because that was asked for. The pauses between two tries grow."""
+
+    def __init__(self, span_s: float) -> None:
+        self._span_s = span_s
+        self._since: float | None = None
+        self._pause_s = PAUSE_FIRST_S
+
+    def pause(self, least_s: float = 0) -> bool:
+        """Wait before the next try; False, and at once, if there is to be none."""
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        left_s = self._since + self._span_s - now
+        if left_s <= 0:
+            return False
+        time.sleep(min(max(self._pause_s, least_s), left_s))
+        self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)
+        return True
+
+
 class Transport:
     """Sends requests over one connection that is kept. Not for several threads at once."""
 
@@ -68,21 +89,16 @@ class Transport:
 
     def send(self, request: Request) -> Reply:
         """The reply, after as many tries as patience allows; AnsweredError or NoServerError otherwise."""
-        failing_since: float | None = None
-        pause_s = PAUSE_FIRST_S
+        patience = Patience(self.patience_s)
         while True:
             reply = self._try(request)
             if reply is not None and reply.status not in TRY_AGAIN:
                 return _check(reply)
-            # From the first failure on: a request may have waited long before it, because that was asked for.
-            failing_since = failing_since or time.monotonic()
-            left_s = failing_since + self.patience_s - time.monotonic()
-            if reply is None and (left_s <= 0 or not self._reached):
+            if (reply is not None or self._reached) and patience.pause(_asked_pause_s(reply)):
+                continue
+            if reply is None:
                 raise NoServerError(self._where, int(self._answer_s) if self._is_silent else 0)
-            if reply is not None and left_s <= 0:
-                return _check(reply)
-            time.sleep(min(max(pause_s, _asked_pause_s(reply)), left_s))
-            pause_s = min(2 * pause_s, PAUSE_MAX_S)
+            return _check(reply)
 
     def close(self) -> None:
         """Hang up; the next request connects again."""

@@ -499,6 +499,8 @@ def put_in_words(reason: Reason) -> Words:
         "limit": show(reason.available),
     }
     what, fix = _TABLE[reason.code]
+    if reason.code == Code.BAD_FILE and reason.needed:  # the system's number for why it cannot be read
+        fix = "check its name, and whether you may read it"
     if reason.code == Code.NEVER_FITS and reason.detail.startswith(RULED_OUT):
         fix = "leave that out or change it (`muster nodes -o wide` shows what there is), or add nodes that are so"
     return Words(what.format(**fields), fix.format(**fields))

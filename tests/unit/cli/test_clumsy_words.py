@@ -112,3 +112,11 @@ def test_a_long_listing_says_how_to_go_on_and_where_the_last_are(
     serve({"GET /v1/jobs": JobPage([OVER], next_after=7)})
     assert run_command(["ls", *flags]) == 0
     assert capsys.readouterr().err == f"more: add --after 7{more}\n"
+
+
+@pytest.mark.parametrize("command", ["logs", "why", "cancel", "story", "wait"])
+def test_a_job_that_is_called_by_its_name_is_told_where_numbers_are(serve: Serve, told: Told, command: str) -> None:
+    serve({})
+    for word in ("train", "-1", "1" * 40, "٣"):
+        said = told(command, "--", word, code=2)
+        assert "is not the number of a job; `muster ls -a` lists them" in said

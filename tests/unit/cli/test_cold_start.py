@@ -41,6 +41,7 @@ NEEDLESS_PACKAGES = {
 OUR_MODULES = {
     *("muster", "muster.cli", "muster.cli.commands", "muster.cli.failing", "muster.cli.jobs", "muster.cli.main"),
     "muster.cli.moments",
+    "muster.cli.naming",
     *(
         "muster.cli.printing",
         "muster.model",
