@@ -151,7 +151,7 @@ def _mention(turn: Turn, spec: Spec, cause: str) -> None:
 def _find_known(turn: Turn, spec: Spec, key: str) -> Done | Refused | None:
     if len(key) > KEY_CHARS_MAX:
         return refuse(Code.TOO_LARGE, "key", len(key), KEY_CHARS_MAX)
-    known = turn.world.keys.get((spec.tenant, key))
+    known = turn.world.keys.find(spec.tenant, key)
     if known is None:
         return None
     if not is_same_but_width(as_asked(turn.world.jobs[known].spec), spec):

@@ -194,7 +194,7 @@ def _accepted(world: World, item: fact.Accepted, at: int) -> None:
         if spec.at_most:
             world.widths.throttle(job, world.arrays[item.job])
     if item.key:
-        world.keys[(spec.tenant, item.key)] = item.job
+        world.keys.add(spec.tenant, item.key, item.job)
     if world.mix is not None:
         world.mix.add(spec, 1)
     if spec.needs is not ANYWHERE and spec.needs.has_company:

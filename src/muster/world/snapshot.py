@@ -399,7 +399,7 @@ def _restore_job(world: World, job: Job) -> None:
     world.put(job)
     world.varied += is_varied(job.spec)
     if job.key:
-        world.keys[(job.spec.tenant, job.key)] = job.id
+        world.keys.add(job.spec.tenant, job.key, job.id)
     if isinstance(job.phase, Queued):
         world.enqueue(job)
     elif isinstance(job.phase, ACTIVE):

@@ -33,6 +33,7 @@ from muster.world.company import NAMES_MAX, Company, names_in
 from muster.world.equals import Equals
 from muster.world.fleet import Fleet, FreeVector
 from muster.world.goodput import Goodput, Stock
+from muster.world.keys import Keys
 from muster.world.ledger import Ledger
 from muster.world.line import Line
 from muster.world.mix import Mix
@@ -84,7 +85,7 @@ class World:
         self.claimants: dict[int, tuple[int, ...]] = {}
         self.bookings: dict[str, Booking] = {}
         self.runs: Runs | None = None
-        self.keys: dict[tuple[str, str], int] = {}
+        self.keys = Keys()
         self.tiers: dict[str, Tier] = TIERS.copy()
         self.profiles: dict[str, Edition] = PROFILES.copy()
         self.profile_used = DEFAULT_NAME
@@ -402,7 +403,7 @@ class World:
             arrays.pop(number, None)
             meters.pop(number, None)
             if job.key:
-                self.keys.pop((job.spec.tenant, job.key), None)
+                self.keys.drop(job.spec.tenant, job.key)
         self.retired += len(numbers)
 
     def tenant_of(self, name: str) -> Tenant:
@@ -459,7 +460,7 @@ class World:
         twin = self.fork_places()
         twin.accepted, twin.retired, twin.varied, twin.tickets = self.accepted, self.retired, self.varied, self.tickets
         twin.goodput = self.goodput.fork()
-        twin.jobs, twin.keys = self.jobs.copy(), self.keys.copy()
+        twin.jobs, twin.keys = self.jobs.copy(), self.keys.fork()
         twin.queue, twin.timers, twin.ends = self.queue.fork(twin.walk), self.timers.fork(), self.ends.fork()
         twin.arrays = {number: tasks.fork() for number, tasks in self.arrays.items()}
         twin.successors = {number: jobs.copy() for number, jobs in self.successors.items()}

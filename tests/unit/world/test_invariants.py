@@ -110,7 +110,7 @@ def oversleep_a_bar_s_end(world: World) -> None:
 
 
 def lend_a_key(world: World) -> None:
-    world.keys[("default", "other")] = 1
+    world.keys.add("default", "other", 1)
 
 
 def miscount_tasks(world: World) -> None:

@@ -211,7 +211,7 @@ def key_forgotten() -> Iterator[None]:
 
     def accept(world: World, item: fact.Accepted, at: int) -> None:
         honest(world, item, at)
-        world.keys.clear()
+        world.keys.drop(item.spec.tenant, item.key)
 
     with mock.patch.dict(apply.APPLY, {fact.Accepted: accept}):
         yield
