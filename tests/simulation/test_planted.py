@@ -37,6 +37,9 @@ SHOWN_BY = {
 }  # fmt: skip
 """Where to look first: seeds that show it soon. If one no longer does, the others follow, and only time is lost; what
 showed each is printed (`pytest -rP`)."""
+RARE = ("unbar_wakes_nobody", "advice_forgotten_by_restore")
+"""Those that one storm of fifty shows: scenes of their own show them as well, in test_scenes.py, so that `make check`
+need not search."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
@@ -228,7 +231,9 @@ FOUND_BY = {
 }
 
 
-STORMED = [name for name in PLANTED if name not in ELSEWHERE]
+STORMED = [
+    pytest.param(name, marks=pytest.mark.slow) if name in RARE else name for name in PLANTED if name not in ELSEWHERE
+]
 
 
 def test_every_plant_has_its_law() -> None:
