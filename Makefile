@@ -5,7 +5,7 @@ STAMP := .venv/.ready
 TESTS ?= not soak
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, which all import the same files
 
-# Parts of about equal length, side by side: what computes, what mostly waits for processes, and everything else.
+# Parts side by side, the longest first: what mostly waits for processes, everything else, and what computes.
 COMPUTING := tests/simulation
 WAITING := tests/e2e tests/conformance
 PYTEST = $(BIN)/pytest -q -p no:cacheprovider -m "$(TESTS)"
@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml requirements.lock
 	touch $(STAMP)
 
 check: lint contracts
-	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting computing types others
+	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting others computing types
 
 lint: setup
 	$(BIN)/ruff check .
@@ -41,10 +41,10 @@ contracts: setup
 	$(BIN)/lint-imports
 
 fast: setup
-	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting computing others
+	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting others computing
 
 test: setup
-	$(MAKE) $(SIDE_BY_SIDE) waiting computing others
+	$(MAKE) $(SIDE_BY_SIDE) waiting others computing
 
 waiting: setup
 	$(PYTEST) $(WAITING)
