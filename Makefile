@@ -5,8 +5,9 @@ STAMP := .venv/.ready
 TESTS ?= not soak
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, which all import the same files
 
-# Parts side by side, the longest first: what mostly waits for processes, everything else, and what computes.
-COMPUTING := tests/simulation
+# Parts side by side, the longest first: what mostly waits for processes, what runs the code for a moment or for days of
+# its own time, and everything else.
+COMPUTING := tests/simulation tests/unit
 WAITING := tests/e2e tests/conformance
 PYTEST = $(BIN)/pytest -q -p no:cacheprovider -m "$(TESTS)"
 SIDE_BY_SIDE := --no-print-directory --jobs=3 --output-sync
@@ -28,7 +29,7 @@ $(STAMP): pyproject.toml requirements.lock
 	touch $(STAMP)
 
 check: lint contracts
-	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting others computing types
+	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting computing others types
 
 lint: setup
 	$(BIN)/ruff check .
@@ -41,10 +42,10 @@ contracts: setup
 	$(BIN)/lint-imports
 
 fast: setup
-	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting others computing
+	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting computing others
 
 test: setup
-	$(MAKE) $(SIDE_BY_SIDE) waiting others computing
+	$(MAKE) $(SIDE_BY_SIDE) waiting computing others
 
 waiting: setup
 	$(PYTEST) $(WAITING)
