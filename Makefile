@@ -5,8 +5,9 @@ STAMP := .venv/.ready
 TESTS ?= not soak
 unexport PYTHONDONTWRITEBYTECODE  # the tests start hundreds of processes, which all import the same files
 
-# Parts of about equal length, side by side: what computes, what mostly waits for processes, and everything else.
-COMPUTING := tests/simulation
+# Parts side by side, the longest first: what mostly waits for processes, what runs the code for a moment or for days of
+# its own time, and everything else.
+COMPUTING := tests/simulation tests/unit
 WAITING := tests/e2e tests/conformance
 PYTEST = $(BIN)/pytest -q -p no:cacheprovider -m "$(TESTS)"
 SIDE_BY_SIDE := --no-print-directory --jobs=3 --output-sync
@@ -28,7 +29,7 @@ $(STAMP): pyproject.toml requirements.lock
 	touch $(STAMP)
 
 check: lint contracts
-	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting computing types others
+	$(MAKE) $(SIDE_BY_SIDE) TESTS="$(FAST)" waiting computing others types
 
 lint: setup
 	$(BIN)/ruff check .

@@ -6,18 +6,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from live import await_true, serving
+from live import LiveHome, await_true
 
 
-def test_tasks_past_their_limit_fail_and_an_array_is_sent_back(tmp_path: Path) -> None:
-    with serving(tmp_path / "home") as live, live.client() as client:
+def test_tasks_past_their_limit_fail_and_an_array_is_sent_back(live: LiveHome) -> None:
+    with live.client() as client:
         script = 'test "$MUSTER_TASK" = 1 || exec sleep 600'
-        ran = live.muster("run", "--array", "3", "--limit", "1s", "--", "sh", "-c", script, code=None)
+        ran = live.muster("run", "--array", "3", "--limit", "3s", "--", "sh", "-c", script, code=None)
         assert ran.returncode != 0
-        view = client.show(1)
+        first = int(ran.stderr.split()[1])
+        view = client.show(first)
         assert view.counts is not None
         assert (view.phase, view.counts.succeeded, view.counts.failed) == ("failed", 1, 2)
-        told = [line.what for line in client.story(1).lines]
+        told = [line.what for line in client.story(first).lines]
         assert any(what.endswith("stopping: time limit") for what in told), told
         assert any("failed: time limit" in what for what in told), told
 
@@ -34,25 +35,28 @@ def test_tasks_past_their_limit_fail_and_an_array_is_sent_back(tmp_path: Path) -
         told = [line.what for line in client.story(job).lines]
         assert any("requeued: sent back to the queue" in what for what in told), told
         live.muster("cancel", str(job))
+        assert client.wait(job).phase == "cancelled"
 
 
-def test_what_failed_runs_again_under_its_own_numbers(tmp_path: Path) -> None:
-    with serving(tmp_path / "home") as live, live.client() as client:
+def test_what_failed_runs_again_under_its_own_numbers(harmed: LiveHome, tmp_path: Path) -> None:
+    with harmed.client() as client:
         mended = tmp_path / "mended"
         script = 'echo "$MUSTER_TASK of $MUSTER_TASKS"; test "$MUSTER_TASK" -lt 2 || test -e "$0"'
-        live.muster("run", "--array", "5", "--cpus", "0.1", "--", "sh", "-c", script, str(mended), code=None)
-        live.kill("leader")
-        live.muster("up")
+        words = ["run", "--array", "5", "--cpus", "0.1", "--", "sh", "-c", script, str(mended)]
+        first = int(harmed.muster(*words, code=None).stderr.split()[1])
+        harmed.kill("leader")
+        harmed.muster("up")
         mended.touch()
-        ran = live.muster("requeue", "1", "--failed")
-        assert ran.stdout == "3 failed tasks of job 1 run again as job 2\n"
-        assert client.wait(2).phase == "succeeded"
-        assert list(client.outputs(2)) == [b"2 of 5\n", b"3 of 5\n", b"4 of 5\n"]
-        assert live.muster("logs", "2", "--task", "3").stdout == "3 of 5\n"
-        assert "tasks 2-4 of job 1" in live.muster("show", "2").stdout
-        assert client.show(1).phase == "failed", "terminal is final"
-        again = live.muster("requeue", "1", "--failed", code=None)
-        assert (again.returncode != 0, "what did runs again as job 2" in again.stderr) == (True, True)
+        told = harmed.muster("requeue", str(first), "--failed").stdout
+        second = int(told.split()[-1])
+        assert told == f"3 failed tasks of job {first} run again as job {second}\n"
+        assert client.wait(second).phase == "succeeded"
+        assert list(client.outputs(second)) == [b"2 of 5\n", b"3 of 5\n", b"4 of 5\n"]
+        assert harmed.muster("logs", str(second), "--task", "3").stdout == "3 of 5\n"
+        assert f"tasks 2-4 of job {first}" in harmed.muster("show", str(second)).stdout
+        assert client.show(first).phase == "failed", "terminal is final"
+        again = harmed.muster("requeue", str(first), "--failed", code=None)
+        assert (again.returncode != 0, f"what did runs again as job {second}" in again.stderr) == (True, True)
 
 
 # Each task saves and says so; in its first try it then goes on, until it is sent back.
@@ -68,16 +72,16 @@ if epoch == "1":
 """
 
 
-def test_tasks_that_are_sent_back_begin_where_they_saved(tmp_path: Path) -> None:
-    with serving(tmp_path / "home") as live, live.client() as client:
+def test_tasks_that_are_sent_back_begin_where_they_saved(harmed: LiveHome) -> None:
+    with harmed.client() as client:
         program = [sys.executable, "-c", SAVING]
-        job = int(live.muster("run", "--detach", "--array", "3", "--gpus", "1", "--", *program).stdout)
+        job = int(harmed.muster("run", "--detach", "--array", "3", "--gpus", "1", "--", *program).stdout)
         await_true(lambda: client.show(job).saved == 3, "all have a checkpoint")
-        assert "3 running, 3 with a checkpoint" in live.muster("show", str(job)).stdout
-        live.kill("leader")
-        live.muster("up")
+        assert "3 running, 3 with a checkpoint" in harmed.muster("show", str(job)).stdout
+        harmed.kill("leader")
+        harmed.muster("up")
         assert client.show(job).saved == 3
-        live.muster("requeue", str(job))
+        harmed.muster("requeue", str(job))
         assert client.wait(job).phase == "succeeded"
         assert list(client.outputs(job)) == [b"from 10\n", b"from 11\n", b"from 12\n"]
         told = [line.what for line in client.story(job).lines]
@@ -86,4 +90,4 @@ def test_tasks_that_are_sent_back_begin_where_they_saved(tmp_path: Path) -> None
         account = client.show(job).account
         assert account is not None
         assert account.time["useful"] > 0
-        assert not list((tmp_path / "home" / "engine" / "progress").iterdir()), "nothing is left behind"
+        assert not list((harmed.home.engine_root / "progress").iterdir()), "nothing is left behind"

@@ -254,6 +254,7 @@ def test_down_with_jobs_leaves_nothing_behind(harmed: LiveHome) -> None:
     assert harmed.muster("down").stdout.startswith("no server was running")
 
 
+@pytest.mark.slow
 def test_a_damaged_journal_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as mine:
         mine.muster("run", "--", "true")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from live import LiveHome, serving
 
 
+@pytest.mark.slow
 def test_a_machine_has_a_flavor_a_place_and_labels_and_keeps_them(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as mine:
         refused = mine.muster("up", "--rack", "r1", code=2)

@@ -28,15 +28,25 @@ def lone(tmp_path: Path) -> LiveHome:
     return LiveHome(tmp_path / "home")
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    """What a recorded simulation printed, and its bundle."""
+    place = tmp_path_factory.mktemp("recorded")
+    told = LiveHome(place / "home").muster(*SMALL_SIM, "--bundle", str(place / "bundle")).stdout
+    return told, (place / "bundle").read_bytes()
+
+
 def test_a_simulation_is_told_by_its_seed(lone: LiveHome) -> None:
     first, second = lone.muster(*SMALL_SIM).stdout, lone.muster(*SMALL_SIM).stdout
     assert first == second
     assert "none broken" in first
 
 
-def test_a_recorded_simulation_replays_to_its_digest(lone: LiveHome, tmp_path: Path) -> None:
-    file = tmp_path / "sim.bundle"
-    told = lone.muster(*SMALL_SIM, "--bundle", str(file)).stdout
+def test_a_recorded_simulation_replays_to_its_digest(
+    lone: LiveHome, tmp_path: Path, recorded: tuple[str, bytes]
+) -> None:
+    file, (told, bundle) = tmp_path / "sim.bundle", recorded
+    file.write_bytes(bundle)
     again = lone.muster("replay", str(file)).stdout
     assert again.startswith("same: ")
     assert again.split()[-1] in told
@@ -55,6 +65,7 @@ def test_a_live_server_s_record_replays_also_while_it_runs(harmed: LiveHome, tmp
     assert int(longer.split()[0]) > int(recorded.split()[0])
 
 
+@pytest.mark.slow
 def test_a_live_server_s_history_is_a_trace_also_while_it_runs(tmp_path: Path) -> None:
     history, packed = tmp_path / "history.csv", tmp_path / "history.swf.gz"
     with serving(tmp_path / "home") as live:
@@ -74,13 +85,12 @@ def test_a_simulation_writes_its_page(lone: LiveHome, tmp_path: Path) -> None:
     assert "muster sim --nodes 4 --days 0.1 --seed 3 --like kalos" in page.read_text()
 
 
-def test_damage_is_named(lone: LiveHome, tmp_path: Path) -> None:
+def test_damage_is_named(lone: LiveHome, tmp_path: Path, recorded: tuple[str, bytes]) -> None:
     file = tmp_path / "bundle"
     assert "error[M312]" in lone.muster("replay", str(file), code=2).stderr
     file.write_bytes(b"anything")
     assert "error[M312]: cannot read the bundle" in lone.muster("replay", str(file), code=2).stderr
-    lone.muster(*SMALL_SIM, "--bundle", str(file))
-    file.write_bytes(file.read_bytes()[:-1])
+    file.write_bytes(recorded[1][:-1])
     assert "cut short" in lone.muster("replay", str(file), code=2).stderr
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from live import await_true, serving
 
 from muster.learning.foretelling import LEAST_LIKES
@@ -12,6 +13,7 @@ from muster.learning.foretelling import LEAST_LIKES
 WORDS = f"from {LEAST_LIKES} jobs of its owner with the same name, size and limit"
 
 
+@pytest.mark.slow
 def test_the_next_of_a_kind_is_told_when_it_is_likely_over(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as live, live.client() as client:
         for _ in range(LEAST_LIKES):

@@ -44,6 +44,7 @@ def spares_of(view: JobView) -> int:
     return sum(place.tasks for place in view.spares)
 
 
+@pytest.mark.slow
 def test_spares_are_held_and_let_go_whoever_dies(harmed: LiveHome, tmp_path: Path) -> None:
     mark = tmp_path / "rank"
     marks = [Path(f"{mark}.{rank}") for rank in range(2)]

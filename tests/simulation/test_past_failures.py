@@ -21,10 +21,22 @@ CROWD = {"nodes": 16, "days": 0.2, "load": 1.6, "maintenance": 300, "faults": 30
     ("weather", "seed"),
     [
         pytest.param(BARS, 10, id="what a gang grew by was not looked at by those who wait"),
-        pytest.param(BARS, 125, id="a gang of which all was over on a booked node was not told to leave it"),
         pytest.param(CROWD, 11, id="the extra part of a gang that was taken whole came back for the next plan"),
-        pytest.param({**CROWD, "nodes": 8, "lost": 500}, 224, id="what a gang kept was not in the recount of shadows"),
-        pytest.param(CROWD, 51, id="a gang that was begun anew did not look who had come to what it kept"),
+        pytest.param(
+            *(BARS, 125),
+            id="a gang of which all was over on a booked node was not told to leave it",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *({**CROWD, "nodes": 8, "lost": 500}, 224),
+            id="what a gang kept was not in the recount of shadows",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *(CROWD, 51),
+            id="a gang that was begun anew did not look who had come to what it kept",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_no_law_is_broken_any_more(weather: dict[str, Any], seed: int) -> None:

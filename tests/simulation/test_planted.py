@@ -28,15 +28,19 @@ SHOWN_BY = {
     "hold_forgotten": 3, "start_not_repeated": 1, "partitions_overlap": 11, "box_with_a_hole": 3,
     "mix_keeps_the_dead": 2, "guarantee_taken": 2, "budget_ignored": 4, "budget_never_turns": 4,
     "budget_stops_nobody": 4, "budget_stops_gangs_only": 8, "budget_stops_too_early": 4, "quota_never_wakes": 2,
-    "tie_by_arrival": 2, "bar_never_ends": 2, "unbar_wakes_nobody": 22, "drained_for_good": 5,
-    "dependency_ignored": 2, "dependency_forgotten": 3, "any_end_of_its_like": 7, "likes_forgotten": 6,
+    "tie_by_arrival": 2, "bar_never_ends": 2, "unbar_wakes_nobody": 42, "drained_for_good": 5,
+    "dependency_ignored": 2, "dependency_forgotten": 3, "any_end_of_its_like": 59, "likes_forgotten": 6,
     "throttle_lets_on_too_many": 5, "throttled_for_ever": 5, "due_time_ignored": 5, "size_before_due_time": 3,
-    "head_unnoticed": 2, "shadow_stays": 11, "guest_stays": 19, "claim_forgotten_by_restore": 2,
-    "flapping_job_never_backs_off": 3, "idle_while_held": 2, "advice_forgotten_by_restore": 5,
-    "lost_place_still_counts": 10,
+    "head_unnoticed": 2, "shadow_stays": 25, "guest_stays": 19, "claim_forgotten_by_restore": 2,
+    "flapping_job_never_backs_off": 3, "idle_while_held": 2, "advice_forgotten_by_restore": 27,
+    "lost_place_still_counts": 10, "shrunk_below_least": 88, "past_its_limit_and_back": 7,
+    "task_limit_ignored": 3, "tasks_have_no_end": 3, "brought_back_twice": 24,
 }  # fmt: skip
 """Where to look first: seeds that show it soon. If one no longer does, the others follow, and only time is lost; what
 showed each is printed (`pytest -rP`)."""
+RARE = ("unbar_wakes_nobody", "advice_forgotten_by_restore")
+"""Those that one storm of fifty shows: scenes of their own show them as well, in test_scenes.py, so that `make check`
+need not search."""
 UNBOOKED = ("gangs_sleep_too_long",)
 """Those that show where nothing is booked: beside bookings, whoever finds no room is looked at more closely."""
 WEATHERS: tuple[Mapping[str, float], ...] = (
@@ -228,7 +232,9 @@ FOUND_BY = {
 }
 
 
-STORMED = [name for name in PLANTED if name not in ELSEWHERE]
+STORMED = [
+    pytest.param(name, marks=pytest.mark.slow) if name in RARE else name for name in PLANTED if name not in ELSEWHERE
+]
 
 
 def test_every_plant_has_its_law() -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from muster.model.advice import Advice
 from muster.model.budget import GPU_HOURS, Budget
-from muster.model.event import ScaleJob, SetTenant
+from muster.model.errors import InvariantError
+from muster.model.event import Advise, ScaleJob, SetTenant
 from muster.model.reason import Code
 from muster.model.tenant import Tenant
 from muster.simulator.engine import Network
+from muster.testing.planted.advice import advice_forgotten_by_restore
+from muster.testing.planted.fleet import unbar_wakes_nobody
 from muster.testing.planted.jobs import over_ranks_restarted
 from muster.testing.scene import Scene
-from muster.units import HOUR_MS, Resources
+from muster.units import HOUR_MS, MINUTE_MS, Resources
 
 
 def test_what_fits_runs_and_what_does_not_waits() -> None:
@@ -424,3 +428,34 @@ def test_a_gang_that_shrank_once_keeps_its_place_as_any_other_when_a_node_forget
     scene = Scene().cluster(nodes=2).job("wide", gpus=4, gang=2, gang_most=4, minutes=600).advance(minutes=1)
     scene.send(ScaleJob(scene.number("wide"), 2)).advance(minutes=5)
     scene.fail("node-0").bring_back("node-0").advance(minutes=5).expect(running="wide", on={"wide": ["node-0"]})
+
+
+def bar_that_is_lifted() -> Scene:
+    """A job waits for nothing but the end of a cordon."""
+    scene = Scene().cluster(nodes=1, gpus=8).cordon("node-0").job("big", gpus=8, minutes=5)
+    return scene.run().expect(waiting="big").uncordon("node-0").run()
+
+
+def test_whoever_waited_for_a_barred_node_starts_once_the_bar_is_lifted() -> None:
+    bar_that_is_lifted().expect(running="big")
+
+
+def test_a_bar_that_wakes_nobody_when_it_is_lifted_is_found() -> None:
+    """Planted here: few storms lift a bar while nothing else wakes those who wait for it."""
+    with unbar_wakes_nobody(), pytest.raises(InvariantError, match="a restored world decides like the living one"):
+        bar_that_is_lifted()
+
+
+def advice_that_ends() -> Scene:
+    """An adviser's word is in force for a minute."""
+    return Scene().cluster().send(Advise("prices", Advice(1, MINUTE_MS, {"value": (3,)}))).advance(minutes=2)
+
+
+def test_advice_is_gone_when_its_time_is_over() -> None:
+    assert not advice_that_ends().body.world.advice
+
+
+def test_advice_that_a_restart_forgets_is_found() -> None:
+    """Planted here: few storms look closely at one of the few moments at which advice counts."""
+    with advice_forgotten_by_restore(), pytest.raises(InvariantError, match="a restored world decides like the living"):
+        advice_that_ends()

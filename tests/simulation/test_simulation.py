@@ -25,7 +25,7 @@ def recorded() -> Report:
     return run_simulation(msgspec.structs.replace(SMALL, record=True))
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_a_day_of_a_small_fleet_keeps_every_law(seed: int) -> None:
     report = run_simulation(msgspec.structs.replace(SMALL, days=1, seed=seed))
     assert report.accepted == sum(report.outcomes.values()) > 100

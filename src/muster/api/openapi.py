@@ -7,6 +7,7 @@ Who may use a route is in the gate's table; what a route does is its handler's d
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 from collections.abc import Iterable, Mapping
@@ -188,11 +189,16 @@ KEY: Final = {
 
 
 class OpenApi:
-    """The route /v1/openapi.json."""
+    """The route /v1/openapi.json. The document is made when somebody first asks for it: it is most of what making all
+    the routes costs."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self.routes = [Route("/v1/openapi.json", self.document, methods=["GET"])]
-        self._document = describe([*routes, *self.routes])
+        self._described = [*routes, *self.routes]
+
+    @functools.cached_property
+    def _document(self) -> dict[str, Any]:
+        return describe(self._described)
 
     async def document(self, request: Request) -> Response:  # noqa: ARG002 - Starlette's signature
         """This description."""

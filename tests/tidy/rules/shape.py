@@ -70,8 +70,9 @@ def check_docstring(path: str, source: str) -> Iterator[Violation]:
 
 def check_silencers(path: str, source: str) -> Iterator[Violation]:
     """A silenced check names its code and says why, on its line or on the comment line above."""
-    comments = comments_of(source)
-    lines = source.splitlines()
+    if not (_NOQA.search(source) or _IGNORE.search(source)):  # to find comments is to read every token
+        return
+    comments, lines = comments_of(source), source.splitlines()
     for line, comment in comments.items():
         for pattern in (_NOQA, _IGNORE):
             match = pattern.search(comment)
@@ -90,21 +91,22 @@ def _is_reason(text: str) -> bool:
 
 def check_excepts(path: str, source: str) -> Iterator[Violation]:
     """Nothing is swallowed: no bare except, and a broad one re-raises or says why it is that broad."""
-    comments = comments_of(source)
     for node in nodes_of(source):
         if not isinstance(node, ast.ExceptHandler):
             continue
         if node.type is None:
             yield Violation(path, node.lineno, "a bare except")
-            continue
-        says_why = node.lineno in comments or node.lineno - 1 in comments
-        if _is_broad(node.type) and not (_raises(node) or says_why):
+        elif _is_broad(node.type) and not (_raises(node) or _says_why(source, node.lineno)):
             yield Violation(path, node.lineno, "a broad except that neither re-raises nor says why")
 
 
 def _is_broad(caught: ast.expr) -> bool:
     kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
     return any(isinstance(kind, ast.Name) and kind.id in {"Exception", "BaseException"} for kind in kinds)
+
+
+def _says_why(source: str, line: int) -> bool:
+    return not comments_of(source).keys().isdisjoint((line - 1, line))
 
 
 def _raises(handler: ast.ExceptHandler) -> bool:

@@ -48,19 +48,19 @@ def find_text(path: str, root: Path = ROOT) -> str | None:
     return data.decode("utf-8", errors="replace")
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1)
 def parse(source: str) -> ast.Module:
-    """The syntax of a module; every rule looks at the same tree."""
+    """The syntax of a module; every rule looks at the same tree, and no tree is kept beyond the next."""
     return ast.parse(source)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1)
 def nodes_of(source: str) -> tuple[ast.AST, ...]:
     """Every node of a module, walked once."""
     return tuple(ast.walk(parse(source)))
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1)
 def comments_of(source: str) -> dict[int, str]:
     """Line -> the comment on it. Strings that look like comments are not comments."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)

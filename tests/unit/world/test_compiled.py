@@ -34,6 +34,7 @@ def ask(place: Path) -> tuple[int, int]:
     return int(answer), int(hits)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_COMPILED, reason="nothing is compiled here")
 def test_an_edit_of_what_is_called_is_seen_and_nothing_else_compiles_anew(tmp_path: Path) -> None:
     for name, text in FILES.items():
