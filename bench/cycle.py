@@ -85,10 +85,12 @@ class _Clock:
         self.ms = 0.0
         self.starts = 0
 
-    def watch(self, world: World, now: int, cause: str, shares: Shares | None = None) -> list[Fact]:
+    def watch(
+        self, world: World, now: int, cause: str, shares: Shares | None = None, *, serves: bool = True
+    ) -> list[Fact]:
         """Run a cycle, and time it."""
         begin = process_time()
-        facts = run_cycle(world, now, cause, shares=shares)
+        facts = run_cycle(world, now, cause, shares=shares, serves=serves)
         self.ms += 1000 * (process_time() - begin)
         self.starts += sum(len(item.jobs) for item in facts if isinstance(item, Placed))
         return facts

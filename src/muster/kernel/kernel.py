@@ -30,13 +30,13 @@ from muster.model.instruction import Instruction
 from muster.model.phase import TaskPhase
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.scheduler import timeshare
-from muster.scheduler.chances import find_next_chance
+from muster.scheduler.chances import find_next_chance, find_next_overdue
 from muster.scheduler.claims import has_ready
 from muster.scheduler.consolidation import PLANS_MAX, find_next_look, look_of, plan_moves
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.growing import find_chance
 from muster.scheduler.preemption import can_anybody_take, plan_takings
-from muster.scheduler.yielding import find_next_yield, plan_yields
+from muster.scheduler.yielding import find_next_way, find_next_yield, plan_yields
 from muster.units import INSTANT_MAX
 from muster.world.world import World
 
@@ -45,7 +45,7 @@ _HARMLESS: Final = (fact.Began, fact.Progressed, fact.TasksProgressed, fact.Mete
 
 
 _STILL: Final = (fact.Progressed, fact.TasksProgressed, fact.Metered, fact.Retired)
-"""What makes nobody grow, and gives nobody a spare."""
+"""What makes nobody grow or give way, and gives nobody a spare."""
 
 
 def _may_matter(item: fact.Fact) -> bool:
@@ -81,10 +81,23 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class Kernel:
     """The door to one world. `_timer` is when time alone will bring something about, and `_is_timed` whether that may
     be anything but the oldest end; from `_look_at` on it is worth a look who may take from whom, and from `_grow_at` on
-    who may have more; `_moved_at` is when it was last looked who may be moved. While all of `rare` is empty, most
-    events decide nothing about anybody else."""
+    who may have more; `_moved_at` is when it was last looked who may be moved, and from `_yield_at` on it is worth a
+    look who gives way, and from `_serve_at` on whether a claim can be served: none could when there were as many facts
+    of this batch as `_served`. While all of `rare` is empty, most events decide nothing about anybody else."""
 
-    __slots__ = ("_grow_at", "_is_timed", "_latest", "_look_at", "_moved_at", "_timer", "rare", "world")
+    __slots__ = (
+        "_grow_at",
+        "_is_timed",
+        "_latest",
+        "_look_at",
+        "_moved_at",
+        "_serve_at",
+        "_served",
+        "_timer",
+        "_yield_at",
+        "rare",
+        "world",
+    )
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -94,7 +107,8 @@ class Kernel:
         self._is_timed = has_timers(world)
         self._look_at = 0
         self._grow_at = 0
-        self._moved_at = -1
+        self._moved_at = self._served = -1
+        self._yield_at = self._serve_at = 0
 
     def handle(self, batch: Sequence[Event], now: int) -> Outcome:
         """Take a batch: timers first, then each event in order, who lost something or waited for others, then at
@@ -114,11 +128,14 @@ class Kernel:
         for event in batch:
             answers.append(REACTORS[type(event)](turn, event))  # noqa: PERF401 - a comprehension is one more frame
         is_rare = any(self.rare) or world.varied or world.moves_most or world.quotas.has_owners()
+        self._served = -1
         if is_rare:
             self._decide(turn)
         else:  # all are alike: nobody may take from anybody, or have more than others
             self._look_at = self._grow_at = INSTANT_MAX
             is_rare = self._start(turn) if queue.awake else False
+        if len(turn.facts) != self._served:
+            self._serve_at = 0
         if turn.facts:
             world.seq += 1
             world.now = now
@@ -128,7 +145,7 @@ class Kernel:
         # else it is the oldest end's, which only its own firing changes
         wake_at = now if queue.awake else timer
         if is_rare:
-            wake_at = self._find_sooner(wake_at, now)
+            wake_at = self._find_sooner(turn, wake_at)
         return Outcome(world.seq, now, turn.facts, answers, turn.instructions, wake_at)
 
     def _decide(self, turn: Turn) -> None:
@@ -163,16 +180,19 @@ class Kernel:
         """Who has to give after a cycle, and who may have more."""
         world, widths = turn.world, turn.world.widths
         if world.ends.yielding and world.queue.shapes:
-            self._give_way(turn, plan_yields(world, turn.now))
+            self._yield(turn)
+        known = len(turn.facts)
         if world.varied or widths.has_any or world.moves_most or world.quotas.has_owners():
             self._share_out(turn)
         else:
             self._look_at = self._grow_at = INSTANT_MAX
+        if len(turn.facts) > known:
+            self._yield_at = turn.now  # what is decided here may let somebody give way
 
-    def _find_sooner(self, wake_at: int | None, now: int) -> int | None:
+    def _find_sooner(self, turn: Turn, wake_at: int | None) -> int | None:
         """When there is something to do, if not before: a claim to serve, the next look, or the next turn."""
-        instants = [] if wake_at is None else [wake_at]
-        if self.world.claims and has_ready(self.world, now):
+        instants, now = [] if wake_at is None else [wake_at], turn.now
+        if self.world.claims and len(turn.facts) != self._served and has_ready(self.world, now):
             instants.append(now)
         if self._look_at != INSTANT_MAX:
             instants.append(max(now, self._look_at))
@@ -215,12 +235,16 @@ class Kernel:
             shares = timeshare.Shares(world, turn.now, looks=timeshare.is_look(world, turn.facts, turn.now))
             if shares.is_idle:
                 return
-        for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}", shares=shares):
+        serves = turn.now >= self._serve_at or any(not isinstance(item, _STILL) for item in turn.facts)
+        for item in run_cycle(world, turn.now, f"cycle {world.seq + 1}", shares=shares, serves=serves):
             turn.facts.append(item)
             if isinstance(item, fact.Placed):
                 turn.start_placed(item)
             elif isinstance(item, fact.TasksPlaced):
                 turn.start_tasks(world.jobs[item.job], item.first, item.slots, item.counts, item.devices)
+        if len(turn.facts) == decided:  # else one claim may have been in the way of another
+            self._served = decided
+            self._serve_at = find_next_overdue(world, turn.now) if serves and world.claims else self._serve_at
         if world.successors:
             settle(turn, decided)
         if shares is not None:
@@ -252,6 +276,15 @@ class Kernel:
         taken = plan_takings(turn.world, turn.now)
         self._give_way(turn, taken)
         self._look_at = turn.now if taken else find_next_chance(turn.world, turn.now)
+
+    def _yield(self, turn: Turn) -> None:
+        """Who is past its expected end gives way to who is due. Who looked in vain looks again when something happened
+        that could matter, or when time alone may have changed the answer."""
+        if turn.now < self._yield_at and all(isinstance(item, _STILL) for item in turn.facts):
+            return
+        facts = plan_yields(turn.world, turn.now)
+        self._give_way(turn, facts)
+        self._yield_at = turn.now if facts else find_next_way(turn.world, turn.now)
 
     def _grow(self, turn: Turn) -> None:
         """What is left over is given to those who may have more: if something happened, or time alone lets them. What

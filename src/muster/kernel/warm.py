@@ -13,7 +13,7 @@ from muster.kernel.kernel import Kernel
 from muster.model import event
 from muster.model.group import Group
 from muster.model.job import NodePhase
-from muster.model.node import Spot, Traits
+from muster.model.node import Lack, Spot, Traits
 from muster.model.phase import Lease, TaskPhase
 from muster.model.profile import Profile
 from muster.model.ranges import as_ranges
@@ -22,6 +22,7 @@ from muster.model.tenant import GPU, GPU_ONE, Line, Tenant
 from muster.scheduler.consolidation import count_free
 from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks, query_of, widest_capacity
 from muster.units import Resources
+from muster.world.claiming import lift_claims, put_claims
 from muster.world.compiled import words_of
 from muster.world.cuts import free_starts
 from muster.world.fleet import Fleet
@@ -56,6 +57,8 @@ def _place_all() -> None:
     count_free(fleet.words, query_of(fleet, ASK, 1, ANYWHERE))
     widest_capacity(fleet, ASK, 2, ANYWHERE)
     find_gang(fleet, ASK, 2, Needs(shape=(1, 1, 2)))
+    fleet.set_claimed(0, Lack(1, ASK))
+    put_claims(fleet, lift_claims(fleet))
     fleet.set_phase(0, NodePhase.GONE)
 
 

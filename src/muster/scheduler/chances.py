@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import takewhile
-from typing import Final
+from typing import Final, cast
 
 from muster.model.phase import ACTIVE, Queued, Spread, Stopping, TaskPhase
-from muster.model.tier import PRIORITY_MAX
 from muster.policy.protection import has_waited, protected_until, takes_again_at, waited_at
 from muster.scheduler.herds import MARGIN_MS
 from muster.units import INSTANT_MAX
-from muster.world.runs import Runs, class_of
+from muster.world.runs import Kind, Runs, class_of
 from muster.world.tasks import spans_of
 from muster.world.world import World
 
@@ -28,21 +27,16 @@ def find_next_chance(world: World, now: int) -> int:
     return min((at for at in _instants(world, now) if at > now), default=INSTANT_MAX)
 
 
+def find_next_overdue(world: World, now: int) -> int:
+    """When next somebody who was told to stop or to leave has taken too long; INSTANT_MAX if nobody was."""
+    return min((at for at in _overdue_at(world) if at > now), default=INSTANT_MAX)
+
+
 def _instants(world: World, now: int) -> Iterator[int]:
     runs, jobs = world.know_runs(), world.jobs
     if _is_patience_of_use(world, runs, now):
         yield waited_at(now)
-    for number in runs.leaving:
-        job = jobs[number]
-        if isinstance(job.phase, Stopping):
-            yield job.phase.since + job.spec.grace_ms + MARGIN_MS
-    for number in runs.arrays:
-        tasks, late_ms = world.arrays[number], jobs[number].spec.grace_ms + MARGIN_MS
-        spans = spans_of(tasks.phase, (TaskPhase.STOPPING,), 0, len(tasks)) if tasks.counts[_STOPPING] else ()
-        for first, count in spans:
-            yield from (since + late_ms for since in dict.fromkeys(tasks.since[first : first + count]))
-    resizes = world.widths.resizes.items()
-    yield from (resize.at + jobs[number].spec.grace_ms + MARGIN_MS for number, resize in resizes if resize.to)
+    yield from _overdue_at(world)
     for number in runs.flapping:
         yield takes_again_at(jobs[number].took, now)
     guarded = [name for name, tier in world.tiers.items() if tier.min_run_ms or tier.evictions_max is not None]
@@ -55,13 +49,28 @@ def _instants(world: World, now: int) -> Iterator[int]:
                 yield from (since + world.tiers[tier].min_run_ms for since in world.arrays[number].since if since)
 
 
+def _overdue_at(world: World) -> Iterator[int]:
+    """When those who were told to stop or to leave have taken too long."""
+    runs, jobs = world.know_runs(), world.jobs
+    for number in runs.leaving:
+        job = jobs[number]
+        if isinstance(job.phase, Stopping):
+            yield job.phase.since + job.spec.grace_ms + MARGIN_MS
+    for number in runs.arrays:
+        tasks, late_ms = world.arrays[number], jobs[number].spec.grace_ms + MARGIN_MS
+        spans = spans_of(tasks.phase, (TaskPhase.STOPPING,), 0, len(tasks)) if tasks.counts[_STOPPING] else ()
+        for first, count in spans:
+            yield from (since + late_ms for since in dict.fromkeys(tasks.since[first : first + count]))
+    resizes = world.widths.resizes.items()
+    yield from (resize.at + jobs[number].spec.grace_ms + MARGIN_MS for number, resize in resizes if resize.to)
+
+
 def _is_patience_of_use(world: World, runs: Runs, now: int) -> bool:
     """Whether one who waits and has just come may take by its priority in a while: from a run of its tenant and tier
     that has a lower one."""
     jobs = world.jobs
     comers = takewhile(lambda job: not has_waited(job.accepted_at, now), map(jobs.__getitem__, reversed(jobs)))
     wanted = {class_of(job): None for job in comers if isinstance(job.phase, Queued | Spread)}  # ids rise with time
-    lowest: dict[tuple[str, str], int] = {}
-    for tenant, tier, priority in runs.by_class if wanted else ():
-        lowest[tenant, tier] = min(priority, lowest.get((tenant, tier), PRIORITY_MAX))
-    return any(priority > lowest.get((tenant, tier), PRIORITY_MAX) for tenant, tier, priority in wanted)
+    kinds = cast("list[Kind]", runs.kinds.names)
+    lower = ((tenant, *kind) for tenant, tier, most in wanted for kind in kinds if kind[0] == tier and kind[1] < most)
+    return any(key in runs.by_class for key in lower)

@@ -45,10 +45,17 @@ Parts: TypeAlias = dict[tuple[int, int, int], int]
 
 
 def run_cycle(
-    world: World, now: int, cause: str, seen: list[Shadow] | None = None, shares: Shares | None = None
+    world: World,
+    now: int,
+    cause: str,
+    seen: list[Shadow] | None = None,
+    shares: Shares | None = None,
+    *,
+    serves: bool = True,
 ) -> list[Fact]:
     """Place what can start now, and return the facts; the world already holds them. The shadows that were cast are put
-    into `seen`, for whoever wants to know. In tiers that are shared in time, only those start whose turn it is."""
+    into `seen`, for whoever wants to know. In tiers that are shared in time, only those start whose turn it is. Claims
+    are looked at if it `serves`: whoever knows that none can be served may say so."""
     fleet = world.fleet
     fleet.settle_risks(now)
     fleet.mix = () if world.mix is None else world.mix.steps()
@@ -58,7 +65,7 @@ def run_cycle(
     if shares is not None:
         shares.keep_to(turns)
     with Draft(world, now, cause) as draft:
-        served = serve_claims(world, draft, now) if world.claims else []
+        served = serve_claims(world, draft, now) if world.claims and serves else []
         if are_due(world, now) or world.bookings:
             with Shadows(world, now, turns) as shadows:
                 _start_all(world, turns, draft, shadows, shares)

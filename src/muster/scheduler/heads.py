@@ -10,7 +10,7 @@ their tenant is met, and not before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from muster.model.tenant import ROOT
@@ -19,7 +19,7 @@ from muster.scheduler.rights import Rights, party_of
 from muster.world.line import Line
 from muster.world.loans import find_owed
 from muster.world.queue import Shape
-from muster.world.quota import Fund, Share, Standing, load
+from muster.world.quota import Fund, Room, Share, Standing, load
 from muster.world.runs import Kind
 from muster.world.world import World
 
@@ -42,7 +42,6 @@ class Heads:
         self._funds = [fund for fund in world.quotas.funds().values() if fund.root.children]
         self._tops: dict[str, str] = {}
         self._rooms: dict[tuple[str, str, str], int] = {}
-        self._minding: dict[Kind, bool] = {}
 
     def in_order(self) -> Iterator[Line]:
         """The lines that might take something, as the walk would meet them: whoever is owed first, then by tier, by
@@ -56,14 +55,15 @@ class Heads:
                     if not is_full(line.shape):
                         yield line
 
-    def owed_funds(self, line: Line) -> list[Fund] | None:
-        """The funds of which one more gang of a line would be covered, on whatever site; None if on none."""
+    def owed_funds(self, line: Line, rooms: Sequence[Sequence[Room]]) -> list[Fund] | None:
+        """The funds of which one more gang of a line would be covered, on whatever site, if so much is left for its
+        tenant on each; None if on none."""
         world, shape, found = self._world, line.shape, False
         if not self._has_owners:
             return []
         funds: list[Fund] = []
         for site in world.sites.inhabited(shape.ask):
-            owed = find_owed(world.quotas, line.tenant, site, shape.ask, shape.gang)
+            owed = find_owed(rooms[site.number], site, shape.ask, shape.gang)
             if owed is not None:
                 found = True
                 funds += [fund for fund in owed if fund not in funds]
@@ -96,24 +96,24 @@ class Heads:
         if not self._rights.has_any:
             return [(False, lines)]
         jobs, known, found = self._world.jobs, dict[tuple[str, int], bool](), (dict[str, Line](), dict[str, Line]())
+        minding, tops = dict[int, bool](), self._tops
         for tenant, line in lines.items():  # there may be many thousands, of a few kinds
             priority = jobs[line.head()].spec.priority
-            top = self._top_of(tenant) if self._minds_tenants((tier, priority)) else ROOT
+            minds = minding.get(priority)
+            if minds is None:
+                minds = minding[priority] = self._minds_tenants((tier, priority))
+            top = (tops.get(tenant) or self._top_of(tenant)) if minds else ROOT
             might = known.get((top, priority))
             if might is None:
                 might = known[top, priority] = self._might(line, (tier, priority))
             if might:
-                is_unowed = self._has_owners and self.owed_funds(line) is None
+                is_unowed = self._has_owners and self.owed_funds(line, self._rights.rooms(tenant)) is None
                 found[is_unowed][tenant] = line
         return [(bool(number), those) for number, those in enumerate(found) if those]
 
     def _minds_tenants(self, kind: Kind) -> bool:
         """Whether it matters of which tenant a claimant of some kind is: not if it could take nobody, whoever it is."""
-        found = self._minding.get(kind)
-        if found is None:
-            party = self._party(kind, Standing.INSIDE)
-            found = self._minding[kind] = self._has_owners or self._rights.may_take_any(party)
-        return found
+        return self._has_owners or self._rights.may_take_any(self._party(kind, Standing.INSIDE))
 
     def _might(self, line: Line, kind: Kind) -> bool:
         shape, top = line.shape, self._top_of(line.tenant)

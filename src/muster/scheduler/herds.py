@@ -99,7 +99,7 @@ def row_of(runs: Runs, job: int, spec: Spec, held: tuple[int, int, int, int]) ->
     tenant, kind = runs.tenants.number(spec.tenant), runs.kinds.number((spec.tier, spec.priority))
     worth, amounts = amount_of(spec.ask, 1), amounts_of(spec.ask, tasks)
     state = STAYS if spec.evictable else FIXED
-    return (ticket, job, tenant, kind, slot, site, *amounts, worth, 0, state, 0, 0, tasks)
+    return (ticket, job, tenant, kind, slot, site, *amounts, worth, 0, state, 0, 0, tasks, 0, 0)
 
 
 @compiled

@@ -44,7 +44,7 @@ class Neighbourhood:
         self._prices = array("q", (0, NOWHERE)) * self._nodes
         fleet = world.fleet
         words, query = fleet.words, query_of(fleet, shape.ask, shape.gang, shape.needs)
-        price_nodes(words, query, right.sums, shape.gang, words_of(self._prices))
+        price_nodes(words, query, rights.sheet_of(right), shape.gang, words_of(self._prices))
         self._wanted = array("q")
 
     def rounds(self) -> Iterator[list[int]]:

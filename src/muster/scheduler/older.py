@@ -8,26 +8,26 @@ may borrow what it was promised; nor beside what elastic gangs have beyond their
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
-from muster.model.job import Job
-from muster.model.phase import ACTIVE, Lease
+from muster.model.phase import Lease
 from muster.units import Resources
 from muster.world.claiming import charge_claim
-from muster.world.runs import GONE, JOB, ROW, STATE, TICKET
+from muster.world.compiled import Words, blank_words, column_of, compiled, words_of
+from muster.world.runs import CPU, GONE, MEMORY, MILLI, ROW, SITE, STATE, TENANT, TICKET
 from muster.world.widths import leases_of, split_leases
 from muster.world.world import World
+
+Held: TypeAlias = tuple[str, int, Resources, int]
+"""A tenant, the number of a site, and so many asks there."""
 
 
 @contextlib.contextmanager
 def only_older(world: World, ticket: int) -> Iterator[None]:
     """As if nobody held or claimed anything by a later ticket, or more than its least."""
-    held: dict[tuple[str, int, Resources], int] = {}
-    for job, leases in _find_later(world, ticket):
-        for site, ask, tasks in world.sites.share(job.spec, leases):
-            alike = (job.spec.tenant, site.number, ask)
-            held[alike] = held.get(alike, 0) + tasks
-    claims = [(number, claim.after(ticket)) for number, claim in world.claims.items()]
+    held = [*_held_by_gangs(world, ticket), *_held_beyond_least(world), *_held_by_tasks(world, ticket)]
+    claims = [(number, leases) for number, claim in world.claims.items() if (leases := claim.after(ticket))]
     _charge(world, held, claims, -1)
     try:
         yield
@@ -35,34 +35,61 @@ def only_older(world: World, ticket: int) -> Iterator[None]:
         _charge(world, held, claims, 1)
 
 
-def _charge(
-    world: World, held: dict[tuple[str, int, Resources], int], claims: list[tuple[int, list[Lease]]], sign: int
-) -> None:
-    for (tenant, site, ask), tasks in held.items():
+def _charge(world: World, held: Sequence[Held], claims: Sequence[tuple[int, list[Lease]]], sign: int) -> None:
+    for tenant, site, ask, tasks in held:
         world.ledger.charge(tenant, world.sites.all[site], ask, sign * tasks)
     for number, leases in claims:
         charge_claim(world, number, sign, leases)
 
 
-def _find_later(world: World, ticket: int) -> Iterator[tuple[Job, list[Lease]]]:
-    """Whoever holds places by a later ticket, and what others have beyond their least."""
-    runs = world.know_runs()
-    rows, at = runs.rows(), (runs.used - 1) * ROW
-    found: dict[int, None] = {}
+def _held_by_gangs(world: World, ticket: int) -> Iterator[Held]:
+    """What gangs have by a later ticket, elastic ones as if they had their least."""
+    runs, sites = world.know_runs(), len(world.sites.all)
+    rows, totals = runs.rows(), blank_words(3 * max(1, sites * len(runs.tenants)))
+    sum_later(rows, runs.used, ticket, sites, totals)
+    flat = totals.tolist()
+    for place in range(0, len(flat), 3):
+        milli, cpu, memory = flat[place : place + 3]
+        if milli or cpu or memory:
+            tenant, site = divmod(place // 3, sites)
+            yield str(runs.tenants.names[tenant]), site, Resources(0, cpu, memory, milli), 1
+
+
+def _held_beyond_least(world: World) -> Iterator[Held]:
+    """What elastic gangs have beyond their least."""
+    for number in world.widths.wide:
+        spec = world.jobs[number].spec
+        for site, tasks in world.sites.spread(split_leases(leases_of(world.jobs[number]), spec.gang, spec.ask)[1]):
+            yield spec.tenant, site.number, spec.ask, tasks
+
+
+def _held_by_tasks(world: World, ticket: int) -> Iterator[Held]:
+    """What tasks of arrays have by a later ticket."""
+    by_slot, sites = words_of(world.sites.numbers()), len(world.sites.all)
+    for number in world.know_runs().arrays:
+        spec, tasks, counts = world.jobs[number].spec, world.arrays[number], blank_words(sites)
+        count_later(words_of(tasks.ticket), column_of(tasks.slot), by_slot, ticket, counts)
+        for site, count in enumerate(counts.tolist()):
+            if count:
+                yield spec.tenant, site, spec.ask, count
+
+
+@compiled
+def sum_later(rows: Words, used: int, ticket: int, sites: int, totals: Words) -> None:
+    """Add what is held by a later ticket, by the number of the tenant and the site, of which there are so many."""
+    at = (used - 1) * ROW
     while at >= 0 and rows[at + TICKET] > ticket:
         if rows[at + STATE] != GONE:
-            found[int(rows[at + JOB])] = None
+            to = 3 * (rows[at + TENANT] * sites + rows[at + SITE])
+            totals[to] += rows[at + MILLI]
+            totals[to + 1] += rows[at + CPU]
+            totals[to + 2] += rows[at + MEMORY]
         at -= ROW
-    for number in found:
-        job = world.jobs[number]
-        if isinstance(job.phase, ACTIVE):
-            yield job, list(job.phase.run.places)
-    for number in world.widths.wide:
-        if number not in found:
-            job = world.jobs[number]
-            yield job, split_leases(leases_of(job), job.spec.gang, job.spec.ask)[1]
-    for number in runs.arrays:
-        tasks = world.arrays[number]
-        leases = [Lease(tasks.slot[task], 1) for task, mine in enumerate(tasks.ticket) if mine > ticket]
-        if leases:
-            yield world.jobs[number], leases
+
+
+@compiled
+def count_later(tickets: Words, slots: Words, sites: Words, ticket: int, counts: Words) -> None:
+    """Count the tasks that have their place by a later ticket, by the number of their site."""
+    for task in range(len(tickets)):
+        if tickets[task] > ticket:
+            counts[sites[slots[task]]] += 1

@@ -14,7 +14,6 @@ beyond their least. Everything is a function of the world and `now`; nothing is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -33,10 +32,10 @@ from muster.scheduler.near import Neighbourhood
 from muster.scheduler.rights import Right, Rights, party_of
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate, Choice, Want, choose
-from muster.scheduler.within import EVERYWHERE, NOWHERE, pools_within
+from muster.scheduler.within import EVERYWHERE, NOWHERE, can_start, pools_within
 from muster.world.line import Line
 from muster.world.queue import Shape
-from muster.world.quota import Standing
+from muster.world.quota import Fund, Standing
 from muster.world.world import World
 
 CLAIMS_MAX: Final = 64
@@ -96,9 +95,11 @@ def plan_takings(world: World, now: int) -> list[fact.Fact]:
         return []
     facts: list[fact.Fact] = []
     with Stage(world, now) as stage:
-        for plan in _Taker(world, stage, now).plans():
+        taker = _Taker(world, stage, now)
+        for plan in taker.plans():
             check_descent(plan)
             facts += plan.facts()
+        taker.close()
     return facts
 
 
@@ -136,6 +137,7 @@ class _Taker:
         self._extras = Extras(world, stage, now) if world.widths.elastic else None
         self._rights = Rights(world, stage, now)
         self._heads = Heads(world, self._rights, now)
+        self._has_bounds = world.quotas.has_bounds()
 
     def plans(self) -> Iterator[Plan]:
         """The plans of one cycle, in the order of those who wait."""
@@ -154,6 +156,10 @@ class _Taker:
             if made >= CLAIMS_MAX:
                 return
 
+    def close(self) -> None:
+        """There are no more."""
+        self._rights.close()
+
     def plan_for(self, line: Line, job: Job) -> Plan | None:
         """The plan of one job, if it may take at all."""
         return self._find_plan(line, job) if self._heads.may_look(line) else None
@@ -167,27 +173,29 @@ class _Taker:
     def _find_plan(self, line: Line, job: Job) -> Plan | None:
         """As work inside its guarantee, or else as work that borrows. Whoever has just come takes nothing by its
         priority."""
-        spec = job.spec
+        spec, owed = job.spec, self._heads.owed_funds(line, self._rights.rooms(line.tenant))
         kind = (spec.tier, spec.priority if has_waited(job.accepted_at, self._now) else -PRIORITY_MAX)
         for standing in (Standing.INSIDE, Standing.BORROWING):
             if standing == Standing.BORROWING and not (spec.evictable and self._world.quotas.has_owners()):
                 break
-            right = self._find_right(line, party_of(self._world, kind, standing))
+            right = self._find_right(line, party_of(self._world, kind, standing), owed)
+            if right is None:
+                continue
             for width in self._widths(job, right):
                 plan = self._try(line, job, right, width)
                 if plan is not None:
                     return plan
         return None
 
-    def _find_right(self, line: Line, claimant: Party) -> Right:
-        """What a claimant may take. It may reclaim also what it is owed only when those are gone whom it may take
-        anyway: its own lower work must not keep it from its guarantee."""
-        owed = self._heads.owed_funds(line)
+    def _find_right(self, line: Line, claimant: Party, owed: list[Fund] | None) -> Right | None:
+        """What a claimant may take that is owed something of some funds, or of none. What it is owed only when those
+        are gone whom it may take anyway, it may reclaim too: its own lower work must not keep it from its guarantee.
+        None if it is to be inside that, and would not be even then."""
         right = self._rights.find(claimant, line.tenant, owed or [])
-        if owed is None and claimant.standing == Standing.INSIDE and right.found:
-            with self._all_gone(right, are_whole=True):
-                owed = self._heads.owed_funds(line)
-            right = self._rights.find(claimant, line.tenant, owed or [])
+        if owed is None and claimant.standing == Standing.INSIDE:
+            if right.found:
+                owed = self._heads.owed_funds(line, self._rights.rooms_beside(right, are_whole=True))
+            return None if owed is None else self._rights.find(claimant, line.tenant, owed)
         return right
 
     def _widths(self, job: Job, right: Right) -> Iterator[int]:
@@ -204,14 +212,17 @@ class _Taker:
     def _try(self, line: Line, job: Job, right: Right, width: int) -> Plan | None:
         shape = line.shape if width == line.shape.gang else Shape((*line.shape.key[:1], width, *line.shape.key[2:]))
         rights = self._rights
+        if self._has_bounds and not self._is_within(job, right, shape):
+            return None
         if (rights.has_any or job.spec.array) and not rights.reaches(right, shape, width):
             return None  # else it is as quick to see whether it fits
         want = self._want(shape, job, right.claimant)
         leases = want.find()
-        if leases is None and pools_within(self._world, job.spec.tenant, shape, right.claimant.standing) is EVERYWHERE:
-            rights.note_full(shape)
+        if leases is None and not rights.has_any:
+            self._note_full(shape, job, right)
         choice = None if leases is None else Choice(0, [], leases)
-        if choice is None and right.found and not job.spec.yields and self._is_within(job, right, shape):
+        may_choose = choice is None and right.found and not job.spec.yields
+        if may_choose and (self._has_bounds or self._is_within(job, right, shape)):
             choice = self._choose(shape, want, right)
         if choice is None:
             return None
@@ -220,6 +231,11 @@ class _Taker:
                 self._stage.give_back(each.seat)
             return None
         return self._settle(job, right, want, choice)
+
+    def _note_full(self, shape: Shape, job: Job, right: Right) -> None:
+        """A shape did not fit; if that was for no want of quota, it does not for others either."""
+        if pools_within(self._world, job.spec.tenant, shape, right.claimant.standing) is EVERYWHERE:
+            self._rights.note_full(shape)
 
     def _want(self, shape: Shape, job: Job, claimant: Party) -> Want:
         world, spec = self._world, job.spec
@@ -256,18 +272,7 @@ class _Taker:
         world = self._world
         if not world.quotas.is_any():
             return True
-        with self._all_gone(right):
-            return pools_within(world, job.spec.tenant, shape, right.claimant.standing) != NOWHERE
-
-    @contextmanager
-    def _all_gone(self, right: Right, *, are_whole: bool = False) -> Iterator[None]:
-        """The ledger as it would be if all went whom a right is about, and all of arrays, if they `are_whole`."""
-        ledger, amounts = self._world.ledger, self._rights.amounts(right, are_whole=are_whole)
-        for name, site, amount in amounts:
-            ledger.charge(name, site, amount, -1)
-        yield
-        for name, site, amount in amounts:
-            ledger.charge(name, site, amount, 1)
+        return can_start(world, job.spec.tenant, shape, right.claimant.standing, self._rights.rooms_beside(right))
 
     def _settle(self, job: Job, right: Right, want: Want, choice: Choice) -> Plan | None:
         """Let the claimant have its places on the stage, for those who come after it. Nothing is to be done for one

@@ -29,6 +29,7 @@ from muster.world.arena import (
     NODE_ROW,
     NOWHERE,
     OPEN,
+    POOL,
     POOL_FIRST,
     POOL_ROW,
     POOL_SIZE,
@@ -36,11 +37,13 @@ from muster.world.arena import (
 from muster.world.compiled import Words, compiled
 from muster.world.runs import (
     BACK,
+    BEFORE,
     CPU,
     FUNDS,
     KIND,
     MEMORY,
     MILLI,
+    NO_ROW,
     ROW,
     SAVED,
     SITE,
@@ -62,10 +65,10 @@ KINS: Final = 3
 TAKE_MILLI, TAKE_CPU, TAKE_MEMORY, TAKE_COST, TAKE_RATE = range(5)
 TAKE: Final = 5
 """Of a node: what could be taken there, what would be lost by all of it, and by the cheapest thousandth: one more than
-that, and 0 if there is none."""
-STOCK_SLOT, STOCK_MILLI, STOCK_CPU, STOCK_MEMORY, STOCK_COST, STOCK_FUNDS = range(6)
-STOCK: Final = 6
-"""Of a lease that may be taken by some right: where it is, what it has, what is lost with it, and what it borrows."""
+that, and 0 if there is none.
+
+A *sheet* has this of every node; then how many nodes there are of which anything could be taken, and which these
+are."""
 
 
 @compiled
@@ -85,52 +88,45 @@ def cost_of(right: Words, rows: Words, at: int) -> int:
 
 
 @compiled
-def _shelf_of(rows: Words, at: int, kinds: int) -> int:
-    """Where a row is in a stock: rows that are inside their guarantee, or borrow, by tenant and kind."""
-    borrows = rows[at - ROW * rows[at + BACK] + FUNDS] != 0
-    return int(2 * (rows[at + TENANT] * kinds + rows[at + KIND]) + int(borrows))
-
-
-@compiled
-def take_stock(rows: Words, used: int, right: Words, ends: Words, stock: Words) -> int:
-    """Write all that gangs have and might lose by whatever right, with those together who are alike to every right;
-    `ends` says how many there are up to each of these shelves. How many there are in all."""
-    kinds, found = right[KINDS], 0
-    for at in range(0, used * ROW, ROW):
-        if rows[at + STATE] == STAYS:
-            ends[_shelf_of(rows, at, kinds)] += 1
-    for shelf in range(len(ends)):  # first where each begins; as it is filled, that becomes where it ends
-        count, ends[shelf] = ends[shelf], found
-        found += count
-    for at in range(0, used * ROW, ROW):
-        if rows[at + STATE] == STAYS:
-            shelf = _shelf_of(rows, at, kinds)
-            to = STOCK * ends[shelf]
-            stock[to + STOCK_SLOT], stock[to + STOCK_MILLI] = rows[at + SLOT], rows[at + MILLI]
-            stock[to + STOCK_CPU], stock[to + STOCK_MEMORY] = rows[at + CPU], rows[at + MEMORY]
-            stock[to + STOCK_COST] = cost_of(right, rows, at)
-            stock[to + STOCK_FUNDS] = rows[at - ROW * rows[at + BACK] + FUNDS]
-            ends[shelf] += 1
-    return found
-
-
-@compiled
-def add_gangs(stock: Words, ends: Words, right: Words, sums: Words) -> int:
-    """Add what gangs have that may be taken to the sums of their nodes; how many leases those are."""
-    found = begin = 0
-    kinds = right[KINDS]
+def add_gangs(rows: Words, ends: Words, edges: Words, right: Words, sheet: Words) -> None:
+    """Add what gangs have that may be taken to the sums of their nodes, shelf by shelf."""
     for shelf in range(len(ends)):
-        end = ends[shelf]
-        tenant, kind = shelf // 2 // kinds, shelf // 2 % kinds
-        word = right[CODES + right[CODES + KINS * kinds + tenant] * kinds + kind]
-        if word and begin < end and (shelf % 2 or word & IF_INSIDE):
-            for at in range(STOCK * begin, STOCK * end, STOCK):
-                if may_take(right, tenant, kind, stock[at + STOCK_FUNDS]):
-                    amounts = stock[at + STOCK_MILLI], stock[at + STOCK_CPU], stock[at + STOCK_MEMORY]
-                    add_one(sums, stock[at + STOCK_SLOT], amounts[0], amounts[1], amounts[2], stock[at + STOCK_COST])
-                    found += 1
-        begin = end
-    return found
+        at, first = ends[shelf], first_taken(rows, ends[shelf], edges[shelf], right)
+        while at >= first:
+            if may_take_row(rows, at, right):
+                amounts = rows[at + MILLI], rows[at + CPU], rows[at + MEMORY]
+                note_one(sheet, rows[at + SLOT], amounts[0], amounts[1], amounts[2], cost_of(right, rows, at))
+            at = rows[at + BEFORE]
+
+
+@compiled
+def first_taken(rows: Words, end: int, edge: int, right: Words) -> int:
+    """From which row on some of a shelf may be taken: of those who borrow, none stands before its edge."""
+    if end == NO_ROW:
+        return 0
+    kinds = right[KINDS]
+    word = right[CODES + right[CODES + KINS * kinds + rows[end + TENANT]] * kinds + rows[end + KIND]]
+    if word & IF_INSIDE:
+        return 0
+    return int(edge if word & IF_BORROWING or (word & IF_OWED and right[OWED]) else end + 1)
+
+
+@compiled
+def may_take_row(rows: Words, at: int, right: Words) -> bool:
+    """Whether what a gang has somewhere may be taken."""
+    if rows[at + STATE] != STAYS:
+        return False
+    return may_take(right, rows[at + TENANT], rows[at + KIND], rows[at - ROW * rows[at + BACK] + FUNDS])
+
+
+@compiled
+def note_one(sheet: Words, slot: int, milli: int, cpu: int, memory: int, cost: int) -> None:
+    """Add what one victim has on a node, which is listed if it is the first there."""
+    if sheet[TAKE * slot + TAKE_RATE] == 0:
+        count = (len(sheet) - 1) // (TAKE + 1) * TAKE
+        sheet[count] += 1
+        sheet[count + sheet[count]] = slot
+    add_one(sheet, slot, milli, cpu, memory, cost)
 
 
 @compiled
@@ -143,6 +139,21 @@ def add_one(sums: Words, slot: int, milli: int, cpu: int, memory: int, cost: int
     sums[to + TAKE_CPU] += cpu
     sums[to + TAKE_MEMORY] += memory
     sums[to + TAKE_COST] += cost
+
+
+@compiled
+def wipe(sheet: Words) -> None:
+    """Make a sheet blank again."""
+    count = (len(sheet) - 1) // (TAKE + 1) * TAKE
+    for place in range(count + 1, count + 1 + sheet[count]):
+        for word in range(TAKE * sheet[place], TAKE * sheet[place] + TAKE):
+            sheet[word] = 0
+    sheet[count] = 0
+
+
+def sheet_size(nodes: int) -> int:
+    """How many words a sheet has."""
+    return (TAKE + 1) * max(1, nodes) + 1
 
 
 HERD_SITE, HERD_BORROWED, HERD_FUNDS, HERD_TENANT, HERD_KIND, HERD_MILLI, HERD_CPU, HERD_MEMORY = range(8)
@@ -160,12 +171,12 @@ def is_of_herd(slots: Words, sites: Words, herd: Words, task: int) -> bool:
 def sum_herd(
     order: Words, phase: Words, slots: Words, sites: Words, herd: Words, right: Words, is_whole: bool, count: int,
     totals: Words,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Add what the tasks of a herd have that may be taken, or all that were not told to stop, if it `is_whole`; by the
-    number of the tenant and the site, of which there are so many. The newest ones borrow."""
-    borrowed = herd[HERD_BORROWED]
+    number of the tenant and the site, of which there are so many. How many tasks those are. The newest ones borrow."""
+    found, borrowed = 0, herd[HERD_BORROWED]
     if not herd[HERD_EVICTABLE]:
-        return
+        return 0
     for at in range(len(order) - 1, -1, -1):
         task = order[at]
         if is_of_herd(slots, sites, herd, task):
@@ -175,28 +186,28 @@ def sum_herd(
                 totals[to] += herd[HERD_MILLI]
                 totals[to + 1] += herd[HERD_CPU]
                 totals[to + 2] += herd[HERD_MEMORY]
+                found += 1
             borrowed -= 1
+    return found
 
 
 @compiled
 def add_tasks(
     order: Words, phase: Words, slots: Words, sites: Words, herd: Words, since: Words, saved: Words, right: Words,
-    sums: Words,
-) -> int:  # fmt: skip
-    """Add what tasks have that may be taken to the sums of their nodes; how many those are. The newest ones borrow."""
-    found, borrowed = 0, herd[HERD_BORROWED]
+    sheet: Words,
+) -> None:  # fmt: skip
+    """Add what tasks have that may be taken to the sums of their nodes. The newest ones borrow."""
+    borrowed = herd[HERD_BORROWED]
     if not herd[HERD_EVICTABLE]:
-        return 0
+        return
     for at in range(len(order) - 1, -1, -1):
         task = order[at]
         if is_of_herd(slots, sites, herd, task):
             funds = herd[HERD_FUNDS] if borrowed > 0 else 0
             if phase[task] <= RUNNING and may_take(right, herd[HERD_TENANT], herd[HERD_KIND], funds):
                 cost = herd[HERD_WORTH] * (right[NOW] - max(since[task], saved[task]) + right[RESTART])
-                add_one(sums, slots[task], herd[HERD_MILLI], herd[HERD_CPU], herd[HERD_MEMORY], cost)
-                found += 1
+                note_one(sheet, slots[task], herd[HERD_MILLI], herd[HERD_CPU], herd[HERD_MEMORY], cost)
             borrowed -= 1
-    return found
 
 
 @compiled
@@ -229,34 +240,61 @@ def sum_tops(rows: Words, used: int, tops: Words, kinds: int, factors: Words, fi
 
 
 @compiled
-def sum_tenants(rows: Words, used: int, right: Words, sites: int, totals: Words) -> None:
-    """Add what may be taken, by the number of the tenant and the site."""
-    for at in range(0, used * ROW, ROW):
-        if rows[at + STATE] == STAYS:
-            funds = rows[at - ROW * rows[at + BACK] + FUNDS]
-            if may_take(right, rows[at + TENANT], rows[at + KIND], funds):
+def sum_tenants(rows: Words, ends: Words, edges: Words, right: Words, sites: int, totals: Words) -> int:
+    """Add what gangs have that may be taken, by the number of the tenant and the site; how many leases those are."""
+    found = 0
+    for shelf in range(len(ends)):
+        at, first = ends[shelf], first_taken(rows, ends[shelf], edges[shelf], right)
+        while at >= first:
+            if may_take_row(rows, at, right):
                 to = 3 * (rows[at + TENANT] * sites + rows[at + SITE])
                 totals[to] += rows[at + MILLI]
                 totals[to + 1] += rows[at + CPU]
                 totals[to + 2] += rows[at + MEMORY]
+                found += 1
+            at = rows[at + BEFORE]
+    return found
 
 
 @compiled
-def count_reach(words: Words, query: Words, sums: Words, most: int) -> int:
-    """How many tasks, up to `most`, could be on open nodes at best."""
+def count_untaken(words: Words, query: Words, sheet: Words, most: int) -> int:
+    """How many tasks, up to `most`, could be on open nodes at best, if nobody is taken; the sheet is blank."""
     found = 0
     for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
         pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
         first = words[AT_MEMBERS] + words[pool + POOL_FIRST]
         for member in range(first, first + words[pool + POOL_SIZE]):
-            found += room_at_best(words, query, sums, words[member], most - found)
+            found += room_at_best(words, query, sheet, words[member], most - found)
             if found >= most:
                 return found
     return found
 
 
 @compiled
-def room_at_best(words: Words, query: Words, sums: Words, slot: int, most: int) -> int:
+def count_reach(words: Words, query: Words, sheet: Words, blank: Words, untaken: int, most: int) -> int:
+    """How many tasks, up to `most`, could be on open nodes at best, if without anybody taken there is room for so many:
+    only nodes of which something could be taken have more."""
+    found, count = untaken, (len(sheet) - 1) // (TAKE + 1) * TAKE
+    for place in range(count + 1, count + 1 + sheet[count]):
+        slot = sheet[place]
+        if _is_in_pools(words, query, slot):
+            found += room_at_best(words, query, sheet, slot, most) - room_at_best(words, query, blank, slot, most)
+            if found >= most:
+                return most
+    return found
+
+
+@compiled
+def _is_in_pools(words: Words, query: Words, slot: int) -> bool:
+    pool = words[words[AT_NODES] + NODE_ROW * slot + POOL]
+    for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
+        if query[row + ROW_POOL] == pool:
+            return True
+    return False
+
+
+@compiled
+def room_at_best(words: Words, query: Words, sheet: Words, slot: int, most: int) -> int:
     """How many tasks, up to `most`, a node could have."""
     node, take = words[AT_NODES] + NODE_ROW * slot, TAKE * slot
     if not words[node + OPEN]:
@@ -264,16 +302,16 @@ def room_at_best(words: Words, query: Words, sums: Words, slot: int, most: int) 
     milli = DEVICE * query[GPUS] + query[ASK_MILLI]
     if milli:
         free = DEVICE * words[node + FREE_GPUS] + words[node + FREE_PART] * words[DEVICES]
-        most = min(most, (free + sums[take + TAKE_MILLI]) // milli)
+        most = min(most, (free + sheet[take + TAKE_MILLI]) // milli)
     if query[ASK_CPU] and most:
-        most = min(most, (words[node + FREE_CPU] + sums[take + TAKE_CPU]) // query[ASK_CPU])
+        most = min(most, (words[node + FREE_CPU] + sheet[take + TAKE_CPU]) // query[ASK_CPU])
     if query[ASK_MEMORY] and most:
-        most = min(most, (words[node + FREE_MEMORY] + sums[take + TAKE_MEMORY]) // query[ASK_MEMORY])
+        most = min(most, (words[node + FREE_MEMORY] + sheet[take + TAKE_MEMORY]) // query[ASK_MEMORY])
     return int(most)
 
 
 @compiled
-def price_nodes(words: Words, query: Words, sums: Words, most: int, prices: Words) -> int:
+def price_nodes(words: Words, query: Words, sheet: Words, most: int, prices: Words) -> int:
     """Write of each node of the query's pools how many tasks it could have at best, and the least that it costs to have
     room for one; how many nodes could have any. Words of other nodes stay as they are."""
     found = 0
@@ -282,25 +320,25 @@ def price_nodes(words: Words, query: Words, sums: Words, most: int, prices: Word
         first = words[AT_MEMBERS] + words[pool + POOL_FIRST]
         for member in range(first, first + words[pool + POOL_SIZE]):
             slot = words[member]
-            room = room_at_best(words, query, sums, slot, most)
+            room = room_at_best(words, query, sheet, slot, most)
             if room:
                 prices[2 * slot] = room
-                prices[2 * slot + 1] = _least_price(words, query, sums, slot)
+                prices[2 * slot + 1] = _least_price(words, query, sheet, slot)
                 found += 1
     return found
 
 
 @compiled
-def _least_price(words: Words, query: Words, sums: Words, slot: int) -> int:
+def _least_price(words: Words, query: Words, sheet: Words, slot: int) -> int:
     """All of what could be taken if all is needed; else the cheapest thousandths, as many as are missing."""
     node, take = words[AT_NODES] + NODE_ROW * slot, TAKE * slot
     milli = DEVICE * query[GPUS] + query[ASK_MILLI]
     missing = milli - DEVICE * words[node + FREE_GPUS] - words[node + FREE_PART] * int(query[GPUS] == 0)
     if missing <= 0:
         return 0
-    if missing >= sums[take + TAKE_MILLI]:
-        return int(sums[take + TAKE_COST])
-    return int(missing * (sums[take + TAKE_RATE] - 1))
+    if missing >= sheet[take + TAKE_MILLI]:
+        return int(sheet[take + TAKE_COST])
+    return int(missing * (sheet[take + TAKE_RATE] - 1))
 
 
 @compiled
@@ -312,7 +350,7 @@ def pick_gangs(rows: Words, used: int, right: Words, prices: Words, picked: Word
         if rows[at + STATE] == STAYS and prices[2 * rows[at + SLOT] + 1] != NOWHERE:
             first = at - ROW * rows[at + BACK]
             is_new = not found or last != first
-            if is_new and may_take(right, rows[at + TENANT], rows[at + KIND], rows[first + FUNDS]):
+            if is_new and may_take_row(rows, at, right):
                 picked[found] = last = first
                 found += 1
     return found

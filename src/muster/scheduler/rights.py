@@ -7,7 +7,7 @@ who borrows is found anew after each plan of it. Nothing here knows which line i
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from muster.model.job import Job
@@ -18,34 +18,36 @@ from muster.policy.taking import Kin, Party, Strength, find_right, strength
 from muster.scheduler.fit import query_of
 from muster.scheduler.kinship import ANYBODY, kinship_of
 from muster.scheduler.reach import (
+    CODES,
     IF_BORROWING,
     IF_INSIDE,
     IF_OWED,
+    KINDS,
     KINS,
-    STOCK,
-    TAKE,
     add_gangs,
     add_tasks,
     count_reach,
+    count_untaken,
     pick_tasks,
+    sheet_size,
     sum_herd,
     sum_tenants,
     sum_tops,
-    take_stock,
+    wipe,
 )
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
 from muster.units import MINUTE_MS, Resources
 from muster.world.compiled import Words, blank_words, column_of, words_of
-from muster.world.loans import Loans, clear_loans, factors_of
+from muster.world.loans import Loans, clear_loans, factors_of, no_edges
 from muster.world.queue import Shape
-from muster.world.quota import Fund, Standing
+from muster.world.quota import Fund, Room, Standing
 from muster.world.runs import MILLI, Kind, amounts_of
 from muster.world.sites import Site
 from muster.world.usage import amount_of
 from muster.world.world import World
 
-FEW: Final = 8
+FEW: Final = 256
 """So many lines of a shape are as quick to judge one by one."""
 RESTART_MS: Final = MINUTE_MS
 """What a run loses by being stopped, besides what it did since it was last saved."""
@@ -53,35 +55,45 @@ _CASES: Final = ((Standing.INSIDE, False, IF_INSIDE), (Standing.BORROWING, False
                  (Standing.BORROWING, True, IF_OWED))  # fmt: skip
 _STRONGEST: Final = Party(Standing.INSIDE, -1, emergency=True)
 """Who may take from everybody: no rank is below 0."""
+SHEETS_MAX: Final = 16
+"""How many sheets are kept for the next look at most: each is as large as the fleet."""
 CODES_MAX: Final = 1024
 """How many answers of the table are kept at most."""
+_NO_WORDS: Final = blank_words(0)
 Key: TypeAlias = tuple[Party, str, int, bool]
 Amount: TypeAlias = tuple[str, Site, Resources]
 """What a tenant has on a site."""
+Rooms: TypeAlias = Sequence[Sequence[Room]]
+"""What is left for a tenant, fund by fund, on each site by its number."""
 
 
 class Herd(NamedTuple):
-    """The tasks of an array on a site: of which funds those borrow that do, and what compiled code has to know of them,
-    by age."""
+    """The tasks of an array on a site: of which funds those borrow that do, whose and of which kind they are by number,
+    and what compiled code has to know of them, by age; and from when on their work would be lost."""
 
     job: Job
     site: int
     funds: int
+    tenant: int
+    kind: int
     columns: tuple[Words, Any, Any, Words, Words]
+    times: tuple[Words, Words]
 
 
 class Right:
-    """What one claimant may take: its words, and what could come free by it, node by node. If nobody was `found`,
-    there is nothing to be read."""
+    """What one claimant may take: its words; of how many leases and tasks, and what they have, by tenant and site; and
+    a sheet with what could come free by it, node by node, once somebody has asked for it. If nobody was `found`, there
+    is nothing to be read."""
 
-    __slots__ = ("claimant", "found", "owed", "sums", "tenant", "words")
+    __slots__ = ("claimant", "found", "owed", "sheet", "tenant", "totals", "words")
 
-    def __init__(self, claimant: Party, tenant: str, owed: int, words: Words, sums: Words) -> None:
+    def __init__(self, claimant: Party, tenant: str, owed: int) -> None:
         self.claimant = claimant
         self.tenant = tenant
         self.owed = owed
-        self.words = words
-        self.sums = sums
+        self.words = _NO_WORDS
+        self.totals = _NO_WORDS
+        self.sheet: Words | None = None
         self.found = 0
 
 
@@ -100,27 +112,38 @@ class Rights:
         self.has_any = world.varied > 0 or self._has_owners
         self.rows = self._runs.rows() if self.has_any else blank_words(0)
         self.used = self._runs.used if self.has_any else 0
+        self._ends = words_of(self._runs.ends) if self._runs.ends else blank_words(0)
+        self._no_edges = no_edges(self._runs)
         self.funds: dict[tuple[int, int], int] = {}
         self._sites = words_of(world.sites.numbers())
         self._loans: Loans | None = None
-        self._herds: list[Herd] = []
+        self._herds: list[Herd] | None = None
+        self._flocks: dict[tuple[int, int], list[Herd]] = {}
         self._made: dict[Key, Right] = {}
-        self._untaken: dict[tuple[Shape, int], bool] = {}
+        self._untaken: dict[tuple[Resources, Needs, int], int] = {}
         self._full: dict[Shape, None] = {}
-        self._stock: tuple[Words, Words] | None = None
-        self._nothing = self._new_sums()
+        self._blank = self._find_sheet()
         self._ranks: tuple[tuple[int, bool], ...] = ()
         self._about_any: dict[Party, bool] = {}
-        self._totals: dict[str, tuple[list[str], Words]] = {}
-        self._amounts: dict[tuple[Right, bool], list[Amount]] = {}
+        self._totals: dict[Fund, tuple[list[str], Words]] = {}
+        self._takable: dict[tuple[Fund, str, Party], int] = {}
+        self._rooms: dict[str, Rooms] = {}
+        self._beside: dict[tuple[Right, bool], Rooms] = {}
         if self.has_any and not self._has_owners:
             clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
 
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
-        self._loans = self._stock = None
-        self._made, self._totals, self._amounts = {}, {}, {}
+        self._keep_sheets()
+        self._loans = self._herds = None
+        self._made, self._totals, self._takable, self._rooms, self._beside = {}, {}, {}, {}, {}
         self.funds, self._untaken, self._about_any = {}, {}, {}
+
+    def close(self) -> None:
+        """The look is over: others may have its sheets."""
+        self._keep_sheets()
+        self._made = {}
+        self._runs.sheets.append(self._blank)
 
     def note_full(self, shape: Shape) -> None:
         """A shape did not fit anywhere, and nobody was taken for it: nor will it, if nobody may be."""
@@ -159,45 +182,65 @@ class Rights:
     def reaches(self, right: Right, shape: Shape, most: int) -> bool:
         """Whether so many tasks of a shape would have room if all went whom the right is about. If that is nobody, the
         answer is the same for all who ask."""
-        if right.found:
-            return self.reach_of(right, shape.ask, shape.needs, most) >= most
-        if not self._stage.has_leavers():
+        if not (right.found or self._stage.has_leavers()):
             return False
-        known = self._untaken.get((shape, most))
-        if known is None:
-            known = self._untaken[shape, most] = self.reach_of(right, shape.ask, shape.needs, most) >= most
-        return known
+        return self.reach_of(right, shape.ask, shape.needs, most) >= most
 
     def reach_of(self, right: Right, ask: Resources, needs: Needs, most: int) -> int:
         """How many tasks, up to `most`, would have room then at best."""
-        fleet = self._world.fleet
-        words = fleet.words
-        return count_reach(words, query_of(fleet, ask, 1, needs), right.sums, most)
+        fleet, key = self._world.fleet, (ask, needs, most)
+        words, untaken = fleet.words, self._untaken.get(key)
+        query = query_of(fleet, ask, 1, needs)
+        if untaken is None:
+            untaken = self._untaken[key] = count_untaken(words, query, self._blank, most)
+        if not right.found or untaken >= most:
+            return untaken
+        return count_reach(words, query, self.sheet_of(right), self._blank, untaken, most)
+
+    def sheet_of(self, right: Right) -> Words:
+        """What could come free by a right, node by node."""
+        if right.sheet is None:
+            sheet = right.sheet = self._find_sheet()
+            add_gangs(self.rows, self._ends, self._find_edges(), right.words, sheet)
+            for herd in self._herds_of(right):
+                add_tasks(*herd.columns, *herd.times, right.words, sheet)
+        return right.sheet
 
     def takable(self, fund: Fund, top: str, claimant: Party) -> int:
         """How much of a fund is held below a child of the root by those whom somebody there may take, at most."""
-        key = f"{fund.family}/{fund.scope}"
-        if key not in self._totals:
-            self._totals[key] = self._sum_tops(fund)
-        tops, totals = self._totals[key]
-        if top not in tops:
-            return 0
-        kinds, codes = len(self._runs.kinds), self._codes_of(claimant)
-        begin = tops.index(top) * kinds
-        words = [codes[kind] | codes[kinds + kind] | codes[2 * kinds + kind] for kind in range(kinds)]
-        return sum(int(totals[begin + kind]) for kind in range(kinds) if words[kind])
+        found = self._takable.get((fund, top, claimant))
+        if found is None:
+            found = self._takable[fund, top, claimant] = self._sum_takable(fund, top, claimant)
+        return found
 
-    def amounts(self, right: Right, *, are_whole: bool = False) -> list[Amount]:
-        """What each tenant has on each site of what may be taken by a right; as if arrays could be taken whole, if they
+    def rooms(self, tenant: str) -> Rooms:
+        """What is left for a tenant on each site, by its number."""
+        found = self._rooms.get(tenant)
+        if found is None:
+            quotas, sites = self._world.quotas, self._world.sites.all
+            found = self._rooms[tenant] = [quotas.rooms(tenant, site) for site in sites]
+        return found
+
+    def rooms_beside(self, right: Right, *, are_whole: bool = False) -> Rooms:
+        """What would be left for the tenant of a right if all went whom it is about; and all of arrays, if they
         `are_whole`."""
-        known = self._amounts.get((right, are_whole))
-        if known is None:
-            known = self._amounts[right, are_whole] = list(self._sum_amounts(right, are_whole))
-        return known
+        if not right.found:
+            return self.rooms(right.tenant)
+        found = self._beside.get((right, are_whole))
+        if found is None:
+            ledger, quotas, sites = self._world.ledger, self._world.quotas, self._world.sites.all
+            whole = self._sum_up(right, self._find_herds(), are_whole=True)[0] if are_whole else right.totals
+            amounts = list(self._amounts(whole))
+            for name, site, amount in amounts:
+                ledger.charge(name, site, amount, -1)
+            found = self._beside[right, are_whole] = [quotas.rooms(right.tenant, site) for site in sites]
+            for name, site, amount in amounts:
+                ledger.charge(name, site, amount, 1)
+        return found
 
     def find_tasks(self, right: Right, wanted: Words) -> Iterator[tuple[Job, int, int, int, int]]:
         """The tasks of arrays that may be taken and sit on nodes that are wanted: job, task, slot, devices, cost."""
-        for herd in self._find_herds():
+        for herd in self._herds_of(right):
             job, tasks, funds = herd.job, self._world.arrays[herd.job.id], herd.funds
             picked = words_of(array("q", bytes(16 * max(1, len(herd.columns[0])))))
             for index in range(pick_tasks(*herd.columns, right.words, wanted, picked)):
@@ -233,9 +276,11 @@ class Rights:
         return known
 
     def _make(self, claimant: Party, tenant: str, owed: int, is_any: bool) -> Right:
+        right = Right(claimant, tenant, owed)
         if not self.may_take_any(claimant):
-            return Right(claimant, tenant, owed, self._nothing, self._nothing)
-        herds, kinds = self._find_herds(), len(self._runs.kinds)  # they may bring new ones
+            return right
+        self._find_herds()  # which may bring new kinds
+        kinds = len(self._runs.kinds)
         words, codes = array("q", (self._now, RESTART_MS, owed, kinds)), self._codes_of(claimant)
         if is_any:
             codes = array("q", codes)
@@ -243,28 +288,28 @@ class Rights:
                 codes[kind] |= codes[kinds + kind] | codes[2 * kinds + kind]
         words.extend(codes)
         words.extend(kinship_of(self._world).find(tenant, is_any))
-        sums = self._new_sums()
-        right = Right(claimant, tenant, owed, words_of(words), sums)
-        right.found = add_gangs(*self._find_stock(right), right.words, sums)
-        for herd in herds:
-            tasks = self._world.arrays[herd.job.id]
-            since = (words_of(tasks.since), words_of(tasks.saved_at))
-            right.found += add_tasks(*herd.columns, *since, right.words, sums)
+        right.words = words_of(words)
+        right.totals, right.found = self._sum_up(right, self._herds_of(right))
         return right
 
-    def _sum_amounts(self, right: Right, are_whole: bool) -> Iterator[Amount]:
-        world, runs = self._world, self._runs
-        sites = world.sites.all
-        totals = array("q", bytes(8 * 3 * max(1, len(sites) * len(runs.tenants))))
-        words = words_of(totals)
-        sum_tenants(self.rows, self.used, right.words, len(sites), words)
-        for herd in self._find_herds():
-            sum_herd(*herd.columns, right.words, are_whole, len(sites), words)
-        for place in range(0, len(totals), 3):
-            if any(totals[place : place + 3]):
+    def _sum_up(self, right: Right, herds: Iterable[Herd], *, are_whole: bool = False) -> tuple[Words, int]:
+        """What those have who may be taken by a right, by tenant and site, and how many that is: of herds, or of all of
+        each, if they `are_whole`."""
+        sites = len(self._world.sites.all)
+        totals = blank_words(3 * max(1, sites * len(self._runs.tenants)))
+        found = sum_tenants(self.rows, self._ends, self._find_edges(), right.words, sites, totals)
+        for herd in herds:
+            found += sum_herd(*herd.columns, right.words, are_whole, sites, totals)
+        return totals, found
+
+    def _amounts(self, totals: Words) -> Iterator[Amount]:
+        """What each tenant has on each site."""
+        sites, names, flat = self._world.sites.all, self._runs.tenants.names, totals.tolist()
+        for place in range(0, len(flat), 3):
+            milli, cpu, memory = flat[place : place + 3]
+            if milli or cpu or memory:
                 tenant, site = divmod(place // 3, len(sites))
-                milli, cpu, memory = totals[place : place + 3]
-                yield str(runs.tenants.names[tenant]), sites[site], Resources(0, cpu, memory, milli)
+                yield str(names[tenant]), sites[site], Resources(0, cpu, memory, milli)
 
     def _is_about_any(self, codes: array[int]) -> bool:
         """Whether there may be anybody, of whatever kin and kind, whom codes are about: of those who borrow only if
@@ -273,17 +318,21 @@ class Rights:
             return True
         return any(codes) and self._has_owners and bool(self._know_loans().funds)
 
-    def _find_stock(self, right: Right) -> tuple[Words, Words]:
-        """What gangs have, sorted so that a right has to look only at those whom it is about; the same for all."""
-        if self._stock is None:
-            stock = blank_words(STOCK * max(1, self.used))
-            ends = blank_words(2 * len(self._runs.tenants) * len(self._runs.kinds))
-            take_stock(self.rows, self.used, right.words, ends, stock)
-            self._stock = stock, ends
-        return self._stock
+    def _find_sheet(self) -> Words:
+        """A blank one: of those that others left, if they are of a fleet as large."""
+        sheets, size = self._runs.sheets, sheet_size(len(self._world.fleet))
+        while sheets:
+            sheet = sheets.pop()
+            if len(sheet) == size:
+                return sheet
+        return blank_words(size)
 
-    def _new_sums(self) -> Words:
-        return blank_words(TAKE * max(1, len(self._world.fleet)))
+    def _keep_sheets(self) -> None:
+        """Nobody asks for these rights any more."""
+        for right in self._made.values():
+            if right.sheet is not None and len(self._runs.sheets) < SHEETS_MAX:
+                wipe(right.sheet)
+                self._runs.sheets.append(right.sheet)
 
     def _know_loans(self) -> Loans:
         """Who borrows what on the stage as it is."""
@@ -291,16 +340,35 @@ class Rights:
             world = self._world
             (spread, groups), homes = self._stage.spread(), kinship_of(world).homes
             self._loans = Loans(world.quotas, world.ledger, self._runs, world.sites.all, spread, groups, homes)
-            self._herds = [self._herd(world.jobs[number], *where) for number, *where in self._loans.herds()]
         return self._loans
+
+    def _find_edges(self) -> Words:
+        """Where those begin on each shelf who borrow."""
+        return self._know_loans().edges if self._has_owners else self._no_edges
 
     def _find_herds(self) -> list[Herd]:
         """The tasks of arrays that stay, by site."""
-        if self._has_owners:
-            self._know_loans()
-            return self._herds
-        jobs = [self._world.jobs[number] for number in sorted(self._runs.arrays)]
-        return [self._herd(job, NO_SITE, 0, 0) for job in jobs]
+        if self._herds is None:
+            jobs = self._world.jobs
+            if self._has_owners:
+                self._herds = [self._herd(jobs[number], *where) for number, *where in self._know_loans().herds()]
+            else:
+                self._herds = [self._herd(jobs[number], NO_SITE, 0, 0) for number in sorted(self._runs.arrays)]
+            self._flocks = {}
+            for herd in self._herds:
+                self._flocks.setdefault((herd.tenant, herd.kind), []).append(herd)
+        return self._herds
+
+    def _herds_of(self, right: Right) -> list[Herd]:
+        """Those of which some may be taken by a right: it is the same for all of a tenant and kind."""
+        words, kinds = right.words, right.words[KINDS]
+        self._find_herds()
+        return [
+            herd
+            for (tenant, kind), herds in self._flocks.items()
+            if words[CODES + words[CODES + KINS * kinds + tenant] * kinds + kind]
+            for herd in herds
+        ]
 
     def _herd(self, job: Job, site: int, borrowed: int, funds: int) -> Herd:
         """The tasks of an array that stay, of which so many borrow."""
@@ -309,7 +377,18 @@ class Rights:
         amounts = (*amounts_of(spec.ask, 1), amount_of(spec.ask, 1), int(spec.evictable))
         words = words_of(array("q", (site, borrowed, funds, tenant, kind, *amounts)))
         columns = (self._stage.staying(job.id), column_of(tasks.phase), column_of(tasks.slot), self._sites, words)
-        return Herd(job, site, funds, columns)
+        return Herd(job, site, funds, tenant, kind, columns, (words_of(tasks.since), words_of(tasks.saved_at)))
+
+    def _sum_takable(self, fund: Fund, top: str, claimant: Party) -> int:
+        if fund not in self._totals:
+            self._totals[fund] = self._sum_tops(fund)
+        tops, totals = self._totals[fund]
+        if top not in tops:
+            return 0
+        kinds, codes = len(self._runs.kinds), self._codes_of(claimant)
+        begin = tops.index(top) * kinds
+        words = [codes[kind] | codes[kinds + kind] | codes[2 * kinds + kind] for kind in range(kinds)]
+        return sum(int(totals[begin + kind]) for kind in range(kinds) if words[kind])
 
     def _sum_tops(self, fund: Fund) -> tuple[list[str], Words]:
         """What those hold of a fund who may be evicted, by child of the root and kind."""
@@ -321,11 +400,9 @@ class Rights:
         totals = array("q", bytes(8 * max(1, len(tops) * kinds)))
         factors = factors_of(fund, world.sites.all)
         sum_tops(self.rows, self.used, numbers, kinds, words_of(factors), MILLI + fund.kind, words_of(totals))
-        for job, site, *_ in herds:
-            spec, tasks = job.spec, world.arrays[job.id].holding
-            amount = world.sites.all[site].amounts(spec.ask, tasks)[fund.kind]
-            top = tops.index(world.ledger.chain(spec.tenant)[-2:][0])
-            totals[top * kinds + runs.kinds.number((spec.tier, spec.priority))] += amount
+        for herd in herds:
+            amount = world.sites.all[herd.site].amounts(herd.job.spec.ask, world.arrays[herd.job.id].holding)[fund.kind]
+            totals[int(numbers[herd.tenant]) * kinds + herd.kind] += amount
         return tops, words_of(totals)
 
     def _codes_of(self, claimant: Party) -> array[int]:

@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeAlias
 
 from muster.model.group import Part
 from muster.model.job import Job
-from muster.model.node import NO_LACK, Lack
+from muster.model.node import NO_LACK
 from muster.model.partition import devices_in
 from muster.model.phase import RESIZED, Lease, Running, Stopping, TaskPhase
 from muster.model.spec import Spec
 from muster.scheduler.herds import MARGIN_MS, Group, find_staying, leaving_tasks, row_of, spread_rows
 from muster.units import Resources
-from muster.world.claiming import charge_claim
+from muster.world.claiming import Lifted, charge_claim, lift_claims, put_claims
 from muster.world.compiled import Words
 from muster.world.loans import CLAIM
 from muster.world.runs import FIXED, LEAVING, STATE, STAYS
@@ -56,7 +56,7 @@ class Stage:
     def __init__(self, world: World, now: int) -> None:
         self._world = world
         self._now = now
-        self._kept: dict[int, Lack] = {}
+        self._lifted: Lifted | None = None
         self._gone: dict[tuple[int, int], Seat] = {}
         self._gone_on: dict[int, dict[tuple[int, int], Seat]] = {}
         self._seated: dict[int, Seat] = {}
@@ -71,9 +71,7 @@ class Stage:
 
     def __enter__(self) -> Stage:
         world = self._world
-        self._kept = world.fleet.claimed.copy()
-        for slot in self._kept:
-            world.fleet.set_claimed(slot, NO_LACK)
+        self._lifted = lift_claims(world.fleet)
         self._leavers = self.gather(list(leaving(world, self._now)))
         self.take_all(self._leavers)
         self._overdue = [number for number in world.know_runs().leaving if (number, 0) not in self._gone]
@@ -91,8 +89,8 @@ class Stage:
         self.give_back_all(self.gather(list(self._gone.values())))
         for number in self._uncharged:
             charge_claim(world, number, 1)
-        for slot, kept in self._kept.items():
-            world.fleet.set_claimed(slot, kept)
+        if self._lifted is not None:
+            put_claims(world.fleet, self._lifted)
         for number in self._told:
             runs.write(number, STATE, STAYS)
         for (number, task), (phase, since) in self._phases.items():

@@ -15,6 +15,7 @@ from muster.scheduler.fit import Pools, find_pools
 from muster.units import Resources
 from muster.world.fleet import Fleet
 from muster.world.queue import BORROWING, INSIDE, Shape, key_of
+from muster.world.quota import Room
 from muster.world.sites import Site
 from muster.world.world import World
 
@@ -40,6 +41,19 @@ def pools_within(world: World, tenant: str, shape: Shape, worst: int = BORROWING
         return EVERYWHERE
     places = places_of(world, world.fleet, shape.ask, shape.needs)
     return join_pools(places, [quotas.standing(tenant, site, shape.ask, shape.gang) <= worst for site, _ in places])
+
+
+def can_start(world: World, tenant: str, shape: Shape, worst: int, rooms: Sequence[Sequence[Room]]) -> bool:
+    """Whether there would be any such pool if so much were left for the tenant on each site, by its number."""
+    if world.bookings and shape.needs.booking in world.bookings:
+        return True
+    if not shape.evictable:
+        worst = INSIDE
+    quotas, sites = world.quotas, world.sites.all
+    if len(sites) > 1:
+        sites = [site for site, _ in places_of(world, world.fleet, shape.ask, shape.needs)]
+    standings = (quotas.standing_in(rooms[site.number], tenant, site, shape.ask, shape.gang) for site in sites)
+    return not sites or any(standing <= worst for standing in standings)
 
 
 def pools_for(world: World, spec: Spec) -> Pools:

@@ -14,6 +14,7 @@ from typing import Final
 
 from muster.model import fact
 from muster.model.phase import Lease, Running, Why, columns_of
+from muster.scheduler.chances import find_next_overdue
 from muster.scheduler.consolidation import cost_of, seat_of
 from muster.scheduler.fit import find_gang
 from muster.scheduler.herds import MARGIN_MS
@@ -54,6 +55,12 @@ def find_next_yield(world: World, now: int) -> Limit:
     if any(at <= now for at in instants):
         instants += [line.head_accepted_at() + world.tiers[line.band[2]].longest_wait_ms for line in lines]
     return min((at for at in instants if now < at < INSTANT_MAX), default=None)
+
+
+def find_next_way(world: World, now: int) -> int:
+    """When time alone may let somebody have its way that could not now; INSTANT_MAX if there is no such instant. Who
+    takes too long to stop may keep a claim from being counted on."""
+    return min(find_next_yield(world, now) or INSTANT_MAX, find_next_overdue(world, now))
 
 
 def _late(world: World, now: int) -> Iterator[Candidate]:

@@ -12,6 +12,7 @@ from muster.model.job import Job
 from muster.model.node import Flavor
 from muster.world.diary import Diary, Key
 from muster.world.goodput import ALL, BARRED, BOOKED, CLAIMED, GONE, IDLE, KEPT, Stock, Times
+from muster.world.line import Line
 from muster.world.quota import Standing
 from muster.world.world import World
 
@@ -27,9 +28,10 @@ def advance(world: World, at: int) -> None:
     looks first whether any has."""
     goodput = world.goodput
     if world.queue.shapes:
+        over: dict[Line, bool] = {}
         for stock in goodput.stocks.values():
             if stock.levels[IDLE]:
-                _split_idle(world, stock, at - goodput.at)
+                _split_idle(world, stock, at - goodput.at, over)
     goodput.at = at
 
 
@@ -81,7 +83,8 @@ def _booked(world: World, tenant: str) -> dict[str, Times]:
 def _unheld(world: World, at: int) -> dict[str, Times]:
     """What nobody held, by flavor."""
     found: dict[str, Times] = {}
-    want = {stock.flavor: _want_of(world, stock.flavor) for stock in world.goodput.stocks.values()}
+    over: dict[Line, bool] = {}
+    want = {stock.flavor: _want_of(world, stock.flavor, over) for stock in world.goodput.stocks.values()}
     for flavor, stock in world.goodput.stocks.items():
         since = stock.levels[IDLE] * (at - world.goodput.at)
         times = {Bucket.BLOCKED: stock.blocked, Bucket.FRAGMENTED: stock.fragmented}
@@ -96,17 +99,18 @@ def capacity_time(world: World, flavor: str, at: int) -> int:
     return world.goodput.stocks[flavor].time(ALL, at)
 
 
-def _split_idle(world: World, stock: Stock, span_ms: int) -> None:
-    want = _want_of(world, stock.flavor)
+def _split_idle(world: World, stock: Stock, span_ms: int, over: dict[Line, bool]) -> None:
+    want = _want_of(world, stock.flavor, over)
     if want is _FRAGMENTED:
         stock.fragmented += stock.levels[IDLE] * span_ms
     elif want is _BLOCKED:
         stock.blocked += stock.levels[IDLE] * span_ms
 
 
-def _want_of(world: World, flavor: str) -> Bucket:
+def _want_of(world: World, flavor: str, over: dict[Line, bool]) -> Bucket:
     """Why devices of a flavor are idle: somebody waits who could use them and is within its quota, so that they did not
-    fit; or only such who are over it; or nobody. Who waits for a window of its booking could not use what is idle."""
+    fit; or only such who are over it; or nobody. Who waits for a window of its booking could not use what is idle.
+    `over` remembers which lines are over their quota, for the next flavor."""
     found, sites = _NO_DEMAND, None
     for shape in world.queue.shapes.values():
         ask, needs = shape.ask, shape.needs
@@ -115,7 +119,10 @@ def _want_of(world: World, flavor: str) -> Bucket:
                 continue
             sites = sites or world.sites.inhabited(ask)  # the same for all that ask for devices
             for line in shape.lines.values():
-                if world.standing_among(sites, line) is not _OVER:
+                is_over = over.get(line)
+                if is_over is None:
+                    is_over = over[line] = world.standing_among(sites, line) is _OVER
+                if not is_over:
                     return _FRAGMENTED
             found = _BLOCKED
     return found

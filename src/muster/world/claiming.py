@@ -6,8 +6,9 @@ decided elsewhere.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,7 +17,10 @@ from muster.model.job import Job
 from muster.model.node import NO_LACK, Lack
 from muster.model.partition import devices_in
 from muster.model.phase import Lease, Stopping, TaskPhase, Why
+from muster.world.compiled import words_of
+from muster.world.fleet import Fleet
 from muster.world.goodput import claimed_milli
+from muster.world.lacks import NOTHING, Withheld, move_all, rows_of
 
 if TYPE_CHECKING:  # the world counts claims when a node joins again
     from muster.world.world import World
@@ -73,6 +77,42 @@ def _set_claimed(world: World, slot: int, claimed: Lack) -> None:
     fleet.set_claimed(slot, claimed)
     goodput.note_kept(fleet, slot)
     goodput.claim(slot, claimed_milli(fleet, slot) - before, world.budgets.now)
+
+
+class Lifted(NamedTuple):
+    """What was claimed of each node, what was withheld of most of them, and that as rows: see `lift_claims`."""
+
+    claimed: dict[int, Lack]
+    withheld: dict[int, Withheld]
+    rows: array[int]
+
+
+def lift_claims(fleet: Fleet) -> Lifted:
+    """Let all be free that is claimed and that nobody holds, until it is put back as it was. Nodes that lack something
+    are counted anew; of the others what is withheld is known, and is moved at once."""
+    words, lifted = fleet.words, Lifted(fleet.claimed.copy(), {}, array("q"))
+    for slot in lifted.claimed:
+        if slot in fleet.lacks:
+            fleet.set_claimed(slot, NO_LACK)
+        else:
+            withheld = lifted.withheld[slot] = fleet.withheld.pop(slot, NOTHING)
+            for row in rows_of(slot, withheld):
+                lifted.rows.extend(row)
+            del fleet.claimed[slot]
+    if lifted.rows:
+        move_all(words, words_of(lifted.rows), -1)
+    return lifted
+
+
+def put_claims(fleet: Fleet, lifted: Lifted) -> None:
+    """Put back what was lifted; whatever was held or free then is so again."""
+    for slot, claimed in lifted.claimed.items():
+        if slot in lifted.withheld:
+            fleet.claimed[slot], fleet.withheld[slot] = claimed, lifted.withheld[slot]
+        else:
+            fleet.set_claimed(slot, claimed)
+    if lifted.rows:
+        move_all(fleet.words, words_of(lifted.rows), 1)
 
 
 def charge_claim(world: World, job: int, sign: int, leases: Sequence[Lease] | None = None) -> None:

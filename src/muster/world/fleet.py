@@ -48,9 +48,10 @@ class Fleet:
     """Lists by slot. `holders[slot]` counts the tasks that each job has there (replaced, never changed: forks share);
     `bars[slot]` are the bars of a node that has any, by kind and owner. `capacities` are what nodes joined with,
     `lacks` what of it is not there now, `said` what they will be once they are idle, `losses` how often they failed;
-    `claimed` what of a slot is kept for somebody, `booked` for which booking a whole node is. `device_ids` are of the
-    nodes that name their devices. `mentioned` are the labels that tell pools apart, `prices` what a flavor costs,
-    `cuts` the flavors whose devices are cut, `profile` and `mix` how places are weighed.
+    `claimed` what of a slot is kept for somebody, `withheld` what of it nobody gets, and `booked` for which booking a
+    whole node is. `device_ids` are of the nodes that name their devices. `mentioned` are the labels that tell pools
+    apart, `prices` what a flavor costs, `cuts` the flavors whose devices are cut, `profile` and `mix` how places are
+    weighed.
     `addresses` follow from names and places.
 
     `asked` is a memory of answers about the present lay-out, for whoever reads the arena; it is dropped with it.
@@ -61,7 +62,6 @@ class Fleet:
         "_is_stale",
         "_nodes_with",
         "_shown",
-        "_withheld",
         "_words",
         "addresses",
         "advice",
@@ -91,6 +91,7 @@ class Fleet:
         "slot_of",
         "tables",
         "traits",
+        "withheld",
     )
 
     def __init__(self) -> None:
@@ -109,6 +110,7 @@ class Fleet:
         self.phase = array("q")
         self.bars: dict[int, tuple[Bar, ...]] = {}
         self.claimed: dict[int, Lack] = {}
+        self.withheld: dict[int, Withheld] = {}
         self.booked: dict[int, Keeping] = {}
         self.holders: dict[int, dict[int, int]] = {}
         self.mentioned: frozenset[str] = frozenset()
@@ -125,7 +127,6 @@ class Fleet:
         self._arena = array("q")
         self._words: Words = words_of(self._arena)
         self._is_stale = True
-        self._withheld: dict[int, Withheld] = {}
         self._nodes_with: dict[str, tuple[int, ...]] | None = None
         self._shown: list[str] | None = None
 
@@ -182,7 +183,7 @@ class Fleet:
         """What is held on a node: thousandths of devices, CPU, memory, network."""
         whole, free = self.capacities[slot], self.free(slot)
         milli = at.DEVICE * whole.gpus - sum(self.devices(slot))
-        withheld = self._withheld.get(slot, NOTHING)
+        withheld = self.withheld.get(slot, NOTHING)
         pairs = zip(beside_devices(whole), beside_devices(free), withheld.amounts, strict=True)
         cpu, memory, _, network = (most - left - kept for most, left, kept in pairs)
         return milli - withheld.gpu_milli, cpu, memory, network
@@ -191,7 +192,7 @@ class Fleet:
         """What of a node is free and kept for whoever claimed it: thousandths of devices, CPU, network."""
         if self._is_stale:  # what an idle node withholds is counted as it is laid out
             self._lay_out()
-        lack, withheld = self.lacks.get(slot, NO_LACK), self._withheld.get(slot, NOTHING)
+        lack, withheld = self.lacks.get(slot, NO_LACK), self.withheld.get(slot, NOTHING)
         milli = sum(rest for device, rest in withheld.devices if not lack.devices >> device & 1)
         pairs = zip(withheld.amounts, beside_devices(lack.amount), strict=True)
         cpu, _, _, network = (max(0, kept - missing) for kept, missing in pairs)
@@ -202,7 +203,7 @@ class Fleet:
         devices = self.lacks[slot].devices
         if self.is_idle(slot):
             return at.DEVICE * devices.bit_count()
-        return sum(milli for device, milli in self._withheld[slot].devices if devices >> device & 1)
+        return sum(milli for device, milli in self.withheld[slot].devices if devices >> device & 1)
 
     def find_slot(self, reference: str) -> int | Reason:
         """The one node that a person means: by its whole address, or by as much of the end of it as is enough."""
@@ -293,7 +294,7 @@ class Fleet:
         self._set_devices(slot, devices)
         self.lacks.pop(slot, None)
         self.said.pop(slot, None)
-        self._withheld.pop(slot, None)
+        self.withheld.pop(slot, None)
         self._shown = None
         self._is_stale = True
 
@@ -309,7 +310,7 @@ class Fleet:
     def set_lack(self, slot: int, lack: Lack) -> None:
         """Say what a node lacks of what it joined with; nothing of that is free from now on."""
         words = self.words
-        give_back(words, slot, self._withheld.pop(slot, NOTHING))
+        give_back(words, slot, self.withheld.pop(slot, NOTHING))
         self.lacks.pop(slot, None)
         if lack != NO_LACK:
             self.lacks[slot] = lack
@@ -352,7 +353,7 @@ class Fleet:
     def set_claimed(self, slot: int, claimed: Lack) -> None:
         """Say what of a node is claimed: as soon as it is free, nobody else has it."""
         words = self.words
-        give_back(words, slot, self._withheld.pop(slot, NOTHING))
+        give_back(words, slot, self.withheld.pop(slot, NOTHING))
         self.claimed.pop(slot, None)
         if claimed != NO_LACK:
             self.claimed[slot] = claimed
@@ -427,7 +428,7 @@ class Fleet:
 
     def is_vacant(self, slot: int, ask: Resources, tasks: int, devices: int) -> bool:
         """Whether nobody holds what `occupy` would take, kept from others or not; of all but devices at a glance."""
-        rests, withheld = self.devices(slot), self._withheld.get(slot, NOTHING)
+        rests, withheld = self.devices(slot), self.withheld.get(slot, NOTHING)
         for device, milli in withheld.devices:
             rests[device] += milli
         share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE
@@ -541,7 +542,7 @@ class Fleet:
         """Withhold what is missing and free, besides what is withheld already."""
         missing = self.missing(slot)
         if missing != NO_LACK:
-            self._withheld[slot] = withhold(words, slot, missing, self._withheld.get(slot, NOTHING))
+            self.withheld[slot] = withhold(words, slot, missing, self.withheld.get(slot, NOTHING))
 
     def _set_devices(self, slot: int, devices: tuple[str, ...]) -> None:
         if self.device_ids.get(slot, ()) == devices:
@@ -581,7 +582,7 @@ class Fleet:
             copy_free(before, words, slot)
         for slot in self.lacks | self.claimed:
             if slot not in self.holders:
-                self._withheld[slot] = withhold(words_of(words), slot, self.missing(slot), NOTHING)
+                self.withheld[slot] = withhold(words_of(words), slot, self.missing(slot), NOTHING)
         for slot in range(len(self)):
             words[words[at.AT_NODES] + at.NODE_ROW * slot + at.OPEN] = self.is_listed(slot)
         self.pools, self.asked = layout.pools, Memory(ASKED_MAX)
@@ -591,7 +592,7 @@ class Fleet:
 
 
 _COPIED: Final = (
-    "names", "addresses", "slot_of", "traits", "capacities", "device_ids", "lacks", "said", "_withheld", "bars",
+    "names", "addresses", "slot_of", "traits", "capacities", "device_ids", "lacks", "said", "withheld", "bars",
     "booked", "claimed", "holders", "prices", "cuts",
 )  # fmt: skip
 """What a fork has of its own, besides numbers."""

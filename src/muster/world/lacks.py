@@ -13,10 +13,12 @@ from typing import Final, NamedTuple
 from muster.model.node import Lack
 from muster.units import Resources
 from muster.world import arena as at
-from muster.world.compiled import Entry, Words
+from muster.world.compiled import Entry, Words, compiled
 from muster.world.index import take
 
 _TAKE: Final = Entry(take)
+MOVED: Final = 7
+"""Words of a row of what is withheld: slot, devices, thousandths of each, CPU, memory, disk, network."""
 _FIELDS: Final = (at.FREE_CPU, at.FREE_MEMORY, at.FREE_DISK, at.FREE_NETWORK)
 
 
@@ -60,6 +62,24 @@ def give_back(words: Words, slot: int, withheld: Withheld) -> None:
         _TAKE.call(words, slot, together, -milli, 0, 0, 0, 0)
     if any(withheld.amounts):
         _TAKE.call(words, slot, 0, at.DEVICE, *(-amount for amount in withheld.amounts))
+
+
+def rows_of(slot: int, withheld: Withheld) -> Iterator[tuple[int, ...]]:
+    """What is withheld of a node, as words for `move_all`."""
+    for milli, together in _by_amount(withheld.devices):
+        yield slot, together, milli, 0, 0, 0, 0
+    if any(withheld.amounts):
+        yield slot, 0, at.DEVICE, *withheld.amounts
+
+
+@compiled
+def move_all(words: Words, rows: Words, sign: int) -> None:
+    """Withhold all that rows say (1), or let everybody have it (-1)."""
+    for row in range(0, len(rows), MOVED):
+        milli = sign * rows[row + 2] if rows[row + 1] else rows[row + 2]
+        amounts = rows[row + 3], rows[row + 4], rows[row + 5], rows[row + 6]
+        more = sign * amounts[0], sign * amounts[1], sign * amounts[2], sign * amounts[3]
+        take(words, rows[row], rows[row + 1], milli, more[0], more[1], more[2], more[3])
 
 
 def _by_amount(devices: Iterable[tuple[int, int]]) -> Collection[tuple[int, int]]:

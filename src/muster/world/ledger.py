@@ -59,9 +59,9 @@ class Purse:
 class Ledger:
     """Purses by tenant and site, and the totals that were asked for. A tenant whose parent nobody named is a child of
     the root. `_above` are those who ever had somebody below them; `_ready` are, by the number of the site, the purses
-    that know their totals."""
+    that know their totals. While its `version` is the same, so is every total."""
 
-    __slots__ = ("_above", "_chains", "_parents", "_purses", "_ready", "_totals")
+    __slots__ = ("_above", "_chains", "_parents", "_purses", "_ready", "_totals", "version")
 
     def __init__(self) -> None:
         self._purses: dict[str, dict[Site, Purse]] = {}
@@ -70,6 +70,7 @@ class Ledger:
         self._above = {ROOT}
         self._chains: dict[str, tuple[str, ...]] = {}
         self._ready: list[dict[str, Purse]] = []
+        self.version = 0
 
     def charge(self, tenant: str, site: Site, ask: Resources, tasks: int) -> int:
         """Add `tasks` asks on a site, and say how much of its family that is. The inverse of `refund`."""
@@ -84,6 +85,7 @@ class Ledger:
         purse.cpu += cpu
         purse.memory += memory
         if purse.totals:
+            self.version += 1
             amounts = gpus, cpu, memory
             for total, kind in purse.totals:
                 total.held += amounts[kind]
@@ -126,6 +128,7 @@ class Ledger:
         if self._parents.get(tenant, ROOT) != parent:
             self._parents[tenant] = parent
             self._above.add(parent)
+            self.version += 1
             self._chains.clear()
             for account, total in self._totals.items():
                 total.held = self._add_up(*account)

@@ -14,13 +14,13 @@ It knows nothing of who may take what from whom.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
-from muster.units import Resources
-from muster.world.compiled import Words, compiled, words_of
+from muster.units import AMOUNT_MAX, Resources
+from muster.world.compiled import Words, blank_words, compiled, words_of
 from muster.world.ledger import Ledger
-from muster.world.quota import Fund, Quotas, Share, inside, load
+from muster.world.quota import Fund, Quotas, Room, Share, load
 from muster.world.runs import (
     BACK,
     FUNDS,
@@ -30,6 +30,7 @@ from muster.world.runs import (
     LEAVING,
     MILLI,
     ROW,
+    SHELF,
     SITE,
     SLOT,
     STATE,
@@ -52,9 +53,10 @@ Homes: TypeAlias = "dict[Fund, array[int]]"
 
 
 class Loans:
-    """Who borrows of which funds: written into the rows, a bit for each of `funds`. `spread` are rows of what is held
-    besides gangs, by age: what tasks of an array have on one site by one ticket, and what is claimed. `groups` are the
-    herds that there may be, each a job and a site. `homes` are kept by who asks often."""
+    """Who borrows of which funds: written into the rows, a bit for each of `funds`. On each shelf of rows, nobody who
+    stands before its edge borrows. `spread` are rows of what is held besides gangs, by age: what tasks of an array have
+    on one site by one ticket, and what is claimed. `groups` are the herds that there may be, each a job and a site.
+    `homes` are kept by who asks often."""
 
     def __init__(
         self,
@@ -71,12 +73,13 @@ class Loans:
         self._spread = spread
         self._groups = groups
         rows, spread_rows = runs.rows(), words_of(self._spread)
+        self.edges = no_edges(runs)
         clear_loans(rows, runs.used)
         for bit, fund in enumerate(self.funds):
             tree = words_of(_tree_of(fund, ledger, runs, {} if homes is None else homes))
             factors = words_of(factors_of(fund, sites))
             tasks = len(self._spread) // ROW
-            mark_loans(rows, runs.used, spread_rows, tasks, tree, factors, MILLI + fund.kind, 1 << bit)
+            mark_loans(rows, runs.used, self.edges, spread_rows, tasks, tree, factors, MILLI + fund.kind, 1 << bit)
 
     def mask_of(self, funds: Sequence[Fund]) -> int:
         """The bits of some funds."""
@@ -97,6 +100,11 @@ class Loans:
                 tasks, borrowed = found.get(flat[at + JOB], (0, 0))
                 found[flat[at + JOB]] = (tasks + flat[at + TASKS], borrowed + flat[at + BORROWED])
         return found
+
+
+def no_edges(runs: Runs) -> Words:
+    """The edges of shelves if nobody borrows."""
+    return words_of(array("q", (AMOUNT_MAX,)) * len(runs.ends)) if runs.ends else blank_words(0)
 
 
 def factors_of(fund: Fund, sites: Sequence[Site]) -> array[int]:
@@ -140,12 +148,12 @@ def clear_loans(rows: Words, used: int) -> None:
 
 @compiled
 def mark_loans(
-    rows: Words, used: int, spread: Words, tasks: int, tree: Words, factors: Words, field: int, bit: int
+    rows: Words, used: int, edges: Words, spread: Words, tasks: int, tree: Words, factors: Words, field: int, bit: int
 ) -> None:
-    """Let everybody climb in one fund, the newest first; `field` is which of its amounts counts, and `bit` is set of
-    whoever gets to the root."""
-    run, other = (used - 1) * ROW, (tasks - 1) * ROW
-    while run >= 0 or other >= 0:
+    """Let everybody climb in one fund, the newest first, until nothing more gets to the root; `field` is which of its
+    amounts counts, and `bit` is set of whoever gets there."""
+    run, other, rest = (used - 1) * ROW, (tasks - 1) * ROW, _borrowed_at_most(tree)
+    while rest > 0 and (run >= 0 or other >= 0):
         is_run = other < 0 or (
             run >= 0
             and (
@@ -156,8 +164,12 @@ def mark_loans(
         if is_run:
             if rows[run + STATE] != GONE and rows[run + STATE] != LEAVING:
                 amount = rows[run + field] * factors[rows[run + SITE]]
-                if _climb(tree, tree[1 + 2 * tree[0] + rows[run + TENANT]], amount):
-                    rows[run - ROW * rows[run + BACK] + FUNDS] |= bit
+                left = _climb(tree, tree[1 + 2 * tree[0] + rows[run + TENANT]], amount)
+                if left:
+                    first = run - ROW * rows[run + BACK]
+                    rows[first + FUNDS] |= bit
+                    edges[rows[run + SHELF]] = min(edges[rows[run + SHELF]], first)
+                    rest -= left
             run -= ROW
         else:
             amount = spread[other + field] * factors[spread[other + SITE]]
@@ -166,7 +178,21 @@ def mark_loans(
                 each = amount // spread[other + TASKS]
                 spread[other + FUNDS] |= bit
                 spread[other + BORROWED] = max(spread[other + BORROWED], (left + each - 1) // each)
+                rest -= left
             other -= ROW
+
+
+@compiled
+def _borrowed_at_most(tree: Words) -> int:
+    """How much may get to the root: what is left over right below it, if nobody begins there."""
+    shares, most = tree[0], 0
+    for tenant in range(1 + 2 * shares, len(tree)):
+        if tree[tenant] == _ROOT:
+            return AMOUNT_MAX
+    for share in range(1, shares):
+        if tree[1 + share] == _ROOT:
+            most += tree[1 + shares + share]
+    return int(most)
 
 
 @compiled
@@ -192,14 +218,14 @@ def _climb(tree: Words, share: int, amount: int) -> int:
     return int(amount)
 
 
-def find_owed(quotas: Quotas, tenant: str, site: Site, ask: Resources, tasks: int) -> list[Fund] | None:
-    """The funds of which a tenant's guarantees cover so much more on a site; None if in one they do not. Limits are not
-    looked at: whoever stands in the way of them may be gone."""
-    amounts, owed = site.amounts(ask, tasks), []
-    for check in quotas.checks(tenant, site):
-        more = amounts[check.kind]
-        if more and check.share is not None:
-            if inside(check.share, more) < more:
+def find_owed(rooms: Iterable[Room], site: Site, ask: Resources, tasks: int) -> list[Fund] | None:
+    """The funds of which a tenant's guarantees cover so much more on a site, if that is what is left for it there; None
+    if in one they do not. Limits are not looked at: whoever stands in the way of them may be gone."""
+    amounts, owed = site.amounts(ask, tasks), list[Fund]()
+    for room in rooms:
+        more = amounts[room.kind]
+        if more and room.inside is not None:
+            if room.inside < more:
                 return None
-            owed.append(check.fund)
+            owed.append(room.fund)
     return owed

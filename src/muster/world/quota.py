@@ -24,7 +24,7 @@ from muster.model.reason import Code
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, DEVICE_MILLI, MEMORY, ROOT, Line, Tenant
-from muster.units import Limit, Resources
+from muster.units import AMOUNT_MAX, Limit, Resources
 from muster.world.budgets import SCALE, Account, Budgets
 from muster.world.ledger import Ledger, Total, kind_of
 from muster.world.memory import Memory
@@ -159,23 +159,38 @@ class Check(NamedTuple):
     fund: Fund
 
 
+class Room(NamedTuple):
+    """What is left for a tenant in one fund: within its limits, inside the guarantees, and of what it could borrow;
+    None where nobody has a guarantee, or keeps anything."""
+
+    kind: int
+    limit: int
+    inside: Limit
+    borrowable: Limit
+    fund: Fund
+
+
 class Quotas:
     """The funds of a world and what each tenant has to look at: an index over tenants, sites and ledger, made when it
     is first asked for after the tree or its lines changed. Answers about them are remembered as long as they and the
-    nodes are as they are."""
+    nodes are as they are; and what is left of shares from the second question on, as long as nobody holds more or less.
+    """
 
     __slots__ = (
         "_asked",
+        "_borrowables",
         "_budgets",
         "_checks",
         "_funds",
         "_has_keepers",
         "_has_owners",
+        "_insides",
         "_is_flat",
         "_is_known",
         "_ledger",
         "_sites",
         "_tenants",
+        "_version",
     )
 
     def __init__(self, tenants: Mapping[str, Tenant], ledger: Ledger, sites: Sites, budgets: Budgets) -> None:
@@ -190,6 +205,9 @@ class Quotas:
         self._has_owners = False
         self._is_flat = True
         self._asked = Memory(ANSWERS_MAX)
+        self._version = -1
+        self._insides: dict[Share, int] = {}
+        self._borrowables: dict[Share, int] = {}
 
     # -- what is asked -------------------------------------------------------------------------------------------
 
@@ -210,10 +228,33 @@ class Quotas:
                 for total, limit, _ in limits:
                     if total.held + more > limit:
                         return _OVER
-                if share is not None and more > self._inside(share, more):
+                if share is not None and more > self.inside(share, more):
                     found = _BORROWING
                     if fund.has_keepers and more > self._borrowable(fund, share):
                         return _OVER
+        return self._after_spending(tenant, ask, found) if self._budgets.accounts else found
+
+    def rooms(self, tenant: str, site: Site) -> list[Room]:
+        """What is left for a tenant on a site, fund by fund: for whoever asks about many asks at once."""
+        found: list[Room] = []
+        for kind, limits, share, fund in self.checks(tenant, site):
+            limit = min((limit - total.held for total, limit, _ in limits), default=AMOUNT_MAX)
+            inside = None if share is None else self.inside(share, AMOUNT_MAX)
+            borrowable = None if share is None or not fund.has_keepers else self._borrowable(fund, share)
+            found.append(Room(kind, limit, inside, borrowable, fund))
+        return found
+
+    def standing_in(self, rooms: Iterable[Room], tenant: str, site: Site, ask: Resources, tasks: int) -> Standing:
+        """Where it would stand with `tasks` more of an ask there, if that is what is left: see `standing`."""
+        amounts, found = site.amounts(ask, tasks), _INSIDE
+        for kind, limit, inside, borrowable, _ in rooms:
+            more = amounts[kind]
+            if more > limit and more:
+                return _OVER
+            if more and inside is not None and more > inside:
+                found = _BORROWING
+                if borrowable is not None and more > borrowable:
+                    return _OVER
         return self._after_spending(tenant, ask, found) if self._budgets.accounts else found
 
     def is_any(self) -> bool:
@@ -272,6 +313,17 @@ class Quotas:
                 return Bound(Code.NEVER_INSIDE, share.name, fund.family, fund.scope, more, inside_at_most(share))
         return None
 
+    def inside(self, share: Share, wanted: int) -> int:
+        """How much more stays within the guarantees, as far as the nodes of now cover them; or as much as is wanted."""
+        if not self._is_known:
+            self.funds()
+        if not self._is_unchanged():
+            return inside(share, wanted)
+        found = self._insides.get(share)
+        if found is None:
+            found = self._insides[share] = inside(share, AMOUNT_MAX)
+        return found
+
     def funds(self) -> Mapping[tuple[str, str], Fund]:
         """Every fund that a line is about."""
         if self._funds is None:
@@ -285,6 +337,10 @@ class Quotas:
         if not self._is_known:
             self.funds()
         return self._has_owners
+
+    def has_bounds(self) -> bool:
+        """Whether there is anything but room by which what is borrowed could be refused."""
+        return bool(self._budgets.accounts) or any(fund.limits or fund.has_keepers for fund in self.funds().values())
 
     def recall(self, key: object) -> Any:
         """An answer that was kept, and holds for tree and nodes as they are."""
@@ -346,12 +402,6 @@ class Quotas:
         has_devices = ask.gpus or ask.gpu_milli
         return self._budgets.find_spent(tenant) if self._budgets.accounts and has_devices else None
 
-    def _inside(self, share: Share, wanted: int) -> int:
-        """How much more stays within the guarantees, as far as the nodes of now cover them."""
-        if not self._is_known:
-            self.funds()
-        return inside(share, wanted)
-
     def _after_spending(self, tenant: str, ask: Resources, found: Standing) -> Standing:
         """A hard budget that is spent ends starts, a soft one borrowing."""
         spent = self._find_spent(tenant, ask)
@@ -379,7 +429,23 @@ class Quotas:
 
     def _borrowable(self, fund: Fund, share: Share) -> int:
         """What is free and kept by nobody else. Where nobody keeps anything it is not asked: room alone decides."""
-        return self.free(fund) - kept_elsewhere(share)
+        if not self._is_unchanged():
+            return self.free(fund) - kept_elsewhere(share)
+        found = self._borrowables.get(share)
+        if found is None:
+            found = self._borrowables[share] = self.free(fund) - kept_elsewhere(share)
+        return found
+
+    def _is_unchanged(self) -> bool:
+        """Whether all hold what they did, on nodes as they were, when this was last asked: neither version ever falls,
+        so their sum says it. Else what was remembered is forgotten."""
+        version = self._ledger.version + self._sites.version
+        if version == self._version:
+            return True
+        self._version = version
+        self._insides.clear()
+        self._borrowables.clear()
+        return False
 
     def _gather(self, tenant: str, site: Site) -> Iterator[Check]:
         chain, ledger = self._ledger.chain(tenant), self._ledger
@@ -439,6 +505,7 @@ class Quotas:
             if fund.root.children:
                 shrink(fund.root, min(fund.root.claim, self.healthy(fund)))
         self._asked = Memory(ANSWERS_MAX)
+        self._version = -1
         self._is_known = True
 
 

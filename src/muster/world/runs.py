@@ -3,8 +3,9 @@
 A row per lease of a gang, sorted by how old the run is: the newest last. Rows are what compiled code reads: whose it
 is (tenants and kinds, which are tier and priority, by number), where, how much, and since when its work would be lost.
 The numbers are this process's own and no decision depends on them. Of arrays it is only known that they hold something:
-their tasks are columns already. It is made when somebody first asks and kept from then on, so a world in which nobody
-could take anything from anybody never has one.
+their tasks are columns already. Rows of one tenant and kind are a *shelf*: each knows the one before it there, so that
+whoever asks about a few tenants or kinds looks at their rows alone. It is made when somebody first asks and kept from
+then on, so a world in which nobody could take anything from anybody never has one.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ Kind: TypeAlias = tuple[str, int]
     FUNDS,  # a bit for each fund that the run borrows of: whoever looks writes it
     BACK,  # how many rows before this one its run begins
     TASKS,
-) = range(15)
-ROW: Final = 15
+    SHELF,
+    BEFORE,  # where the row before it on its shelf begins; NO_ROW if it is the first
+) = range(17)
+ROW: Final = 17
+NO_ROW: Final = -1
 HERD: Final = SAVED
 """In a row of what an array holds: which herd it is of."""
 GONE, STAYS, FIXED, LEAVING = range(4)
@@ -82,21 +86,25 @@ class Numbers:
 
 class Runs:
     """Jobs that hold something, gangs and arrays alike. `leaving` are the gangs that were told to stop, `flapping`
-    the jobs that took places more than once and are not over. `codes` is for whoever looks: answers that hold for the
-    kinds and tiers that they are asked about."""
+    the jobs that took places more than once and are not over. `ends` is where the last row of each shelf begins. For
+    whoever looks, there are `codes`: answers that hold for the kinds and tiers that they are asked about; and `sheets`,
+    which are blank."""
 
     __slots__ = (
         "_dead",
         "_fresh",
         "_new",
         "_place",
+        "_shelves",
         "_table",
         "arrays",
         "by_class",
         "codes",
+        "ends",
         "flapping",
         "kinds",
         "leaving",
+        "sheets",
         "tenants",
         "used",
     )
@@ -108,7 +116,10 @@ class Runs:
         self.flapping: dict[int, None] = {}
         self.tenants = Numbers()
         self.kinds = Numbers()
+        self._shelves: dict[RunClass, tuple[int, int, int]] = {}
+        self.ends = array("q")
         self.codes: dict[object, array[int]] = {}
+        self.sheets: list[Words] = []
         self.used = 0
         self._table = array("q")
         self._place: dict[int, int] = {}
@@ -125,24 +136,28 @@ class Runs:
 
     def _write_gang(self, job: Job, run: Run, by_slot: Sequence[Site], saved: int) -> None:
         spec, rows = job.spec, array("q")
-        tenant, kind = self.tenants.number(spec.tenant), self.kinds.number((spec.tier, spec.priority))
+        tenant, kind, shelf = self._shelves.get(class_of(job)) or self._open_shelf(class_of(job))
         state, back = STAYS if spec.evictable else FIXED, 0
         worth = amount_of(spec.ask, spec.gang) if spec.spares else amount_of(*spec.whole)
         held = split_leases(run.leases, spec.gang, spec.ask)[0] if spec.gang_most else run.leases
         for ask, leases in spec.parts((*held, *run.spares) if run.spares else held):
             for lease in leases:
-                where, amounts = (lease.slot, by_slot[lease.slot].number), amounts_of(ask, lease.tasks)
-                rest = (worth, saved, state, 0, back, lease.tasks)
-                rows.extend((run.ticket, job.id, tenant, kind, *where, *amounts, *rest))
+                slot, tasks = lease.slot, lease.tasks
+                whose = (run.ticket, job.id, tenant, kind, slot, by_slot[slot].number)
+                rows.extend((*whose, *amounts_of(ask, tasks), worth, saved, state, 0, back, tasks, shelf, NO_ROW))
                 back += 1
         self._fresh[job.id] = rows
+
+    def _open_shelf(self, key: RunClass) -> tuple[int, int, int]:
+        """Number the tenant, the kind and the shelf of runs that are the first of their class."""
+        found = self._shelves[key] = self.tenants.number(key[0]), self.kinds.number(key[1:]), len(self._shelves)
+        return found
 
     def add_array(self, job: Job) -> None:
         """Tasks of an array hold something."""
         if job.id not in self.arrays:
             self.arrays[job.id] = None
             self.tenants.number(job.spec.tenant)
-            self.kinds.number((job.spec.tier, job.spec.priority))
             self._note(job)
 
     def leave(self, job: int) -> None:
@@ -186,7 +201,7 @@ class Runs:
             row = table[at : at + ROW]
             if row[STATE] != GONE:
                 names = (self.tenants.names[row[TENANT]], self.kinds.names[row[KIND]])
-                found.setdefault(row[JOB], []).append((*names, *row[:TENANT], *row[SLOT:FUNDS], *row[BACK:]))
+                found.setdefault(row[JOB], []).append((*names, *row[:TENANT], *row[SLOT:FUNDS], *row[BACK:SHELF]))
         return found
 
     def fork(self) -> Runs:
@@ -195,13 +210,19 @@ class Runs:
         twin = Runs()
         twin.by_class = {key: jobs.copy() for key, jobs in self.by_class.items()}
         twin.arrays, twin.leaving, twin.flapping = self.arrays.copy(), self.leaving.copy(), self.flapping.copy()
-        twin.tenants, twin.kinds = self.tenants.fork(), self.kinds.fork()
+        twin.tenants, twin.kinds, twin._shelves = self.tenants.fork(), self.kinds.fork(), self._shelves.copy()
+        twin.ends = self.ends[:]
         twin.used, twin._dead, twin._place = self.used, self._dead, self._place.copy()
         twin._table, twin._fresh = self._table[:], {job: rows[:] for job, rows in self._fresh.items()}
         return twin
 
     def _note(self, job: Job) -> None:
-        self.by_class.setdefault(class_of(job), {})[job.id] = None
+        key = class_of(job)
+        jobs = self.by_class.get(key)
+        if jobs is None:
+            jobs = self.by_class[key] = {}
+            self.kinds.number(key[1:])
+        jobs[job.id] = None
 
     def write(self, job: int, field: int, value: int) -> int:
         """Write one word of all rows of a run; how many there are."""
@@ -230,6 +251,9 @@ class Runs:
             cut -= ROW
         tail = [table[at : at + ROW] for at in range(cut, end, ROW) if table[at + STATE] != GONE]
         self._dead -= (end - cut) // ROW - len(tail)
+        if len(self._shelves) > len(self.ends):
+            self.ends = self.ends + array("q", (NO_ROW,)) * (len(self._shelves) - len(self.ends))
+        take_down(words_of(table), cut, end, words_of(self.ends))
         if 4 * self._dead > self.used + _SLACK:
             cut = self._compact(cut)
         self._append(cut, sorted([*_joined(tail), *fresh], key=_age) if tail else fresh)
@@ -246,14 +270,16 @@ class Runs:
             self._table = self._table + array("q", bytes(8 * (more + len(self._table))))
         self._table[at : at + len(flat)] = flat
         self.used = (at + len(flat)) // ROW
+        put_up(words_of(self._table), at, at + len(flat), words_of(self.ends))
 
     def _compact(self, end: int) -> int:
         """Move the rows that are somebody's together; where they end."""
-        table, place = self._table, self._place
+        table = self._table
         to = close_ranks(words_of(table), end)
-        for at in range(0, to, ROW):
-            if not table[at + BACK]:
-                place[table[at + JOB]] = at
+        self.ends = array("q", (NO_ROW,)) * len(self.ends)
+        put_up(words_of(table), 0, to, words_of(self.ends))
+        places = zip(table[JOB:to:ROW], table[BACK:to:ROW], range(0, to, ROW), strict=True)
+        self._place.update({job: at for job, back, at in places if not back})
         self._dead = 0
         return to
 
@@ -269,6 +295,21 @@ def close_ranks(rows: Words, end: int) -> int:
                     rows[to + field] = rows[at + field]
             to += ROW
     return to
+
+
+@compiled
+def put_up(rows: Words, begin: int, end: int, ends: Words) -> None:
+    """Put rows at the ends of their shelves: all that are there stand before them in the table."""
+    for at in range(begin, end, ROW):
+        shelf = rows[at + SHELF]
+        rows[at + BEFORE], ends[shelf] = ends[shelf], at
+
+
+@compiled
+def take_down(rows: Words, begin: int, end: int, ends: Words) -> None:
+    """Take the last rows of the table from their shelves."""
+    for at in range(end - ROW, begin - ROW, -ROW):
+        ends[rows[at + SHELF]] = rows[at + BEFORE]
 
 
 def find_runs(

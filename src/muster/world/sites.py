@@ -43,9 +43,9 @@ class Site(Record, frozen=True):
 
 class Sites:
     """`by_slot` is the site of each slot; `nodes` (how many there are), `healthy` and `closed` are by the site's
-    number."""
+    number. While its `version` is the same, so is what is healthy and what is closed."""
 
-    __slots__ = ("_inhabited", "_known", "_numbers", "all", "by_slot", "closed", "healthy", "nodes")
+    __slots__ = ("_inhabited", "_known", "_numbers", "all", "by_slot", "closed", "healthy", "nodes", "version")
 
     def __init__(self) -> None:
         self.all: list[Site] = []
@@ -56,6 +56,7 @@ class Sites:
         self._known: dict[tuple[str, int, str, str], Site] = {}
         self._inhabited: dict[bool, list[Site]] = {}
         self._numbers = array("q")
+        self.version = 0
 
     def settle(self, fleet: Fleet, slot: int, flavor: Flavor) -> None:
         """Say what a slot's site is, now that it is known; whoever changes it counts the node off and on again."""
@@ -78,6 +79,7 @@ class Sites:
         else:
             gpu_milli, cpu_milli, memory_bytes, _ = fleet.held(slot)
             vector, has = self.closed[site.number], (gpu_milli * site.units, cpu_milli, memory_bytes)
+        self.version += 1
         for kind, amount in enumerate(has):
             vector[kind] += sign * amount
 
@@ -85,6 +87,7 @@ class Sites:
         """Tasks on a closed node are over."""
         site = self.by_slot[slot]
         vector = self.closed[site.number]
+        self.version += 1
         for kind, amount in enumerate(site.amounts(ask, tasks)):
             vector[kind] -= amount
 

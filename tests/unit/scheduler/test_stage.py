@@ -30,14 +30,22 @@ def crowded() -> Rig:
 
 def test_a_stage_leaves_the_world_as_it_was() -> None:
     rig = crowded()
-    assert rig.world.fleet.lacks
+    fleet = rig.world.fleet
+    rig.exit(
+        next(number for number in rig.world.know_runs().leaving if rig.run(number).leases[0].slot not in fleet.lacks)
+    )
+    assert fleet.lacks
     before, held = digest(rig.world), rig.world.ledger.holdings()
+    words, kept = list(fleet.words), (fleet.claimed.copy(), fleet.withheld.copy())
+    assert any(withheld.devices for slot, withheld in fleet.withheld.items() if slot not in fleet.lacks)
     with Stage(rig.world, rig.now) as stage:
         assert stage.has_leavers()
+        assert not fleet.claimed
         rig.world.fleet.find_index_fault()
         inside = rig.world.ledger.holdings()
     assert inside != held
     assert (digest(rig.world), rig.world.ledger.holdings()) == (before, held)
+    assert (list(fleet.words), (fleet.claimed, fleet.withheld)) == (words, kept)
     assert rig.world.fleet.find_index_fault() is None
     check_world(rig.world)
 

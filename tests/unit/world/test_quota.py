@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from muster.model.job import Bar, BarKind
 from muster.model.node import Place, Traits
 from muster.model.reason import Code
 from muster.model.tenant import GPU, GPU_ONE, Line, Tenant, limits
@@ -246,3 +247,26 @@ def test_cpu_and_memory_have_lines_too() -> None:
     assert world.quotas.standing("a", site, Resources(cpu_milli=1000, memory_bytes=2**29), 2) == INSIDE
     assert world.quotas.standing("a", site, Resources(cpu_milli=1000), 3) == OVER
     assert world.quotas.standing("a", site, Resources(memory_bytes=2**29), 3) == OVER
+
+
+def test_what_is_left_says_the_same_as_a_question_for_each_ask() -> None:
+    tree = {"a": ("", gpus(12, limit=20)), "b": ("", gpus(12, lend=4)), "a1": ("a", gpus(6)), "a2": ("a", gpus(2, 9))}
+    world = world_of(tree, {"a1": 5, "a2": 7, "b": 3})
+    quotas, site = world.quotas, world.site_of(0)
+    for tenant in ("a", "a1", "a2", "b", "guest"):
+        for tasks in range(1, 33):
+            rooms = quotas.rooms(tenant, site)
+            found = quotas.standing_in(rooms, tenant, site, Resources(1), tasks)
+            assert found == stand(world, tenant, tasks), (tenant, tasks)
+
+
+def test_what_is_remembered_of_shares_is_forgotten_when_anybody_holds_more_or_a_node_is_gone() -> None:
+    world = world_of({"a": ("", gpus(8)), "b": ("", gpus(8, lend=0))}, {"a": 4})
+    assert [stand(world, "a", 4) for _ in range(3)] == [INSIDE] * 3
+    world.ledger.charge("a", world.site_of(0), Resources(1), 1)
+    assert [stand(world, "a", 4) for _ in range(3)] == [BORROWING] * 3
+    assert [stand(world, "a", 19) for _ in range(3)] == [BORROWING] * 3
+    world.ledger.charge("b", world.site_of(0), Resources(1), 8)
+    assert [stand(world, "a", 19) for _ in range(3)] == [BORROWING] * 3, "what it kept is what it has now"
+    world.bar(3, Bar(BarKind.CORDON, "ops", "", 0))
+    assert [stand(world, "a", 19) for _ in range(3)] == [OVER] * 3

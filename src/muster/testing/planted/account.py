@@ -164,9 +164,9 @@ def booked_wait_counts_as_demand() -> Iterator[None]:
     """Whoever waits for a window of its booking could use any device."""
     honest = accounting._want_of
 
-    def want_of(world: World, flavor: str) -> Bucket:
+    def want_of(world: World, flavor: str, over: Any) -> Bucket:
         bookings, world.bookings = world.bookings, {}
-        found = honest(world, flavor)
+        found = honest(world, flavor, over)
         world.bookings = bookings
         return found
 
