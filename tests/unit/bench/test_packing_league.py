@@ -9,6 +9,7 @@ import pytest
 from bench.leagues.dice import Dice, _far_words
 from bench.leagues.packing import (
     POLICIES,
+    Stage,
     asked_by,
     bound_of,
     devices_of,
@@ -74,6 +75,25 @@ def test_with_departures_places_come_free_and_are_used_again() -> None:
     first, again = (play_churn("muster", NODES, PODS, 2) for _ in range(2))
     assert first == again
     assert 0 <= first < 60
+
+
+def test_who_got_no_place_never_takes_one_that_comes_free_later() -> None:
+    """Such a pod would start as soon as another left, be cancelled, and hold its place for ever: nobody ends it."""
+    stage, pod = Stage("muster", NODES[:1], PODS), Record("whole", 0, 0, 2)
+    first = stage.place(pod)
+    assert first is not None
+    assert stage.place(pod) is None
+    stage.end(first)
+    second = stage.place(pod)
+    assert second is not None
+    stage.end(second)
+    assert stage.place(pod) is not None
+
+
+def test_with_departures_nothing_is_idle_where_every_pod_fits_every_hole() -> None:
+    """Demand is there from the first moment on: what is measured is no fleet that fills up."""
+    wholes = [Record(f"w{n}", 0, 0, 1) for n in range(60)]
+    assert all(play_churn(policy, NODES, wholes, 1) < 5 for policy in ("fgd", "muster"))
 
 
 def test_a_folder_without_nodes_is_refused(tmp_path: Path) -> None:
