@@ -67,8 +67,8 @@ bench: setup
 league: setup
 	mkdir -p build/league
 	for name in $(LEAGUES); do \
-	  $(BIN)/python -m bench league $$name --traces $(TRACES) --report build/league/$$name.json \
-	    --report build/league/$$name.html || exit 1; \
+	  $(BIN)/python -m bench league $$name --traces $(TRACES) --published bench/published.csv \
+	    --report build/league/$$name.json --report build/league/$$name.html || exit 1; \
 	done
 	$(BIN)/python -m bench.proving_ground build/league docs/proving-ground.md
 

@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from bench.league_page import show_league
+from bench.published import compare, read_published
 from bench.report import Result
 from bench.standings import draw_standings, standings_of
 from muster.simulator.pages.files import check_reports, write_reports
@@ -75,6 +76,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--traces", type=Path, default=DEFAULT_TRACES, metavar="DIR", help=where)
     parser.add_argument("--seeds", type=int, metavar="N", help="repeat with so many seeds (default: the league's own)")
     parser.add_argument("--policies", default="", metavar="A,B", help="only these, with the bounds (default: all)")
+    others = "a table of what others published of these lists: what was played is measured by it (see bench.published)"
+    parser.add_argument("--published", type=Path, metavar="FILE", help=others)
     pages = "a page (.html), or the figures (.json); may be given twice"
     parser.add_argument("--report", type=Path, action="append", default=[], metavar="FILE", help=pages)
 
@@ -96,10 +99,13 @@ def play(args: argparse.Namespace) -> Result:
     """Play the league that a command line names, and write its reports."""
     check_reports(args.report)
     policies = _policies_of(args)
+    published = read_published(args.published) if args.published is not None else []
     witnesses: dict[str, Witness] | None = {} if args.report else None
     result = run(args.league, LeagueOptions(args.traces, args.seeds, policies, args.seed, witnesses))
+    result = msgspec.structs.replace(result, metrics=result.metrics | compare(result.metrics, published))
     command = f"muster league {args.league} --traces DIR" + (f" --seeds {args.seeds}" if args.seeds else "")
     command += f" --policies {args.policies}" if args.policies else ""
+    command += f" --published {args.published}" if args.published is not None else ""
     pictures = {told: witness.picture() for told, witness in (witnesses or {}).items()}
     figures = msgspec.json.decode(result.as_json())
     origin = {"command": command, "date": datetime.now(UTC).date().isoformat(), "commit": find_commit()}

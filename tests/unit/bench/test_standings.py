@@ -8,12 +8,17 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from bench.__main__ import _parse as league_words
 from bench.__main__ import main
 from bench.league import LEAGUES, LeagueOptions
 from bench.league_page import show_league
+from bench.leagues import packing, rigid
 from bench.leagues.deadline import most_met
 from bench.proving_ground import make_page, sections_of
+from bench.published import compare, read_published
+from bench.report import Metric
 from bench.standings import draw_standings, goals_of, standings_of
+from muster.model.errors import RejectedError
 from muster.simulator.traces.record import Record
 from muster.simulator.witness import Witness
 
@@ -116,3 +121,38 @@ def test_no_more_deadlines_can_be_met_than_fit_and_could_be_met_alone() -> None:
     assert most_met([hopeless, easy], 8) == 0.5
     assert most_met([replace(easy, id=f"{at}") for at in range(4)], 8) == 0.5
     assert most_met([Record("1", 0, 9000, 8)], 8) == 1.0
+
+
+TABLE = "list,policy,measure,published,player,within,source\n"
+
+
+def test_what_others_published_of_a_list_is_a_goal_for_who_plays_the_same_and_for_who_plays_against_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "published.csv"
+    rows = ["a,srtf,jct,100,srtf,7%,p", "a,fgd,idle,4.7,fgd,0.3,p", "a,themis,jct,90,muster,,p", "b,srtf,jct,1,srtf,,p"]
+    path.write_text(TABLE + "\n".join(rows) + "\n")
+    played = {"a.srtf.jct": Metric(92, "s"), "a.fgd.idle": Metric(4.9, "%"), "a.muster.jct": Metric(81, "s")}
+    found = compare(played, read_published(path))
+    assert {name: (round(each.value, 3), each.goal, each.met) for name, each in found.items()} == {
+        "a.srtf.jct_off_published": (8.0, 7.0, False),
+        "a.fgd.idle_off_published": (0.2, 0.3, True),
+        "a.muster.jct_of_published_themis": (0.9, 1.0, True),
+    }
+
+
+@pytest.mark.parametrize(
+    "row", ["a,srtf,jct,-1,srtf,,p", "a,srtf,jct,1,,,p", "a,srtf,jct,1,srtf,some,p", "a,srtf,jct,nan,srtf,,p"]
+)
+def test_a_published_figure_that_makes_no_sense_is_refused_with_its_line(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "published.csv"
+    path.write_text(f"{TABLE}a,sjf,jct,1,sjf,,p\n{row}\n")
+    with pytest.raises(RejectedError, match="line 3"):
+        read_published(path)
+
+
+def test_the_table_of_published_figures_names_only_players_and_is_asked_for_and_never_looked_for() -> None:
+    known = read_published(Path(__file__).parents[3] / "bench" / "published.csv")
+    assert {each.player for each in known} <= {*rigid.PLAYERS, *packing.PLAYERS}
+    assert {each.within for each in known if each.player == each.policy} == {7.0, 0.3, None}
+    assert league_words(["league", "rigid"]).published is None
