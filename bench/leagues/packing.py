@@ -20,6 +20,7 @@ reached, the bound what could not be passed on any of the streams that are playe
 
 `fgd` is given the mix of the whole list, as it was published; `muster` learns from pods that have arrived. `default` is
 the profile that every fleet begins with. Nothing here knows a file's name: lists and nodes are found by their columns.
+At the end of every run it is checked that what the kernel holds is what was placed and has not left.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import heapq
 import random
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import accumulate
 from pathlib import Path
@@ -39,6 +40,7 @@ from bench.league import LeagueOptions
 from bench.leagues.dice import Dice
 from bench.leagues.entries import count_dropped
 from bench.leagues.packing_bound import find_bound
+from bench.leagues.trial import require
 from bench.report import Metric, Result, tell_distance
 from muster.app.process import settle_memory
 from muster.kernel.kernel import Kernel
@@ -53,7 +55,7 @@ from muster.model.reason import Code, Done, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.simulator.traces import openb
 from muster.simulator.traces.formats import find_traces
-from muster.simulator.traces.record import Reading, Record
+from muster.simulator.traces.record import Record
 from muster.units import INSTANT_MAX, Resources
 from muster.world.world import World
 
@@ -92,6 +94,15 @@ PACKERS: Final = ("fgd", "muster")
 """Who packs the stream once more when all of it is known, in several orders; the best of them counts."""
 
 
+class Entry(NamedTuple):
+    """What is played: pods on nodes, and what was left out of both lists."""
+
+    nodes: list[openb.NodeRow]
+    pods: list[Record]
+    nodes_dropped: dict[str, int]
+    pods_dropped: dict[str, int]
+
+
 class Score(NamedTuple):
     """One run: unallocated devices in per cent when all of the demand, and 130 % of it, has arrived; and how fast."""
 
@@ -102,33 +113,35 @@ class Score(NamedTuple):
 
 def run(options: LeagueOptions) -> Result:
     """All lists in the folder, each by every policy that is wanted."""
-    fleet, readings = read_folder(options.traces)
-    nodes, lists = fleet.nodes, {stem: reading.records for stem, reading in readings.items()}
+    entries = read_folder(options.traces)
     first = FIRST_SEED - 1 + options.seed
     seeds = range(first, first + (options.seeds or SEEDS))
     wanted = [name for name in POLICIES if options.is_wanted(name)]
     metrics: dict[str, Metric] = {}
-    some = next(iter(lists.values()))[:WARMING]
-    with ProcessPoolExecutor(PROCESSES, initializer=_warm_up, initargs=(nodes, some)) as pool:
+    some = next(iter(entries.values()))
+    with ProcessPoolExecutor(PROCESSES, initializer=_warm_up, initargs=(some.nodes, some.pods[:WARMING])) as pool:
         runs = {
-            (stem, name): [pool.submit(play, name, nodes, pods, seed) for seed in seeds]
-            for stem, pods in lists.items()
+            (stem, name): [pool.submit(play, name, each.nodes, each.pods, seed) for seed in seeds]
+            for stem, each in entries.items()
             for name in wanted
         }
-        bounds = {stem: [pool.submit(bound_of, nodes, pods, seed) for seed in seeds] for stem, pods in lists.items()}
+        bounds = {
+            stem: [pool.submit(bound_of, each.nodes, each.pods, seed) for seed in seeds]
+            for stem, each in entries.items()
+        }
         known = {
-            stem: pool.submit(play_hindsight, nodes, pods, first)
-            for stem, pods in lists.items()
+            stem: pool.submit(play_hindsight, each.nodes, each.pods, first)
+            for stem, each in entries.items()
             if options.is_wanted(HINDSIGHT)
         }
         churns = {
-            (stem, name): pool.submit(play_churn, name, nodes, pods, options.seed)
-            for stem, pods in lists.items()
+            (stem, name): pool.submit(play_churn, name, each.nodes, each.pods, options.seed)
+            for stem, each in entries.items()
             for name in CHURNED
             if name in wanted
         }
-        for stem in lists:
-            metrics |= count_dropped(stem, fleet.dropped, readings[stem].dropped)
+        for stem, each in entries.items():
+            metrics |= count_dropped(stem, each.nodes_dropped, each.pods_dropped)
             bound = 100 * min(future.result() for future in bounds[stem])
             metrics[f"{stem}.bound.unallocated_pct"] = Metric(bound, "%")
             if stem in known:
@@ -137,9 +150,10 @@ def run(options: LeagueOptions) -> Result:
                 metrics |= tell_distance(f"{stem}.{HINDSIGHT}.above_bound", found, bound, "of bound")
             scores = {name: [future.result() for future in runs[stem, name]] for name in wanted}
             for name in wanted:
-                metrics |= {f"{stem}.{name}.{key}": each for key, each in _measures(scores, name, bound).items()}
+                measures = _measures(scores, name, bound)
+                metrics |= {f"{stem}.{name}.{key}": measure for key, measure in measures.items()}
             metrics |= _churn_measures(stem, {name: churns[stem, name].result() for name in CHURNED if name in wanted})
-    return Result("league packing", metrics | _summary(metrics, lists), {})
+    return Result("league packing", metrics | _summary(metrics, entries), {})
 
 
 def _warm_up(nodes: Sequence[openb.NodeRow], pods: Sequence[Record]) -> None:
@@ -176,23 +190,29 @@ def _churn_measures(stem: str, idle: dict[str, float]) -> dict[str, Metric]:
     }
 
 
-def _summary(metrics: dict[str, Metric], lists: dict[str, list[Record]]) -> dict[str, Metric]:
-    names = [f"{stem}.muster.closed_pct" for stem in lists]
+def _summary(metrics: dict[str, Metric], stems: Iterable[str]) -> dict[str, Metric]:
+    names = [f"{stem}.muster.closed_pct" for stem in stems]
     closed = [metrics[name].value for name in names if name in metrics]
     return {"all.muster.closed_pct": Metric(statistics.mean(closed), "% of FGD to bound", 45)} if closed else {}
 
 
-def read_folder(folder: Path) -> tuple[openb.FleetReading, dict[str, Reading]]:
-    """The one list of nodes and all lists of pods below a folder, found by their columns."""
+def read_folder(folder: Path) -> dict[str, Entry]:
+    """All lists of pods below a folder, each on every list of nodes there, found by their columns. Lists that name the
+    same nodes with devices are one; where there are several, an entry has the names of both."""
     lists = {stem: openb.read_pods(path) for stem, path in find_traces(folder, openb.PODS)}
     for stem, reading in lists.items():
         if not any(map(asked_by, reading.records)):
             raise RejectedError(Reason(Code.BAD_TRACE, stem, detail="holds no pod that asks for a device"))
-    fleets = [openb.read_nodes(path) for _, path in find_traces(folder, openb.NODES)]
-    if len(fleets) != 1:
-        fault = f"{len(fleets)} lists of nodes; wanted one"
-        raise RejectedError(Reason(Code.BAD_TRACE, str(folder), detail=fault))
-    return fleets[0], lists
+    fleets: dict[str, openb.FleetReading] = {}
+    for stem, path in find_traces(folder, openb.NODES):
+        fleet = openb.read_nodes(path)
+        if all(fleet.nodes != other.nodes for other in fleets.values()):
+            fleets[stem] = fleet
+    return {
+        stem if len(fleets) == 1 else f"{stem}-{place}": Entry(fleet.nodes, pods.records, fleet.dropped, pods.dropped)
+        for place, fleet in fleets.items()
+        for stem, pods in lists.items()
+    }
 
 
 def devices_of(nodes: Sequence[openb.NodeRow]) -> int:
@@ -269,6 +289,12 @@ class Stage:
         """A pod leaves. Who got no place before is gone by then: what comes free is for who comes next."""
         self._handle(*self._take_unplaced(), Started(job, 1), Exited(job, 1, 0))
 
+    def check_held(self, placed: int) -> None:
+        """What the kernel holds is what those take who were placed and have not left: nothing is lost or held twice."""
+        fleet = self.kernel.world.fleet
+        held = sum(fleet.held(slot)[0] for slot in range(len(fleet)))
+        require(held == placed, "what is held is what was placed", f"held {held}, placed {placed}")
+
     def _take_unplaced(self) -> list[Event]:
         unplaced, self._unplaced = self._unplaced, []
         return unplaced
@@ -310,6 +336,7 @@ def play(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Record], se
         elif arrived > total and not passed:
             passed.append(_unallocated(placed, total))
     spent = process_time() - begin
+    stage.check_held(placed)
     last = _unallocated(placed, total)
     return Score(statistics.mean(at_full or passed or [last]), last, len(stream) / spent)
 
@@ -323,7 +350,9 @@ def play_hindsight(nodes: Sequence[openb.NodeRow], pods: Sequence[Record], seed:
         for policy in PACKERS:
             stage = Stage(policy, order, pods)
             known = sorted(stream[:until], key=key)
-            found.append(_unallocated(sum(asked_by(pod) for pod in known if stage.place(pod) is not None), total))
+            placed = sum(asked_by(pod) for pod in known if stage.place(pod) is not None)
+            stage.check_held(placed)
+            found.append(_unallocated(placed, total))
     return min(found)
 
 
@@ -376,6 +405,7 @@ def play_churn(policy: str, nodes: Sequence[openb.NodeRow], pods: Sequence[Recor
             heapq.heappush(leaving, (now + lasts, number, asked_by(pod)))
             placed += asked_by(pod)
         idle += _unallocated(placed, total) if step >= stay else 0.0
+    stage.check_held(placed)
     return idle / stay
 
 

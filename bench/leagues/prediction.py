@@ -22,7 +22,10 @@ from heapq import heappop, heappush
 from math import ceil
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from bench.league import LeagueOptions
+from bench.leagues.completion import named
 from bench.leagues.entries import count_dropped, read_entries
 from bench.leagues.sight import SEEN
 from bench.report import Metric, Result
@@ -34,7 +37,8 @@ from muster.simulator.traces.formats import SWF
 from muster.simulator.traces.record import Record
 from muster.units import SECOND_MS
 
-PLAYERS: Final = ("hindsight", "muster", "user-mean", "limit")
+BASELINES: Final = ("user-mean", "limit")
+PLAYERS: Final = ("hindsight", "muster", *BASELINES)
 WARM: Final = 200
 """How many of the first jobs are not counted: there is nothing to learn from yet."""
 BANDS: Final = (1, 10, 100, 1000)
@@ -67,13 +71,13 @@ def run(options: LeagueOptions) -> Result:
         }
         if all(record.limit_ms is not None for record in records):
             players["limit"] = limit
+        found: dict[str, dict[str, Metric]] = {}
         for policy, player in players.items():
             if options.is_wanted(policy):
                 said = list(player(records))[WARM:]
-                found = _judge(said, policy)
-                if policy == "muster":
-                    found |= _bands(records, said)
-                metrics |= {f"{stem}.{policy}.{name}": metric for name, metric in found.items()}
+                found[policy] = _judge(said, policy) | (_bands(records, said) if policy == "muster" else {})
+        for policy, figures in found.items():
+            metrics |= named(stem, policy, figures | (_goals(found) if policy == "muster" else {}))
         is_any = True
     if not is_any:
         fault = f"holds no file with owners and more than {WARM} jobs"
@@ -174,6 +178,12 @@ def _judge(said: Sequence[Said], policy: str) -> dict[str, Metric]:
         found["covered_most"] = Metric(covered, "of jobs", 0.85, at_least=False)
         found["width_over_median"] = Metric(width / middle, "median run times", 1.5, at_least=False)
     return found
+
+
+def _goals(found: dict[str, dict[str, Metric]]) -> dict[str, Metric]:
+    """What Muster is to lose at most by: no more than the best of the others who play."""
+    losses = [found[policy]["pinball_s"].value for policy in BASELINES if policy in found]
+    return {"pinball_s": replace(found["muster"]["pinball_s"], goal=min(losses), at_least=False)} if losses else {}
 
 
 def _bands(records: Sequence[Record], said: Sequence[Said]) -> dict[str, Metric]:

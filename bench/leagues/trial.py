@@ -2,8 +2,9 @@
 
 A job that was stopped keeps what it did, and pays the restart cost at its next start, holding its places meanwhile.
 Everything goes through the one door: submits, starts, ends and advice are events, and who starts or stops is what the
-kernel says. Three laws are checked on every run: jobs in the system add up to their completion times (Little), the
-device time held is that of the run times and the restarts (conservation of work), and no more is used than there is.
+kernel says. Laws are checked on every run: jobs in the system add up to their completion times (Little), the device
+time held is that of the run times and the restarts (conservation of work), no more is useful than was asked for
+(utilisation is at most the load), and no more is used than there is.
 """
 
 from __future__ import annotations
@@ -223,6 +224,10 @@ class Trial:
         held = sum(x.record.gpus * x.held_ms for x in lives)
         work = sum(x.record.gpus * (x.record.duration_ms + x.paid_ms) for x in lives)
         require(held == work, "work is conserved", f"held {held}, work {work}")
+        asked = sum(x.record.gpus * x.record.duration_ms for x in lives)
+        useful = sum(x.record.gpus * x.done_ms for x in lives)
+        require(useful <= asked, "utilisation is at most the load", f"{useful} of {asked}")
+        require(all(x.waited_ms >= 0 for x in lives), "nobody runs before it came", "")
         span = max(x.ended for x in lives) - min(x.record.submit_ms for x in lives)
         most = self._setting.nodes * NODE_GPUS * span
         require(held <= most, "no more is used than there is", f"{held} of {most}")

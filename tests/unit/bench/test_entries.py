@@ -81,6 +81,9 @@ def test_nobody_is_foretold_from_nothing(tmp_path: Path) -> None:
     metrics = run("prediction", LeagueOptions(tmp_path, policies=("muster",))).metrics
     assert [metrics[f"{stem}.all.dropped_rows"].value for stem in ("few", "many")] == [1, 0]
     assert "many.muster.covered" in metrics
+    assert metrics["many.muster.pinball_s"].goal is None
+    metrics = run("prediction", LeagueOptions(tmp_path, policies=("muster", "user-mean"))).metrics
+    assert metrics["many.muster.pinball_s"].goal == metrics["many.user-mean.pinball_s"].value
 
 
 @pytest.mark.parametrize("league", LEAGUES)

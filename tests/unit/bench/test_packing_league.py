@@ -22,7 +22,7 @@ from bench.leagues.packing import (
 from bench.leagues.packing_bound import find_bound
 from bench.proving_ground import table_of
 from bench.standings import standings_of
-from muster.model.errors import RejectedError
+from muster.model.errors import InvariantError, RejectedError
 from muster.simulator.traces.openb import NodeRow
 from muster.simulator.traces.record import Record
 from muster.units import Resources
@@ -99,6 +99,27 @@ def test_with_departures_nothing_is_idle_where_every_pod_fits_every_hole() -> No
 def test_a_folder_without_nodes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RejectedError, match="holds no file of format openb-pods"):
         read_folder(tmp_path)
+
+
+def test_a_list_is_played_on_every_list_of_nodes_and_once_on_those_that_name_the_same(tmp_path: Path) -> None:
+    (tmp_path / "pods.csv").write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,1,1,1000\n")
+    head, node = "sn,cpu_milli,memory_mib,gpu,model\n", "n,8000,8,2,A\n"
+    (tmp_path / "nodes.csv").write_text(head + node)
+    (tmp_path / "with-others.csv").write_text(f"{head}without,8000,8,0,\n{node}")
+    assert list(read_folder(tmp_path)) == ["pods"]
+    (tmp_path / "more.csv").write_text(f"{head}{node}m,8000,8,2,A\n")
+    assert [(name, len(each.nodes)) for name, each in read_folder(tmp_path).items()] == [
+        ("pods-more", 2),
+        ("pods-nodes", 1),
+    ]
+
+
+def test_a_run_that_holds_something_else_than_was_placed_is_worth_nothing() -> None:
+    stage = Stage("fgd", NODES, PODS)
+    stage.place(Record("whole", 0, 0, 2))
+    stage.check_held(2000)
+    with pytest.raises(InvariantError, match="what is held is what was placed"):
+        stage.check_held(1000)
 
 
 def test_a_list_of_pods_without_devices_is_refused(tmp_path: Path) -> None:

@@ -230,6 +230,9 @@ def test_ten_times_the_rows_give_ten_times_the_records(form: Form, tmp_path: Pat
         ({"node_id": "a", "event_time": -1, "event_type": "fault_start"}, "event_time is negative"),
         ({"node_id": "a", "event_time": 1e30, "event_type": "fault_end"}, "event_time is more than a hundred years"),
         ({"node_id": "a", "event_time": 1, "event_type": "fault"}, "event_type is neither start nor end"),
+        ({"node_id": "a", "event_time": 10**400, "event_type": "fault_end"}, "event_time is more than a hundred years"),
+        ({"node_id": "a", "event_time": 1, "event_type": ["fault"]}, "event_type is neither start nor end"),
+        ({"node_id": {}, "event_time": 1, "event_type": "fault_end"}, "node_id names no server"),
         ({"node_id": "a", "event_time": 1}, "is no event"),
         ([], "is no event"),
     ],
@@ -240,6 +243,23 @@ def test_faults_that_make_no_sense_are_counted(tmp_path: Path, event: object, re
     ]
     outages = read_faults(write(tmp_path, json.dumps([*good, event])))
     assert (len(outages.all), outages.dropped) == (1, {reason: 1})
+
+
+def test_faults_in_endless_brackets_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RejectedError, match="is no JSON"):
+        read_faults(write(tmp_path, "[" * 200_000 + "]" * 200_000))
+
+
+@only(form for form in FORMS if form.name in ("muri", "chronus", "acme", "gen_parallel", "swf"))
+def test_numbers_are_one_id_however_many_zeros_they_begin_with(form: Form, tmp_path: Path) -> None:
+    rows = [["7", *form.row(1)[1:]], ["007", *form.row(2)[1:]]]
+    assert read(write(tmp_path, form.text(rows)))[:2] == (1, {"id was there before": 1})
+
+
+def test_a_time_of_day_elsewhere_is_the_instant_that_it_is(tmp_path: Path) -> None:
+    rows = ["2020-01-01 09:00:00,5,1,a", "2020-01-01T17:30:00+08:00,5,1,b", "2020-01-01T09:00:10Z,5,1,c"]
+    records = read_trace(write(tmp_path, FORMS[1].head + "\n".join(rows) + "\n")).records
+    assert [(record.tenant, record.submit_ms) for record in records] == [("a", 0), ("c", 10_000), ("b", 1_800_000)]
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
@@ -271,6 +291,7 @@ def test_more_devices_than_there_can_be_are_counted(form: Form, tmp_path: Path) 
     [
         ("chronus", {6: "-7"}, "expect_time_list is no time"),
         ("chronus", {6: "3-nan"}, "expect_time_list is not finite"),
+        ("chronus", {7: "str"}, "job_type is neither strict nor soft nor best effort"),
         ("muri", {3: "-5", 5: "-20"}, "iterations is negative"),
         ("acme", {2: "-8", 3: "-0.5"}, "num_iteration is negative"),
         ("openb-pods", {5: "9", 6: "8"}, "is deleted before it is created"),

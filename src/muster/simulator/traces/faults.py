@@ -68,6 +68,7 @@ def is_faults(path: Path, lacking: int = 0) -> bool:
 
 _START: Final = 0
 _END: Final = 1
+_KINDS: Final = {"fault_start": _START, "fault_end": _END}
 
 
 def _events(path: Path, dropped: Counter[str]) -> list[tuple[int, int, str]]:
@@ -75,7 +76,7 @@ def _events(path: Path, dropped: Counter[str]) -> list[tuple[int, int, str]]:
     text = "".join(line for _, line in read_lines(path))
     try:
         items = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise trace_error(path, getattr(error, "lineno", 1), f"is no JSON: {error}") from error
     found = []
     for item in items if isinstance(items, list) else [items]:
@@ -89,10 +90,11 @@ def _events(path: Path, dropped: Counter[str]) -> list[tuple[int, int, str]]:
 def _event(item: Any) -> tuple[int, int, str]:
     if not isinstance(item, dict) or any(key not in item for key in _KEYS):
         raise DropRowError("is no event")
-    kinds = {"fault_start": _START, "fault_end": _END}
-    at, kind = item["event_time"], item["event_type"]
-    if kind not in kinds:
+    kind, at, node = _KINDS.get(str(item["event_type"])), item["event_time"], item["node_id"]
+    if kind is None:
         raise DropRowError("event_type is neither start nor end")
     if not isinstance(at, (int, float)) or at != at or isinstance(at, bool):
         raise DropRowError("event_time is not a number")
-    return to_ms(at, DAY_MS, "event_time"), kinds[kind], str(item["node_id"])
+    if not isinstance(node, (int, str)) or isinstance(node, bool) or node == "":
+        raise DropRowError("node_id names no server")
+    return to_ms(at, DAY_MS, "event_time"), kind, str(node)

@@ -27,6 +27,8 @@ from muster.simulator.traces.table import DropRowError, Row, Seen, gather, to_ms
 from muster.units import MINUTE_MS, SECOND_MS
 
 Convert: TypeAlias = Callable[[Row, Seen], Record]
+KINDS: Final = ("strict", "soft", "best")
+"""How the kinds of Chronus' jobs begin."""
 
 
 class Format(NamedTuple):
@@ -72,11 +74,18 @@ def _gpus(row: Row, column: str) -> int:
     return gpus
 
 
+def _check_number(row: Row, column: str, seen: Seen) -> str:
+    """An id that no row had before; numbers are of one length, so that ids are in their order."""
+    return seen.check_id(f"{row.text(column):0>8}")
+
+
 def _philly(row: Row, seen: Seen) -> Record:
     try:
-        instant = datetime.fromisoformat(row.text("timestamp")).replace(tzinfo=UTC)
+        instant = datetime.fromisoformat(row.text("timestamp"))
     except ValueError:
         raise DropRowError("timestamp is no date") from None
+    if instant.tzinfo is None:
+        instant = instant.replace(tzinfo=UTC)
     name = seen.check_id(f"{row.line:08}")
     submit_ms = to_ms(instant.timestamp(), SECOND_MS, "timestamp")
     gpus, duration_ms = _gpus(row, "num_gpus"), row.span_ms("duration", SECOND_MS)
@@ -84,20 +93,22 @@ def _philly(row: Row, seen: Seen) -> Record:
 
 
 def _muri(row: Row, seen: Seen) -> Record:
-    name = seen.check_id(row.text("job_id"))
+    name = _check_number(row, "job_id", seen)
     duration_ms = to_ms(row.amount("iterations") * row.amount("iteration_time"), 1, "iterations x iteration_time")
     submit_ms, gpus = row.span_ms("submit_time", 1), _gpus(row, "num_gpu")
-    return Record(f"{name:0>8}", submit_ms, duration_ms, gpus, name=row.word("model_name"))
+    return Record(name, submit_ms, duration_ms, gpus, name=row.word("model_name"))
 
 
 def _chronus(row: Row, seen: Seen) -> Record:
-    name = seen.check_id(row.text("job_id"))
+    name = _check_number(row, "job_id", seen)
     submit_ms, duration_ms = row.span_ms("submit_time", MINUTE_MS), row.span_ms("duration", MINUTE_MS)
     gpus, kind = _gpus(row, "num_gpu"), row.word("job_type")
+    if not kind.startswith(KINDS):
+        raise DropRowError("job_type is neither strict nor soft nor best effort")
     deadline = None if kind.startswith("best") else submit_ms + _last_ms(row)
     user = row.word("user")
     return Record(
-        f"{name:0>8}", submit_ms, duration_ms, gpus, user=user, name=row.word("model_name"), tier=kind,
+        name, submit_ms, duration_ms, gpus, user=user, name=row.word("model_name"), tier=kind,
         deadline_ms=deadline,
     )  # fmt: skip
 
@@ -113,17 +124,17 @@ def _last_ms(row: Row) -> int:
 
 
 def _acme(row: Row, seen: Seen) -> Record:
-    name = seen.check_id(row.text("job_id"))
+    name = _check_number(row, "job_id", seen)
     seconds = row.amount("num_iteration") * row.amount("iteration_computing_time")
     gpus = _gpus(row, "gpu_workers") * _gpus(row, "gpu_per_worker")
-    return Record(f"{name:0>8}", row.span_ms("arrival_time", SECOND_MS), to_ms(seconds, SECOND_MS, "run time"), gpus)
+    return Record(name, row.span_ms("arrival_time", SECOND_MS), to_ms(seconds, SECOND_MS, "run time"), gpus)
 
 
 def _gen_parallel(row: Row, seen: Seen) -> Record:
-    name = seen.check_id(row.text("u_id"))
+    name = _check_number(row, "u_id", seen)
     limit_ms = row.span_ms("wall_time", SECOND_MS)
     return Record(
-        f"{name:0>8}", 0, row.span_ms("run_time", SECOND_MS), row.count("gpu_num"),
+        name, 0, row.span_ms("run_time", SECOND_MS), row.count("gpu_num"),
         cpu_milli=row.scaled("cpu_num", 1000), user=row.word("user"), limit_ms=limit_ms or None,
         status=row.word("new_status"),
     )  # fmt: skip

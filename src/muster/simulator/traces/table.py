@@ -165,11 +165,11 @@ class Row:
 
 def to_ms(value: float, unit_ms: int, what: str) -> int:
     """A time in some unit as whole milliseconds."""
-    if math.isnan(value):
+    if value != value:  # a whole number that is too large for a float is a number, too
         raise DropRowError(f"{what} is not finite")
     if value < 0:
         raise DropRowError(f"{what} is negative")
-    if value * unit_ms > SPAN_MAX_MS:
+    if value > SPAN_MAX_MS or value * unit_ms > SPAN_MAX_MS:
         raise DropRowError(f"{what} is more than a hundred years")
     return round(value * unit_ms)
 
