@@ -168,22 +168,32 @@ class Load:
             cut = Flavor(GPU, price_micros=PRICE_MICROS, slots=CUT_SLOTS, partitions=PARTITIONS)
             yield SetFlavor(CUT, cut, cause="admin")
         total = self._options.nodes * self._options.gpus
-        parts = max(1, len(self._tenants) // 2)
         soft = Budget(MONEY, total * PRICE_MICROS, soft=True, period_ms=PERIOD_MS)
         lab = Tenant(lines=(Line(GPU, guaranteed=gpu_amount(total // 3)),), budgets=(soft,))
         yield SetTenant(LAB, lab, cause="admin")
         hard = Budget(GPU_HOURS, gpu_amount(total), period_ms=PERIOD_MS)
-        for number, name in enumerate(self._tenants):
-            limit = None if number == 0 else gpu_amount(max(self._options.gpus, 2 * total // (number + 2)))
-            own = gpu_amount(total // 4 // parts) if number % 2 else 0
-            line = Line(GPU, guaranteed=min(own, limit or own), limit=limit, lend=own // 2 if own else None)
-            budgets = (hard,) if number == len(self._tenants) - 1 else ()
-            yield SetTenant(name, Tenant(LAB if own else ROOT, lines=(line,), budgets=budgets), cause="admin")
+        last = len(self._tenants) - 1
+        yield from (self._set_team(number, (hard,) if number == last else ()) for number in range(last + 1))
         yield SetTenant(VISITOR, Tenant(), cause="admin")
         yield DropTenant(VISITOR, cause="admin")
         promise = Promise(share_milli=300, window_ms=6 * HOUR_MS)
         yield SetTier("urgent", Tier(150, HOUR_MS, shadows=2, promise=promise), cause="admin")
         yield SetTier(STANDARD, Tier(200, 2 * HOUR_MS, moves_max=MOVES_MAX * (self._options.seed % 2)), cause="admin")
+
+    def closing(self) -> Iterator[Event]:
+        """What an admin says when nobody comes any more. Jobs like those of a published cluster may need more than any
+        period of the hard budget has, and lose all that they did whenever it is used up: it is lifted, or they would
+        never end."""
+        if self._options.like:
+            yield self._set_team(len(self._tenants) - 1, ())
+
+    def _set_team(self, number: int, budgets: tuple[Budget, ...]) -> SetTenant:
+        total, parts = self._options.nodes * self._options.gpus, max(1, len(self._tenants) // 2)
+        limit = None if number == 0 else gpu_amount(max(self._options.gpus, 2 * total // (number + 2)))
+        own = gpu_amount(total // 4 // parts) if number % 2 else 0
+        line = Line(GPU, guaranteed=min(own, limit or own), limit=limit, lend=own // 2 if own else None)
+        team = Tenant(LAB if own else ROOT, lines=(line,), budgets=budgets)
+        return SetTenant(self._tenants[number], team, cause="admin")
 
     def next_gap_ms(self) -> int:
         """How long until the next submit."""

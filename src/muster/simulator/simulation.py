@@ -148,6 +148,8 @@ class Simulation:
 
     def _drain(self, progress: Callable[[Progress], None] | None) -> None:
         """Liveness: once nothing new comes and every node is back, all that was accepted ends."""
+        for event in self._load.closing():
+            self.body.take(event)
         deadline = self._end + DRAIN_DAYS_MAX * DAY_MS
         while self._agenda.now < deadline and not self._is_quiet():
             self._go_on(self._agenda.now + HOUR_MS, progress)

@@ -70,3 +70,9 @@ def test_a_fleet_under_such_load_keeps_every_law() -> None:
     assert report.accepted > 20
     assert report.outcomes["failed"] > 0
     assert run_simulation(SimOptions(nodes=8, days=0.1, like="seren", seed=2, faults=50.0)).digest == report.digest
+
+
+def test_a_job_that_is_larger_than_a_hard_budget_ends_when_nobody_comes_any_more() -> None:
+    """One of them wants a quarter of the fleet for 31 hours, and its team has an hour of the whole fleet in six."""
+    report = run_simulation(SimOptions(nodes=30, days=0.1, like="kalos", bookings=0))
+    assert report.accepted == sum(report.outcomes.values())
