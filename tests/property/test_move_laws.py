@@ -11,8 +11,9 @@ import pytest
 from muster.kernel.kernel import Outcome
 from muster.model import fact
 from muster.model.event import Cancel, ScaleJob, SetTier
+from muster.model.group import Group
 from muster.model.phase import Lease, Running, TaskPhase
-from muster.model.spec import ANYWHERE
+from muster.model.spec import ANYWHERE, Needs
 from muster.model.tier import Tier
 from muster.scheduler.claims import Outlook
 from muster.scheduler.clearing import find_clearing
@@ -35,6 +36,12 @@ TOLD = [
     *(pytest.param(range(first, first + 60), marks=pytest.mark.slow) for first in range(0, 240, 60)),
 ]
 """Crowds full of arrays: a few in which tasks are moved, and many."""
+
+TEAMS = [
+    pytest.param((3, 4, 7, 9, 11, 17, 19, 23), id="few"),
+    *(pytest.param(range(first, first + 60), marks=pytest.mark.slow) for first in range(0, 120, 60)),
+]
+"""The same, full of gangs of several groups."""
 
 
 class Promise:
@@ -76,7 +83,9 @@ class Promise:
         phases = {number: world.jobs[number].phase for number in self.places}
         arrays = {who: world.arrays[who[0]] for who in self.tasks}
         return all(
-            isinstance(phase, Running) and places_on(phase.run.places) == places_on(self.places[number])
+            isinstance(phase, Running)
+            and places_on(phase.run.places) == places_on(self.places[number])
+            and (not world.jobs[number].spec.needs.groups or phase.run.leases == self.places[number])
             for number, phase in phases.items()
         ) and all(
             tasks.phase[task] == TaskPhase.RUNNING
@@ -171,6 +180,60 @@ def spared(seed: int) -> Scene:
     for name in [name for name in names if scene.nodes_of(name) and dice.random() < 0.3]:
         scene.cancel(name)
     return scene.run()
+
+
+def a_team(dice: random.Random, most: int) -> dict[str, Any]:
+    """One or two groups of workers with so many GPUs each at most, and a driver on some cores."""
+    sizes = [(dice.randrange(1, 3), dice.randrange(1, most + 1)) for _ in range(dice.randrange(1, 3))]
+    workers = [Group(f"work-{at}", tasks, Resources(gpus, 1000, 2**30)) for at, (tasks, gpus) in enumerate(sizes)]
+    driver = Group("driver", 1, Resources(0, 1000 * dice.randrange(1, 5), 2**30))
+    named = tuple(dice.sample([*workers, driver], len(workers) + 1))
+    gang = sum(group.tasks for group in named)
+    return {"ask": Resources(cpu_milli=1000), "gang": gang, "needs": Needs(groups=named)}
+
+
+def teamed(seed: int, *, owned: bool = False) -> Scene:
+    """Nodes of few cores on which gangs of several groups came, and small jobs between them, some of which went again.
+    If it is `owned`, somebody lends what others use."""
+    dice = random.Random(f"{seed}/teamed")
+    scene = Scene(seed, inspect_every=20).send(SetTier("standard", Tier(200, DAY_MS, moves_max=3)))
+    scene.cluster(nodes=dice.randrange(3, 7), gpus=4, cpus=8)
+    if owned:
+        scene.share("lab", gpus=dice.randrange(1, 9)).share("default", gpus=dice.randrange(1, 9))
+    names = [f"job-{number}" for number in range(SMALL)]
+    for number, name in enumerate(names):
+        fields = a_team(dice, 2) if number % 2 else {"ask": ask_of(dice.choice((1, 2)))}
+        fields |= {"tenant": dice.choice(("lab", "default", "default")), "grace_ms": 1000 * dice.randrange(1, 30)}
+        scene.job(name, minutes=6000, **fields)
+    for name in [name for name in names if scene.run().nodes_of(name) == []]:
+        scene.cancel(name)
+    for name in [name for name in names if scene.nodes_of(name) and dice.random() < 0.3]:
+        scene.cancel(name)
+    return scene.run()
+
+
+def move_teams(seed: int, *, owned: bool) -> tuple[int, int]:
+    """Wider jobs come to a fleet full of teams, and every plan comes true and is worth it; the potential is watched
+    where somebody lends. How many teams were moved, and for how many others were."""
+    scene, dice = teamed(seed, owned=owned), random.Random(f"{seed}/teams")
+    if owned:
+        Watch(scene.body)
+    promise = Promise(scene)
+    for number in range(3):
+        fields: dict[str, Any] = {"ask": ask_of(dice.choice((3, 4)))}
+        scene.job(f"wide-{number}", minutes=6000, limit_ms=2 * HOUR_MS, **fields).advance(minutes=2)
+        assert promise.is_kept(), scene.story()
+    jobs, plans = scene.body.world.jobs, promise.plans
+    assert all(0 < WORTH * plan.cost < plan.gain for plan in plans)
+    moved = sum(bool(jobs[each].spec.needs.groups) for plan in plans for each in plan.moved)
+    return moved, sum(bool(jobs[plan.job].spec.needs.groups) for plan in plans)
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["open", "owned"])
+@pytest.mark.parametrize("seeds", TEAMS)
+def test_plans_of_gangs_of_several_groups_come_true_and_are_worth_it(seeds: Sequence[int], owned: bool) -> None:
+    counts = [move_teams(seed, owned=owned) for seed in seeds]
+    assert sum(moved for moved, _ in counts) >= 3
 
 
 def swept(seed: int, *, shares: bool, owned: bool = False) -> Scene:

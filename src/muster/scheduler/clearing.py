@@ -71,8 +71,9 @@ def find_clearing(
 def _sitters_of(candidates: Iterable[Candidate]) -> Sitters:
     found: dict[int, list[tuple[Candidate, Resources, Lease]]] = {}
     for each in candidates:
-        for lease in each.seat.leases:
-            found.setdefault(lease.slot, []).append((each, each.seat.spec.ask, lease))
+        for ask, leases in each.seat.spec.parts(each.seat.leases):
+            for lease in leases:
+                found.setdefault(lease.slot, []).append((each, ask, lease))
     return found
 
 
@@ -99,16 +100,19 @@ def _bundles_on(
 def _wholes_on(
     fleet: Fleet, slot: int, sitters: Sequence[tuple[Candidate, Resources, Lease]]
 ) -> Iterator[tuple[Bundle, int]]:
-    """For whole devices: each who has some, and those who share one, if nobody else is on it."""
+    """For whole devices: each who has some, or but CPU and memory; and those who share one, if nobody else is on it."""
     shared: dict[int, list[Candidate]] = {}
     held: dict[int, int] = {}
+    whole: dict[tuple[int, int], tuple[Candidate, int]] = {}
     for each, ask, lease in sitters:
         if ask.gpu_milli:
             device = devices_in(lease.devices)
             shared.setdefault(device, []).append(each)
             held[device] = held.get(device, 0) + ask.gpu_milli * lease.tasks
         else:
-            yield (each,), DEVICE * ask.gpus * lease.tasks
+            known = whole.get(_who(each), (each, 0))[1]
+            whole[_who(each)] = each, known + DEVICE * ask.gpus * lease.tasks
+    yield from (((each,), milli) for each, milli in whole.values())
     rests = fleet.devices(slot)
     for device, bundle in sorted(shared.items()):
         if held[device] + rests[device.bit_length() - 1] == DEVICE:
@@ -190,17 +194,17 @@ class _Search:
         with ExitStack() as shown:
             self._show(shown, self._shape.ask, leases)
             for each in sorted(gone, key=lambda one: (*_size_of(one), _who(one))):
-                spec, pools = each.seat.spec, self._home_pools(each)
+                spec, ranks = each.seat.spec, leases_of(self._world.jobs[each.job]) or each.seat.leases
+                pools = home_pools(self._world, spec, ranks)
                 home = find_gang(self._world.fleet, spec.ask, spec.places, spec.needs, pools) if pools else None
                 if home is None or _by_node(home) == _by_node(each.seat.leases):
                     return None
-                self._show(shown, spec.ask, home)
+                if not counts_alike(self._world, spec, ranks, home):
+                    return None
+                for part in spec.parts(home):
+                    self._show(shown, *part)
                 homes.append((each, spares_last(spec, home)))
         return homes
-
-    def _home_pools(self, each: Candidate) -> tuple[int, ...]:
-        """Where one may go: by its ranks, if it is a gang."""
-        return home_pools(self._world, each.seat.spec, leases_of(self._world.jobs[each.job]) or each.seat.leases)
 
     def _show(self, shown: ExitStack, ask: Resources, leases: Sequence[Lease]) -> None:
         """Let somebody be there, until the stack is closed."""
@@ -223,7 +227,8 @@ def _who(each: Candidate) -> tuple[int, int]:
 def _size_of(each: Candidate) -> tuple[int, int]:
     """The largest first: whoever needs the most on one node, then whoever needs the most of them."""
     spec = each.seat.spec
-    return -amounts_of(spec.ask, 1)[0], -spec.places
+    asks = [ask for ask, _ in spec.parts(each.seat.leases)]
+    return -max(amounts_of(ask, 1)[0] for ask in asks), -spec.places
 
 
 def _by_node(leases: Sequence[Lease]) -> dict[int, tuple[int, int]]:
@@ -235,8 +240,28 @@ def _by_node(leases: Sequence[Lease]) -> dict[int, tuple[int, int]]:
     return found
 
 
+def counts_alike(world: World, spec: Spec, ranks: Sequence[Lease], home: Sequence[Lease]) -> bool:
+    """Whether what a run has elsewhere counts as what it has does, group by group: all in one kind of place, be it more
+    or less; or as much in each."""
+    for (_, before), (_, after) in zip(spec.parts(ranks), spec.parts(home), strict=True):
+        was, will = _by_kind(world, before), _by_kind(world, after)
+        if was != will and (len(was) > 1 or was.keys() != will.keys()):
+            return False
+    return True
+
+
+def _by_kind(world: World, leases: Sequence[Lease]) -> dict[tuple[int, str], int]:
+    """How many tasks are on which site and flavor."""
+    found: dict[tuple[int, str], int] = {}
+    for lease in leases:
+        kind = world.site_of(lease.slot).number, world.fleet.flavor(lease.slot)
+        found[kind] = found.get(kind, 0) + lease.tasks
+    return found
+
+
 def home_pools(world: World, spec: Spec, leases: Sequence[Lease]) -> tuple[int, ...]:
-    """The pools that a run may be moved within: of its site and its flavors."""
-    flavors = {world.fleet.flavor(lease.slot) for lease in leases}
-    here = dict(places_of(world, world.fleet, spec.ask, spec.needs)).get(world.site_of(leases[0].slot), ())
-    return tuple(pool for pool in here if world.fleet.pools[pool].flavor in flavors)
+    """The pools that a run may be moved within: of its sites and its flavors."""
+    sites, flavors = ({find(lease.slot) for lease in leases} for find in (world.site_of, world.fleet.flavor))
+    places = places_of(world, world.fleet, spec.ask, spec.needs)
+    pools = [pool for site, here in places if site in sites for pool in here]
+    return tuple(pool for pool in pools if world.fleet.pools[pool].flavor in flavors)

@@ -23,7 +23,7 @@ from muster.model import fact
 from muster.model.job import Job, Resize
 from muster.model.phase import Lease, Running, TaskPhase, Why, columns_of
 from muster.model.ranges import ranges_of
-from muster.model.spec import has_devices
+from muster.model.spec import Spec, has_devices
 from muster.policy.protection import may_move, may_take
 from muster.scheduler.clearing import find_clearing
 from muster.scheduler.droves import Drove, choose_near, find_all, find_drove, least_cost, may_be_driven
@@ -98,7 +98,7 @@ class Plan(NamedTuple):
         columns = columns_of(self.leases)
         yield fact.Claimed(self.job.id, *columns, self.until, f"{self._movers()} to move", len(self.ways))
         moved, tasks, off, to = map(list, zip(*self.ways, strict=True))
-        account, are_gangs = (devices_asked(self.job), self.gain, self.cost), max(tasks) == fact.WHOLE
+        account, are_gangs = (devices_asked(self.job.spec), self.gain, self.cost), max(tasks) == fact.WHOLE
         yield fact.MovesPlanned(self.job.id, moved, off, to, *account, cause, [] if are_gangs else tasks)
 
     def _movers(self) -> str:
@@ -233,7 +233,7 @@ class Movers:
 
 def _rate_of(each: Candidate) -> tuple[int, int, int]:
     """What one loses for what it has."""
-    return each.cost // amounts_of(each.seat.spec.ask, each.seat.spec.gang)[0], each.job, each.first
+    return each.cost // devices_asked(each.seat.spec), each.job, each.first
 
 
 def is_movable(world: World, job: Job, at: int) -> bool:
@@ -251,14 +251,15 @@ def is_movable(world: World, job: Job, at: int) -> bool:
 def cost_of(world: World, job: Job, at: int) -> int:
     """What is lost if a run is moved: what it did since it was last checkpointed, the time that it takes to stop, and
     that to be up again."""
-    since = job.phase.since if isinstance(job.phase, Running) else at
-    lost_ms = max(0, at - world.goodput.saved_at(job.id, since)) + job.spec.grace_ms + RESTART_MS
-    return amounts_of(job.spec.ask, width_of(job))[0] * lost_ms
+    spec, since = job.spec, job.phase.since if isinstance(job.phase, Running) else at
+    lost_ms = max(0, at - world.goodput.saved_at(job.id, since)) + spec.grace_ms + RESTART_MS
+    held = spec.whole if spec.needs.groups else (spec.ask, width_of(job))
+    return amounts_of(*held)[0] * lost_ms
 
 
-def devices_asked(job: Job) -> int:
-    """Thousandths of devices that a gang works on."""
-    return amounts_of(job.spec.ask, job.spec.gang)[0]
+def devices_asked(spec: Spec) -> int:
+    """Thousandths of devices that a gang works on, or a task of an array."""
+    return amounts_of(*(spec.whole if spec.needs.groups else (spec.ask, spec.gang)))[0]
 
 
 def seat_of(job: Job) -> Seat:
@@ -328,7 +329,7 @@ def gain_of(job: Job, starts_at: int, opens_at: int) -> int:
     """What is gained if a job starts at one instant and not at a later one: its devices, for as long as it would have
     waited, and no longer than it runs."""
     runs_ms = UNKNOWN_MS if job.spec.limit_ms is None else job.spec.limit_ms
-    return devices_asked(job) * max(0, min(opens_at - starts_at, runs_ms))
+    return devices_asked(job.spec) * max(0, min(opens_at - starts_at, runs_ms))
 
 
 def find_opening(world: World, at: int, shape: Shape, pools: Pools, *, for_guest: bool = False) -> int:

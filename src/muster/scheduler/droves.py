@@ -96,8 +96,9 @@ def choose_near(
     fleet, nodes = world.fleet, max(1, len(world.fleet))
     sums, prices = array("q", bytes(8 * TAKE * nodes)), array("q", (0, NOWHERE)) * nodes
     for each in gangs:
-        for lease in each.seat.leases:
-            add_one(words_of(sums), lease.slot, *amounts_of(each.seat.spec.ask, lease.tasks), each.cost)
+        for ask, leases in each.seat.spec.parts(each.seat.leases):
+            for lease in leases:
+                add_one(words_of(sums), lease.slot, *amounts_of(ask, lease.tasks), each.cost)
     for drove in droves:
         slots, amounts = column_of(world.arrays[drove.job.id].slot), amounts_of(drove.job.spec.ask, 1)
         add_drove(drove.tasks, drove.costs, slots, below, *amounts, words_of(sums))

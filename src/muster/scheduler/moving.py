@@ -84,7 +84,6 @@ def why_immovable(job: Job) -> str:
         "it waits and holds no place": isinstance(job.phase, Queued),
         "it is held, so it would not start again": job.held,
         "it waits for other jobs": bool(job.waits),
-        "it has several groups": bool(needs.groups),
         "its place is a booking's": bool(needs.booking),
         "it minds who is beside it": needs.has_company,
     }
@@ -108,8 +107,9 @@ def why_tasks_stay(world: World, job: Job) -> str:
 def _without(world: World, job: Job, leases: Sequence[Lease]) -> World:
     """All places, as if a job had none of these."""
     twin, spec = world.fork_places(), job.spec
-    for lease in leases:
-        twin.fleet.vacate(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
-    for site, tasks in twin.sites.spread(leases):
-        twin.ledger.charge(spec.tenant, site, spec.ask, -tasks)
+    for ask, part in spec.parts(leases):
+        for lease in part:
+            twin.fleet.vacate(lease.slot, job.id, ask, lease.tasks, lease.devices)
+    for site, ask, tasks in twin.sites.share(spec, leases):
+        twin.ledger.charge(spec.tenant, site, ask, -tasks)
     return twin

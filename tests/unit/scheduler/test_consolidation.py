@@ -11,6 +11,7 @@ import pytest
 from muster.model.errors import InvariantError
 from muster.model.event import Exited, Progressed, SetFlavor, SetTier, Submit
 from muster.model.fact import Fact, MovesPlanned
+from muster.model.group import Group
 from muster.model.job import Job
 from muster.model.node import Flavor
 from muster.model.partition import Partition, devices_in
@@ -97,6 +98,68 @@ def test_whoever_moves_takes_its_spares_along() -> None:
         "where its spare was, too"
     )
     assert [(lease.slot, lease.tasks) for lease in spares_of(scene.get_job("a"))] == [(2, 1)]
+
+
+def groups(*sizes: tuple[int, int], cpus: int = 4) -> dict[str, Any]:
+    """Workers, so many with so many GPUs each, and a driver on some cores."""
+    parts = [Group(f"work-{at}", tasks, Resources(gpus, 1000, 2**30)) for at, (tasks, gpus) in enumerate(sizes)]
+    named = (Group("driver", 1, Resources(0, 1000 * cpus, 2**30)), *parts)
+    gang = sum(group.tasks for group in named)
+    return {"ask": Resources(cpu_milli=1000), "gang": gang, "needs": Needs(groups=named)}
+
+
+def teamed(**tier: Any) -> Watched:
+    """A driver and two pairs of workers on one node; `b` is in a tier that allows no moves.
+
+    node-0  t t t t . . . .        node-1  b b b b . . . .
+    """
+    scene = Watched(**tier)
+    scene.cluster(nodes=2, gpus=8).job("team", **groups((1, 2), (2, 1)), **LONG).job("brief", gpus=4, minutes=1)
+    scene.job("b", gpus=4, tier="critical", **LONG).run().advance(minutes=2)
+    return scene
+
+
+def test_a_gang_of_several_groups_is_moved_whole() -> None:
+    scene = teamed()
+    before = scene.get_job("team")
+    scene.job("wide", gpus=8, **LONG).expect(stopping="team", reason={"wide": Code.MOVED_FOR})
+    scene.advance(minutes=1).expect(running=["team", "b", "wide"], on={"team": "node-1", "wide": "node-0"})
+    (plan,) = scene.plans
+    assert (plan.moved, plan.off, plan.to) == ([scene.number("team")], [0], [1])
+    assert plan.cost == 4000 * (2 * MINUTE_MS - 2040 + 10_000 + MINUTE_MS), (
+        "of all groups, and the driver has no device"
+    )
+    team = scene.get_job("team")
+    assert isinstance(before.phase, Running)
+    assert isinstance(team.phase, Running)
+    assert (team.phase.run.ticket, team.phase.run.epoch) == (before.phase.run.ticket, before.phase.run.epoch + 1)
+    assert [lease.tasks for lease in leases_of(team)] == [1, 1, 2], "rank by rank, in the order of the groups"
+
+
+def test_a_gang_on_two_sites_stays_on_both() -> None:
+    """Both of its tasks would fit on the node of either cluster, and what it has would count elsewhere then."""
+    scene = Watched()
+    scene.cluster(nodes=1, gpus=8, name="east").cluster(nodes=1, gpus=8)
+    scene.job("brief", gpus=5, minutes=1).job("also", gpus=5, minutes=1)
+    scene.job("pair", gpus=3, gang=2, needs=Needs(within="fleet"), **LONG).run().advance(minutes=2)
+    assert [lease.slot for lease in leases_of(scene.get_job("pair"))] == [1, 0]
+    scene.job("wide", gpus=8, **LONG).advance(minutes=3).expect(running="pair", waiting="wide")
+    assert not scene.plans
+
+
+def test_a_driver_is_in_the_way_if_it_has_the_cores() -> None:
+    """A worker on one node, its driver on most cores of the next one, where all devices are free. There is room for a
+    driver on the last node, where `c` has all devices: so the team goes, and all of it is elsewhere then."""
+    scene = Watched()
+    worker, driver = Group("work", 1, Resources(8, 16_000, 2**30)), Group("driver", 1, Resources(0, 56_000, 2**30))
+    scene.cluster(nodes=3, gpus=8)
+    scene.job("team", ask=Resources(cpu_milli=1000), gang=2, needs=Needs(groups=(worker, driver)), **LONG).run()
+    scene.job("brief", gpus=8, minutes=1).job("c", gpus=8, tier="critical", **LONG).run().advance(minutes=2)
+    assert [lease.slot for lease in leases_of(scene.get_job("team"))] == [0, 1]
+    scene.expect(on={"c": "node-2"})
+    scene.job("wide", ask=Resources(8, 16_000, 2**30), **LONG).advance(minutes=2)
+    scene.expect(running=["team", "c", "wide"], on={"wide": "node-0"})
+    assert [lease.slot for lease in leases_of(scene.get_job("team"))] == [1, 2]
 
 
 def test_who_waits_for_places_with_spares_is_helped_to_all_of_them() -> None:
@@ -385,6 +448,11 @@ def tell_of_several_nodes() -> None:
     spread_out().job("wide", gpus=8, gang=2, **LONG).advance(minutes=2)
 
 
+def tell_of_groups() -> None:
+    """A gang of several groups is moved."""
+    teamed().job("wide", gpus=8, **LONG).advance(minutes=2)
+
+
 def tell_of_tasks_twice() -> None:
     """Tasks would move twice within the hour."""
     scene = sweeping(moves_max=1).share("default", gpus=16)
@@ -417,6 +485,10 @@ def tell_of_two_moves() -> None:
         ("moved_to_nowhere", tell_of_tasks, "whoever is moved has a place that is kept for it"),
         ("tasks_moved_as_one", tell_of_tasks, "an account leaves nothing out"),
         ("moved_again_and_again", tell_of_tasks_twice, "nobody is moved more often than its tier allows"),
+        ("moved_to_nowhere", tell_of_groups, "whoever is moved has a place that is kept for it"),
+        ("moved_as_new", tell_of_groups, "who keeps its places is as old as before"),
+        ("groups_moved_as_their_largest", tell_of_groups, "an account leaves nothing out"),
+        ("groups_claimed_alike", tell_of_groups, "the ledger is the sum of the leases"),
         ("mover_starts_elsewhere", tell_of_several_nodes, "a task that moves leaves, or waits for its new place"),
     ],
 )
