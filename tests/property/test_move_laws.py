@@ -12,20 +12,20 @@ from muster.kernel.kernel import Outcome
 from muster.model import fact
 from muster.model.event import Cancel, ScaleJob, SetTier
 from muster.model.group import Group
-from muster.model.phase import Lease, Running, TaskPhase
-from muster.model.spec import ANYWHERE, Needs
+from muster.model.phase import Lease, Running, Starting, TaskPhase
+from muster.model.spec import Needs, Spec
 from muster.model.tier import Tier
 from muster.scheduler.claims import Outlook
 from muster.scheduler.clearing import find_clearing
-from muster.scheduler.consolidation import WORTH, seat_of
+from muster.scheduler.consolidation import WORTH, is_scattered, seat_of
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
-from muster.testing.exhaustive import least_moving_cost
+from muster.testing.exhaustive import least_clearing_cost, least_moving_cost
 from muster.testing.potential import Watch
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, Resources
-from muster.world.queue import Shape
+from muster.world.queue import Shape, key_of
 from muster.world.snapshot import digest
 
 SMALL = 9
@@ -38,10 +38,12 @@ TOLD = [
 """Crowds full of arrays: a few in which tasks are moved, and many."""
 
 TEAMS = [
-    pytest.param((3, 4, 7, 9, 11, 17, 19, 23), id="few"),
+    pytest.param((2, 7, 9, 23, 33, 40, 43, 59, 110), id="few"),
     *(pytest.param(range(first, first + 60), marks=pytest.mark.slow) for first in range(0, 120, 60)),
 ]
 """The same, full of gangs of several groups."""
+COMPARED = [pytest.param((9, 10, 69, 80, 86, 123, 139), id="few"), pytest.param(range(300), marks=pytest.mark.slow)]
+"""And some in which one more of these could be helped."""
 
 
 class Promise:
@@ -192,9 +194,9 @@ def a_team(dice: random.Random, most: int) -> dict[str, Any]:
     return {"ask": Resources(cpu_milli=1000), "gang": gang, "needs": Needs(groups=named)}
 
 
-def teamed(seed: int, *, owned: bool = False) -> Scene:
-    """Nodes of few cores on which gangs of several groups came, and small jobs between them, some of which went again.
-    If it is `owned`, somebody lends what others use."""
+def teamed(seed: int, *, owned: bool = False, gone: float = 0.3) -> Scene:
+    """Nodes of few cores on which gangs of several groups came, and small jobs between them, some of which are gone. If
+    it is `owned`, somebody lends what others use."""
     dice = random.Random(f"{seed}/teamed")
     scene = Scene(seed, inspect_every=20).send(SetTier("standard", Tier(200, DAY_MS, moves_max=3)))
     scene.cluster(nodes=dice.randrange(3, 7), gpus=4, cpus=8)
@@ -207,7 +209,7 @@ def teamed(seed: int, *, owned: bool = False) -> Scene:
         scene.job(name, minutes=6000, **fields)
     for name in [name for name in names if scene.run().nodes_of(name) == []]:
         scene.cancel(name)
-    for name in [name for name in names if scene.nodes_of(name) and dice.random() < 0.3]:
+    for name in [name for name in names if scene.nodes_of(name) and dice.random() < gone]:
         scene.cancel(name)
     return scene.run()
 
@@ -220,7 +222,7 @@ def move_teams(seed: int, *, owned: bool) -> tuple[int, int]:
         Watch(scene.body)
     promise = Promise(scene)
     for number in range(3):
-        fields: dict[str, Any] = {"ask": ask_of(dice.choice((3, 4)))}
+        fields: dict[str, Any] = a_team(dice, 4) if dice.random() < 0.6 else {"ask": ask_of(dice.choice((3, 4)))}
         scene.job(f"wide-{number}", minutes=6000, limit_ms=2 * HOUR_MS, **fields).advance(minutes=2)
         assert promise.is_kept(), scene.story()
     jobs, plans = scene.body.world.jobs, promise.plans
@@ -233,7 +235,7 @@ def move_teams(seed: int, *, owned: bool) -> tuple[int, int]:
 @pytest.mark.parametrize("seeds", TEAMS)
 def test_plans_of_gangs_of_several_groups_come_true_and_are_worth_it(seeds: Sequence[int], owned: bool) -> None:
     counts = [move_teams(seed, owned=owned) for seed in seeds]
-    assert sum(moved for moved, _ in counts) >= 3
+    assert min(map(sum, zip(*counts, strict=True))) >= 2
 
 
 def swept(seed: int, *, shares: bool, owned: bool = False) -> Scene:
@@ -387,7 +389,7 @@ def compare_with_all(*, shares: bool) -> tuple[int, int, int, int]:
         wanted = least_moving_cost([world.fleet.devices(slot) for slot in range(len(world.fleet))], ask, movers)
         before = digest(world)
         with Stage(world, rig.now) as stage:
-            found = find_clearing(world, stage, Shape((ask, 1, ANYWHERE, True)), None, movers)
+            found = find_clearing(world, stage, Spec((), ask=ask), None, movers)
         assert digest(world) == before
         assert found is None or wanted is not None, f"seed {seed}: it cannot be done"
         could += bool(wanted)
@@ -403,3 +405,33 @@ def test_hardly_more_is_lost_than_must_be(shares: bool) -> None:
     assert could >= 10
     assert did * 100 >= could * 90, (could, did)
     assert least <= cost <= least * 105 // 100, (cost, least)
+
+
+def compare_teams(seeds: Sequence[int]) -> tuple[int, int, int, int]:
+    """The same over gangs of several groups that wait among others, each of whom may be moved at a price."""
+    could, did, cost, least = 0, 0, 0, 0
+    for seed in seeds:
+        world, dice = teamed(seed, gone=0.5).body.world, random.Random(f"{seed}/price")
+        running = [job for job in world.jobs.values() if isinstance(job.phase, (Starting, Running))][:6]
+        movers = [Candidate(dice.randrange(1, 1000), job.id, 0, seat_of(job)) for job in running]
+        spec, before = Spec((), **a_team(dice, 4)), digest(world)
+        with Stage(world, world.now) as stage:
+            if not is_scattered(world, Shape(key_of(spec)), None):
+                continue
+            found = find_clearing(world, stage, spec, None, movers)
+            wanted = least_clearing_cost(world, stage, spec, movers)
+        assert digest(world) == before
+        assert found is None or wanted is not None, f"seed {seed}: it cannot be done"
+        could += wanted is not None
+        if found is not None and wanted is not None:
+            did, cost, least = did + 1, cost + found.cost, least + wanted
+    return could, did, cost, least
+
+
+@pytest.mark.parametrize("seeds", COMPARED)
+def test_gangs_of_several_groups_are_helped_if_anybody_could_be(seeds: Sequence[int]) -> None:
+    """Not always at the least cost: those who move are put down the largest first, and another order may need fewer."""
+    could, did, cost, least = compare_teams(seeds)
+    assert could >= 7
+    assert did * 100 >= could * 90, (could, did)
+    assert least <= cost <= 3 * least, (cost, least)

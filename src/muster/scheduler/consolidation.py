@@ -20,6 +20,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from muster.model import fact
+from muster.model.group import least_of
 from muster.model.job import Job, Resize
 from muster.model.phase import Lease, Running, TaskPhase, Why, columns_of
 from muster.model.ranges import ranges_of
@@ -165,9 +166,9 @@ def _is_due(world: World, line: Line, at: int) -> bool:
 
 
 def _may_be_helped(world: World, line: Line) -> bool:
-    """Gangs of one kind on devices, that mind nobody, wait for no window and have no turns."""
+    """Gangs on devices, that mind nobody, wait for no window and have no turns."""
     shape, needs = line.shape, line.shape.needs
-    is_plain = not (needs.has_company or needs.groups or needs.booking)
+    is_plain = not (needs.has_company or needs.booking)
     is_gang = not world.jobs[line.head()].spec.array
     return is_plain and is_gang and has_devices_asked(shape) and world.tiers[line.band[2]].sharing is None
 
@@ -279,7 +280,7 @@ def _find_plan(world: World, at: int, now: int, line: Line, job: Job, movers: Mo
         pools = pools_within(world, line.tenant, shape)
         if pools == NOWHERE or not is_scattered(world, shape, pools):
             return None
-        clearing = find_clearing(world, stage, shape, pools, movers.find(shape, pools, below))
+        clearing = find_clearing(world, stage, job.spec, pools, movers.find(shape, pools, below))
         if clearing is None:
             return None
         moves = list(_claims_of(world, stage, clearing.moves, now))
@@ -317,8 +318,9 @@ def _way_of(each: Candidate, home: list[Lease]) -> tuple[int, int, int, int]:
 
 def is_scattered(world: World, shape: Shape, pools: Pools) -> bool:
     """Whether enough is free for a gang where it may go, and yet it does not fit."""
-    fleet = world.fleet
-    free = count_free(fleet.words, query_of(fleet, shape.ask, 1, shape.needs, pools))
+    fleet, groups = world.fleet, shape.needs.groups
+    least = least_of(tuple(group for group in groups if group.ask.gpus)) if groups else shape.ask
+    free = count_free(fleet.words, query_of(fleet, least, 1, shape.needs, pools))
     return (
         free >= amounts_of(shape.ask, shape.gang)[0]
         and find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) is None

@@ -22,6 +22,7 @@ from muster.scheduler.near import find_near
 from muster.scheduler.reach import TAKE, add_one, price_nodes
 from muster.scheduler.rights import RESTART_MS
 from muster.scheduler.stage import Seat
+from muster.scheduler.teams import lead_of
 from muster.scheduler.victims import Candidate
 from muster.world.arena import NOWHERE
 from muster.world.compiled import Words, column_of, compiled, words_of
@@ -92,8 +93,9 @@ def find_all(world: World, droves: Iterable[Drove], below: int) -> Iterator[Cand
 def choose_near(
     world: World, shape: Shape, pools: Pools, gangs: Sequence[Candidate], droves: Sequence[Drove], below: int
 ) -> Iterator[list[Candidate]]:
-    """Who may be moved and loses less than that, node by node: those nodes first that promise most."""
-    fleet, nodes = world.fleet, max(1, len(world.fleet))
+    """Who may be moved and loses less than that, node by node: those nodes first that promise most; to the first group
+    of a gang that has several."""
+    fleet, nodes, shape = world.fleet, max(1, len(world.fleet)), lead_of(shape)
     sums, prices = array("q", bytes(8 * TAKE * nodes)), array("q", (0, NOWHERE)) * nodes
     for each in gangs:
         for ask, leases in each.seat.spec.parts(each.seat.leases):

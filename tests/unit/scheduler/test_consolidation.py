@@ -136,6 +136,35 @@ def test_a_gang_of_several_groups_is_moved_whole() -> None:
     assert [lease.tasks for lease in leases_of(team)] == [1, 1, 2], "rank by rank, in the order of the groups"
 
 
+def test_a_gang_of_several_groups_is_helped_to_all_of_them() -> None:
+    """Four nodes of eight, on each half is taken: for eight and for six together, two of them have to be emptied."""
+    scene = Watched()
+    scene.cluster(nodes=4, gpus=8)
+    for name in "abcd":
+        scene.job(name, gpus=4, **LONG).job(f"brief-{name}", gpus=4, minutes=2).run()
+    scene.advance(minutes=4)
+    scene.job("team", **groups((1, 6), (1, 8)), **LONG).expect(reason={"team": Code.MOVED_FOR})
+    scene.advance(minutes=1).expect(running=[*"abcd", "team"])
+    (plan,) = scene.plans
+    assert (plan.job, len(plan.moved), plan.asks_milli) == (scene.number("team"), 2, 14_000)
+    assert plan.gain == 14_000 * (4 * HOUR_MS - 10_000)
+    driver, six, eight = leases_of(scene.get_job("team"))
+    assert (devices_in(six.devices).bit_count(), devices_in(eight.devices).bit_count()) == (6, 8)
+    assert not driver.devices
+
+
+def test_a_group_without_devices_is_helped_to_its_cores() -> None:
+    """All devices that the workers want are free, and no node has the cores for the driver: `a` and `b` have half."""
+    scene = Watched()
+    scene.cluster(nodes=2, gpus=8, cpus=16)
+    for name in "ab":
+        scene.job(name, ask=Resources(2, 7000, 2**30), **LONG).job(f"brief-{name}", gpus=6, minutes=2).run()
+    scene.advance(minutes=4)
+    scene.job("team", **groups((1, 2), cpus=12), **LONG).advance(minutes=2).expect(running=["a", "b", "team"])
+    (plan,) = scene.plans
+    assert len(plan.moved) == 1
+
+
 def test_a_gang_on_two_sites_stays_on_both() -> None:
     """Both of its tasks would fit on the node of either cluster, and what it has would count elsewhere then."""
     scene = Watched()
@@ -453,6 +482,11 @@ def tell_of_groups() -> None:
     teamed().job("wide", gpus=8, **LONG).advance(minutes=2)
 
 
+def tell_of_waiting_groups() -> None:
+    """Somebody is moved for a gang of several groups."""
+    scattered().job("team", **groups((1, 6), (1, 2)), **LONG).advance(minutes=2)
+
+
 def tell_of_tasks_twice() -> None:
     """Tasks would move twice within the hour."""
     scene = sweeping(moves_max=1).share("default", gpus=16)
@@ -489,6 +523,8 @@ def tell_of_two_moves() -> None:
         ("moved_as_new", tell_of_groups, "who keeps its places is as old as before"),
         ("groups_moved_as_their_largest", tell_of_groups, "an account leaves nothing out"),
         ("groups_claimed_alike", tell_of_groups, "the ledger is the sum of the leases"),
+        ("groups_claimed_alike", tell_of_waiting_groups, "the ledger is the sum of the leases"),
+        ("groups_gain_alike", tell_of_waiting_groups, "a move is worth it"),
         ("mover_starts_elsewhere", tell_of_several_nodes, "a task that moves leaves, or waits for its new place"),
     ],
 )

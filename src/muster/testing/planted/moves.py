@@ -13,6 +13,7 @@ import msgspec
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease
+from muster.model.spec import Spec
 from muster.scheduler import claims, clearing, consolidation, cycle, droves, moving, older, repair, stage
 from muster.scheduler.clearing import Clearing
 from muster.scheduler.consolidation import Plan
@@ -123,6 +124,18 @@ def groups_claimed_alike() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def groups_gain_alike() -> Iterator[None]:
+    """What a gang of several groups gains counts as if every task asked for what its largest group does."""
+
+    def devices_asked(spec: Spec) -> int:
+        asks = [group.ask for group in spec.needs.groups] or [spec.ask]
+        return max(amounts_of(ask, spec.gang)[0] for ask in asks)
+
+    with mock.patch.object(consolidation, "devices_asked", devices_asked):
+        yield
+
+
+@contextlib.contextmanager
 def mover_starts_elsewhere() -> Iterator[None]:
     """A task that moves and is gone from its old place takes the first one that it finds."""
     honest = claiming.spoken_for
@@ -146,5 +159,6 @@ PLANTS: Final[tuple[Plant, ...]] = (
     tasks_moved_as_one,
     groups_moved_as_their_largest,
     groups_claimed_alike,
+    groups_gain_alike,
     mover_starts_elsewhere,
 )
