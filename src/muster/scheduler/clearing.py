@@ -110,9 +110,10 @@ def _wholes_on(
             shared.setdefault(device, []).append(each)
             held[device] = held.get(device, 0) + ask.gpu_milli * lease.tasks
         else:
-            known = whole.get(_who(each), (each, 0))[1]
-            whole[_who(each)] = each, known + DEVICE * ask.gpus * lease.tasks
-    yield from (((each,), milli) for each, milli in whole.values())
+            who = _who(each)
+            whole[who] = each, whole.get(who, (each, 0))[1] + DEVICE * ask.gpus * lease.tasks
+    for each, milli in whole.values():
+        yield (each,), milli
     rests = fleet.devices(slot)
     for device, bundle in sorted(shared.items()):
         if held[device] + rests[device.bit_length() - 1] == DEVICE:

@@ -78,16 +78,17 @@ def claim_tasks(job: Job, moves: Iterable[tuple[int, int, Lease]], now: int, gra
 
 
 def why_immovable(job: Job) -> str:
-    """Why a job cannot be moved, in words; nothing if it can."""
+    """Why a job cannot be moved, in words; nothing if it can. Asked of everybody who runs, once a minute."""
     needs = job.spec.needs
-    reasons = {
-        "it waits and holds no place": isinstance(job.phase, Queued),
-        "it is held, so it would not start again": job.held,
-        "it waits for other jobs": bool(job.waits),
-        "its place is a booking's": bool(needs.booking),
-        "it minds who is beside it": needs.has_company,
-    }
-    return next((word for word, is_so in reasons.items() if is_so), "")
+    if isinstance(job.phase, Queued):
+        return "it waits and holds no place"
+    if job.held:
+        return "it is held, so it would not start again"
+    if job.waits:
+        return "it waits for other jobs"
+    if needs.booking:
+        return "its place is a booking's"
+    return "it minds who is beside it" if needs.has_company else ""
 
 
 def why_tasks_stay(world: World, job: Job) -> str:
