@@ -27,6 +27,7 @@ from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, Resources
 from muster.world.queue import Shape, key_of
 from muster.world.snapshot import digest
+from muster.world.tasks import Tasks
 
 SMALL = 9
 CASES = 80
@@ -78,24 +79,39 @@ class Promise:
         else:
             self.places[number] = self._claims[number]
 
+    def count_arrays(self) -> int:
+        """How many plans were for a task of an array."""
+        return sum(plan.job in self._scene.body.world.arrays for plan in self.plans)
+
     def is_kept(self) -> bool:
         """Whether everybody runs where it was to; of tasks, those and no others, in their next try, and as old as they
         were."""
         world = self._scene.body.world
-        phases = {number: world.jobs[number].phase for number in self.places}
+        phases = {number: world.jobs[number].phase for number in self.places if number not in world.arrays}
+        helped = [number for number in self.places if number in world.arrays]
         arrays = {who: world.arrays[who[0]] for who in self.tasks}
-        return all(
-            isinstance(phase, Running)
-            and places_on(phase.run.places) == places_on(self.places[number])
-            and (not world.jobs[number].spec.needs.groups or phase.run.leases == self.places[number])
-            for number, phase in phases.items()
-        ) and all(
-            tasks.phase[task] == TaskPhase.RUNNING
-            and (tasks.slot[task], tasks.devices[task])
-            == (self.tasks[number, task][0].slot, self.tasks[number, task][0].devices)
-            and (tasks.ticket[task], tasks.epoch[task]) == self.tasks[number, task][1:]
-            for (number, task), tasks in arrays.items()
+        return (
+            all(
+                isinstance(phase, Running)
+                and places_on(phase.run.places) == places_on(self.places[number])
+                and (not world.jobs[number].spec.needs.groups or phase.run.leases == self.places[number])
+                for number, phase in phases.items()
+            )
+            and all(lease in running_of(world.arrays[number]) for number in helped for lease in self.places[number])
+            and all(
+                tasks.phase[task] == TaskPhase.RUNNING
+                and (tasks.slot[task], tasks.devices[task])
+                == (self.tasks[number, task][0].slot, self.tasks[number, task][0].devices)
+                and (tasks.ticket[task], tasks.epoch[task]) == self.tasks[number, task][1:]
+                for (number, task), tasks in arrays.items()
+            )
         )
+
+
+def running_of(tasks: Tasks) -> list[Lease]:
+    """Where each task of an array runs."""
+    running = [task for task, phase in enumerate(tasks.phase) if phase == TaskPhase.RUNNING]
+    return [Lease(tasks.slot[task], 1, tasks.devices[task]) for task in running]
 
 
 def places_on(leases: Sequence[Lease]) -> dict[int, int]:
@@ -267,13 +283,13 @@ def swept(seed: int, *, shares: bool, owned: bool = False) -> Scene:
     return scene.advance(minutes=1)
 
 
-def sweep_and_widen(seed: int, *, shares: bool) -> Promise:
-    """Wider and wider jobs come to a fleet full of arrays."""
+def sweep_and_widen(seed: int, *, shares: bool, array: int = 0) -> Promise:
+    """Wider and wider jobs come to a fleet full of arrays, or arrays of so many tasks."""
     scene, dice = swept(seed, shares=shares), random.Random(f"{seed}/widen")
     promise = Promise(scene)
     for number in range(3):
         ask = ask_of(dice.choice((1, 2, 700, 900) if shares else (2, 3, 4)))
-        scene.job(f"wide-{number}", ask=ask, minutes=6000, limit_ms=2 * HOUR_MS).advance(minutes=2)
+        scene.job(f"wide-{number}", ask=ask, array=array, minutes=6000, limit_ms=2 * HOUR_MS).advance(minutes=2)
         assert promise.is_kept(), scene.story()
         scene.advance(minutes=dice.choice((0, 70)))
         promise.tasks.clear()
@@ -281,23 +297,34 @@ def sweep_and_widen(seed: int, *, shares: bool) -> Promise:
     return promise
 
 
-def widen_owned(seed: int, *, shares: bool) -> int:
-    """The same where tenants lend to each other, and the potential is watched; how many tasks were moved."""
+def widen_owned(seed: int, *, shares: bool, array: int = 0) -> Promise:
+    """The same where tenants lend to each other, and the potential is watched."""
     scene, dice = swept(seed, shares=shares, owned=True), random.Random(f"{seed}/owned")
     Watch(scene.body)
     promise = Promise(scene)
     for number in range(3):
         ask = ask_of(dice.choice((1, 2, 700, 900) if shares else (2, 3, 4)))
         tenant = dice.choice(("lab", "default"))
-        scene.job(f"wide-{number}", ask=ask, tenant=tenant, minutes=6000, limit_ms=10 * HOUR_MS)
+        scene.job(f"wide-{number}", ask=ask, array=array, tenant=tenant, minutes=6000, limit_ms=10 * HOUR_MS)
         scene.advance(minutes=dice.choice((2, 70)))
-    return sum(len(plan.tasks) for plan in promise.plans)
+    return promise
 
 
 @pytest.mark.parametrize("shares", [False, True], ids=["nodes", "devices"])
 @pytest.mark.parametrize("seeds", TOLD)
 def test_the_potential_only_grows_while_tasks_are_moved(seeds: Sequence[int], shares: bool) -> None:
-    assert sum(widen_owned(seed, shares=shares) for seed in seeds) >= 2
+    plans = [plan for seed in seeds for plan in widen_owned(seed, shares=shares).plans]
+    assert sum(len(plan.tasks) for plan in plans) >= 2
+
+
+@pytest.mark.parametrize("shares", [False, True], ids=["nodes", "devices"])
+@pytest.mark.parametrize("seeds", TOLD)
+def test_plans_for_tasks_that_wait_come_true_and_are_worth_it(seeds: Sequence[int], shares: bool) -> None:
+    """And the potential only grows by them."""
+    told = [sweep_and_widen(seed, shares=shares, array=3) for seed in seeds]
+    told += [widen_owned(seed, shares=shares, array=3) for seed in seeds]
+    assert all(0 < WORTH * plan.cost < plan.gain for promise in told for plan in promise.plans)
+    assert sum(promise.count_arrays() for promise in told) >= 2
 
 
 @pytest.mark.parametrize("shares", [False, True], ids=["nodes", "devices"])

@@ -7,10 +7,10 @@
                 others lose by it; a plan is taken only if the gain is a multiple of the cost
     5  claims   the movers are told to stop, each with a claim on its new place, and the head has one on what they leave
 
-Whoever moves is a gang as a whole, or a task of an array by itself: see `muster.scheduler.droves`. Nobody has a right
-to it, so nobody is worse off but for the restart: everybody keeps its ticket, its site and its flavor. It is looked at
-once in a while (`LOOK_MS`), and everything is judged as of the beginning of that while: so a look that is made twice
-finds the same.
+Whoever moves is a gang as a whole, or a task of an array by itself: see `muster.scheduler.droves`; and so is whoever is
+helped: of an array that waits, one task at a time. Nobody has a right to it, so nobody is worse off but for the
+restart: everybody keeps its ticket, its site and its flavor. It is looked at once in a while (`LOOK_MS`), and
+everything is judged as of the beginning of that while: so a look that is made twice finds the same.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def plan_moves(world: World, at: int, now: int) -> list[fact.Fact]:
         plan = _find_plan(world, at, now, line, job, movers)
         if plan is not None:
             return list(plan.facts())
-        if is_urgent:
-            return []  # whoever comes after it must not be helped past it
+        if is_urgent and not job.spec.array:
+            return []  # whoever comes after it must not be helped past it; an array is due as long as any task waits
     return []
 
 
@@ -166,11 +166,10 @@ def _is_due(world: World, line: Line, at: int) -> bool:
 
 
 def _may_be_helped(world: World, line: Line) -> bool:
-    """Gangs on devices, that mind nobody, wait for no window and have no turns."""
+    """Who asks for devices, minds nobody, waits for no window and has no turns."""
     shape, needs = line.shape, line.shape.needs
     is_plain = not (needs.has_company or needs.booking)
-    is_gang = not world.jobs[line.head()].spec.array
-    return is_plain and is_gang and has_devices_asked(shape) and world.tiers[line.band[2]].sharing is None
+    return is_plain and has_devices_asked(shape) and world.tiers[line.band[2]].sharing is None
 
 
 def has_devices_asked(shape: Shape) -> bool:
@@ -280,7 +279,10 @@ def _find_plan(world: World, at: int, now: int, line: Line, job: Job, movers: Mo
         pools = pools_within(world, line.tenant, shape)
         if pools == NOWHERE or not is_scattered(world, shape, pools):
             return None
-        clearing = find_clearing(world, stage, job.spec, pools, movers.find(shape, pools, below))
+        candidates = movers.find(shape, pools, below)
+        if job.spec.array:  # what one of its own would find elsewhere, one that waits would have found
+            candidates = [each for each in candidates if each.job != job.id]
+        clearing = find_clearing(world, stage, job.spec, pools, candidates)
         if clearing is None:
             return None
         moves = list(_claims_of(world, stage, clearing.moves, now))
@@ -328,8 +330,8 @@ def is_scattered(world: World, shape: Shape, pools: Pools) -> bool:
 
 
 def gain_of(job: Job, starts_at: int, opens_at: int) -> int:
-    """What is gained if a job starts at one instant and not at a later one: its devices, for as long as it would have
-    waited, and no longer than it runs."""
+    """What is gained if a job, or a task of an array, starts at one instant and not at a later one: its devices, for as
+    long as it would have waited, and no longer than it runs."""
     runs_ms = UNKNOWN_MS if job.spec.limit_ms is None else job.spec.limit_ms
     return devices_asked(job.spec) * max(0, min(opens_at - starts_at, runs_ms))
 

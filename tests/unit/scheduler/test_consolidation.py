@@ -15,7 +15,7 @@ from muster.model.group import Group
 from muster.model.job import Job
 from muster.model.node import Flavor
 from muster.model.partition import Partition, devices_in
-from muster.model.phase import Running
+from muster.model.phase import Running, TaskPhase
 from muster.model.ranges import ranges_of
 from muster.model.reason import Code, Refused
 from muster.model.sharing import Sharing
@@ -472,6 +472,44 @@ def test_tasks_of_several_nodes_wait_for_the_last_of_them() -> None:
     assert tasks.epoch.tolist() == [2] * 4
 
 
+def test_a_task_of_an_array_is_helped_and_the_others_wait() -> None:
+    """One task at a time: what is gained is that one starts now, and not when a place opens by itself."""
+    scene = scattered()
+    scene.job("sweep", gpus=8, array=3, **LONG).expect(stopping="a", reason={"sweep": Code.MOVED_FOR})
+    claim = scene.body.world.claims[scene.number("sweep")]
+    assert (claim.width, claim.leases[0].slot) == (1, 0)
+    scene.advance(minutes=5).expect(running=["a", "b", "sweep"], on={"a": "node-1"})
+    tasks = scene.body.world.arrays[scene.number("sweep")]
+    assert [TaskPhase(phase) for phase in tasks.phase] == [TaskPhase.RUNNING, TaskPhase.QUEUED, TaskPhase.QUEUED]
+    (plan,) = scene.plans
+    assert (plan.job, plan.moved, plan.asks_milli) == (scene.number("sweep"), [scene.number("a")], 8000)
+    assert plan.gain == 8000 * (4 * HOUR_MS - 10_000)
+
+
+def test_an_array_that_is_due_keeps_nobody_from_being_helped() -> None:
+    """Its tasks are so short that it is not worth it. A gang that is due behind it is helped as if it were alone."""
+    scene = scattered()
+    scene.send(SetTier("standard", Tier(200, 0, moves_max=2)))
+    sweep = Resources(8, 4000, 2**30)
+    scene.job("sweep", ask=sweep, array=3, minutes=1, limit_ms=MINUTE_MS).job("wide", gpus=8, **LONG)
+    scene.advance(minutes=1)
+    assert [plan.job for plan in scene.plans] == [scene.number("wide")]
+
+
+def test_tasks_of_one_array_are_moved_for_one_of_another() -> None:
+    scene = sweeping()
+    scene.job("large", gpus=8, array=2, **LONG).advance(minutes=2)
+    tasks = scene.body.world.arrays[scene.number("large")]
+    assert tasks.phase.count(TaskPhase.RUNNING) == 1
+    (plan,) = scene.plans
+    assert (plan.job, set(plan.moved)) == (scene.number("large"), {scene.number("sweep")})
+
+
+def tell_of_a_task_that_waits() -> None:
+    """Somebody is moved for a task of an array."""
+    scattered().job("sweep", gpus=8, array=3, **LONG).advance(minutes=2)
+
+
 def tell_of_several_nodes() -> None:
     """Some tasks are gone before others, and there is a place that nobody claims."""
     spread_out().job("wide", gpus=8, gang=2, **LONG).advance(minutes=2)
@@ -524,6 +562,8 @@ def tell_of_two_moves() -> None:
         ("groups_moved_as_their_largest", tell_of_groups, "an account leaves nothing out"),
         ("groups_claimed_alike", tell_of_groups, "the ledger is the sum of the leases"),
         ("groups_claimed_alike", tell_of_waiting_groups, "the ledger is the sum of the leases"),
+        ("tasks_gain_together", tell_of_a_task_that_waits, "a move is worth it"),
+        ("moved_to_nowhere", tell_of_a_task_that_waits, "whoever is moved has a place that is kept for it"),
         ("groups_gain_alike", tell_of_waiting_groups, "a move is worth it"),
         ("mover_starts_elsewhere", tell_of_several_nodes, "a task that moves leaves, or waits for its new place"),
     ],

@@ -136,6 +136,18 @@ def groups_gain_alike() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def tasks_gain_together() -> Iterator[None]:
+    """What an array gains counts as if all of its tasks started by one place."""
+    honest = consolidation.devices_asked
+
+    def devices_asked(spec: Spec) -> int:
+        return honest(spec) * max(1, spec.array)
+
+    with mock.patch.object(consolidation, "devices_asked", devices_asked):
+        yield
+
+
+@contextlib.contextmanager
 def mover_starts_elsewhere() -> Iterator[None]:
     """A task that moves and is gone from its old place takes the first one that it finds."""
     honest = claiming.spoken_for
@@ -160,5 +172,6 @@ PLANTS: Final[tuple[Plant, ...]] = (
     groups_moved_as_their_largest,
     groups_claimed_alike,
     groups_gain_alike,
+    tasks_gain_together,
     mover_starts_elsewhere,
 )
