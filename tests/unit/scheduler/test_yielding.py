@@ -118,6 +118,17 @@ def test_a_guest_of_several_groups_loses_what_all_of_them_do() -> None:
     assert stops(rig) == {alone: Why.YIELD}, "half as many devices"
 
 
+def test_guests_give_way_to_a_gang_of_several_groups() -> None:
+    rig = Rig(nodes=1)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)))
+    guest = rig.submit(8, expect_ms=MINUTE_MS, yields=True)
+    start(rig, guest)
+    rig.feed(after_ms=10 * MINUTE_MS)
+    work, drive = Group("work", 1, Resources(8, 1000)), Group("drive", 1, Resources(0, 1000))
+    rig.submit(ask=Resources(cpu_milli=1000), gang=2, needs=Needs(groups=(work, drive)))
+    assert stops(rig) == {guest: Why.YIELD}
+
+
 def test_giving_way_too_early_is_found() -> None:
     rig = Rig(nodes=1)
     rig.feed(event.SetTier("standard", Tier(200, 0, 1)))
