@@ -1,8 +1,8 @@
 """Nobody who has a right to places waits for them: told by letting all go whom the table gives it, in a fork.
 
 Crowds of tenants that own something or nothing, of tiers, priorities and an emergency; gangs, elastic or not, and
-arrays that may or may not be evicted. Some of them on fleets of several kinds, with wishes, pieces of devices, spares
-and a feed. When they have come to rest, for each one who waits everybody is taken out of a
+arrays that may or may not be evicted. Some of them on fleets of several kinds, with wishes, pieces of devices, spares,
+several groups and a feed. When they have come to rest, for each one who waits everybody is taken out of a
 fork whom it may take, and what elastic gangs have beyond their least: if it could start there, as work inside its
 guarantee or as work that borrows, it should not wait. An array of which only some tasks borrow is left alone there.
 """
@@ -19,6 +19,7 @@ import pytest
 from muster.kernel import kernel as door
 from muster.kernel.kernel import Kernel
 from muster.model.event import Cancel, Event, Exited, HoldJob, ScaleJob, SetFlavor, SetOverlay, SetTier
+from muster.model.group import Group
 from muster.model.instruction import Stop
 from muster.model.job import Job
 from muster.model.node import Flavor, Place, Traits
@@ -130,7 +131,20 @@ def draw_wishes(dice: random.Random) -> dict[str, Any]:
         return {**fields, "needs": Needs(**found, **level)}
     if roll < 0.6:
         return {"array": 0, "gang": 2, "gang_most": 0, "in_place": False, "spares": 1, "needs": Needs(**found)}
+    if roll < 0.75:
+        return draw_groups(dice, found)
     return {"needs": Needs(**found)}
+
+
+def draw_groups(dice: random.Random, found: dict[str, Any]) -> dict[str, Any]:
+    """A gang of several groups: workers, of which some may be larger, and somebody without devices."""
+    sizes = [(dice.randrange(1, 3), dice.choice((1, 2, 4, 8))) for _ in range(dice.randrange(1, 3))]
+    workers = [Group(f"work-{at}", tasks, Resources(gpus, 1000, 2**30)) for at, (tasks, gpus) in enumerate(sizes)]
+    groups = (Group("driver", 1, Resources(0, 1000 * dice.randrange(1, 50), 2**30)), *workers)
+    level: dict[str, Any] = dice.choice(({}, {"within": "rack"}, {"within": "node"}))
+    gang = sum(group.tasks for group in groups)
+    plain = {"ask": Resources(cpu_milli=1000), "array": 0, "gang": gang, "gang_most": 0, "in_place": False}
+    return {**plain, "needs": Needs(**found, **level, groups=groups)}
 
 
 def find_standings(world: World, now: int) -> dict[int, Standing]:
@@ -179,8 +193,8 @@ def could_start(world: World, job: Job, standing: Standing, gone: list[Job], now
         kernel.handle([HoldJob(each.id) for each in find_waiting(fork) if each.id != job.id], now)
         stop_all(kernel, [ScaleJob(each.id, each.spec.gang) for each in wide], now)
         stop_all(kernel, [Cancel(each.id) for each in gone], now)
-    tasks = 1 if spec.array else spec.places
-    stands = {site: fork.quotas.standing(spec.tenant, site, spec.ask, tasks) for site in fork.sites.inhabited(spec.ask)}
+    ask, tasks = (spec.ask, 1) if spec.array else spec.whole
+    stands = {site: fork.quotas.standing(spec.tenant, site, ask, tasks) for site in fork.sites.inhabited(ask)}
     if all(each > standing for each in stands.values()):
         return False
     before = dict(find_slots(fork, job))

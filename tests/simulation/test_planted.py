@@ -20,7 +20,8 @@ DRAIN_DAYS = 10
 ELSEWHERE = (
     "limit_not_looked_at", "company_wakes_nobody", "feed_wakes_nobody", "mends_for_ever", "promise_without_order",
     "moved_to_nowhere", "moved_at_any_price", "lost_work_not_counted", "moved_again_and_again", "moved_as_new",
-    "tasks_moved_as_one", "mover_starts_elsewhere", "spare_on_a_closed_node", "yields_too_early",
+    "tasks_moved_as_one", "groups_moved_as_their_largest", "groups_claimed_alike", "groups_gain_alike",
+    "tasks_gain_together", "mover_starts_elsewhere", "spare_on_a_closed_node", "yields_too_early",
 )  # fmt: skip
 """Those that hardly any storm shows: scenes of their own do, in tests/unit (shadows, company, rations, mending,
 promises, consolidation, spares, yielding)."""
@@ -228,6 +229,10 @@ FOUND_BY = {
     "moved_again_and_again": {"nobody is moved more often than its tier allows"},
     "moved_as_new": {"who keeps its places is as old as before"},
     "tasks_moved_as_one": {"an account leaves nothing out"},
+    "groups_moved_as_their_largest": {"an account leaves nothing out"},
+    "groups_claimed_alike": {"the ledger is the sum of the leases"},
+    "groups_gain_alike": {"a move is worth it"},
+    "tasks_gain_together": {"a move is worth it"},
     "mover_starts_elsewhere": {"a task that moves leaves, or waits for its new place"},
 }
 

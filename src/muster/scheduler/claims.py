@@ -26,6 +26,7 @@ from muster.scheduler.rations import Rations
 from muster.scheduler.repair import find_repair, is_partial, looks_anew, without_claim
 from muster.scheduler.sparing import part_nodes
 from muster.scheduler.stage import is_leaving, leaving
+from muster.units import Resources
 from muster.world.apply import apply
 from muster.world.claiming import charge_claim, claimed_on, is_moving, slots_of
 from muster.world.draft import Draft
@@ -107,34 +108,35 @@ def _leavers(world: World, claim: Claim, now: int) -> Iterator[int]:
 
 def _has_places(world: World, job: Job, claim: Claim) -> bool:
     """Whether all of a claim is free, but for what others claim."""
-    fleet, ask = world.fleet, job.spec.ask
-    for lease in claim.leases:
-        if not fleet.is_vacant(lease.slot, ask, lease.tasks, lease.devices):
-            return False
-    others, here = claimed_on(world, slots_of(claim), but=job.id), dict[int, list[Lease]]()
-    for lease in claim.leases:
-        here.setdefault(lease.slot, []).append(lease)
-    return all(_has_place(world, job, leases, others[slot]) for slot, leases in here.items())
+    here: dict[int, list[tuple[Resources, Lease]]] = {}
+    for ask, leases in job.spec.parts(claim.leases):
+        for lease in leases:
+            if not world.fleet.is_vacant(lease.slot, ask, lease.tasks, lease.devices):
+                return False
+            here.setdefault(lease.slot, []).append((ask, lease))
+    others = claimed_on(world, slots_of(claim), but=job.id)
+    return all(_has_place(world, slot, wanted, others[slot]) for slot, wanted in here.items())
 
 
-def _has_place(world: World, job: Job, leases: list[Lease], others: Lack) -> bool:
+def _has_place(world: World, slot: int, wanted: list[tuple[Resources, Lease]], others: Lack) -> bool:
     """Whether the leases of a claim on one node are free together, but for what others claim. Of a device there is room
     for all who claim a share of it, once those are gone who stand in the way, and whoever is first leaves the others
     theirs."""
-    fleet, ask, slot, shown = world.fleet, job.spec.ask, leases[0].slot, list[Lease]()
+    fleet, shown = world.fleet, list[tuple[Resources, Lease]]()
     kept, devices = fleet.claimed[slot], others.devices
-    for lease in leases if ask.gpu_milli else ():
-        devices &= ~devices_in(lease.devices) | _claimed_whole(world, slot)
+    for ask, lease in wanted:
+        if ask.gpu_milli:
+            devices &= ~devices_in(lease.devices) | _claimed_whole(world, slot)
     fleet.set_claimed(slot, Lack(devices, others.amount))
-    for lease in leases:
+    for ask, lease in wanted:
         if not fleet.has_room(slot, ask, lease.tasks, lease.devices):
             break
         fleet.show(slot, ask, lease.tasks, lease.devices)
-        shown.append(lease)
-    for lease in shown:
+        shown.append((ask, lease))
+    for ask, lease in shown:
         fleet.show(slot, ask, -lease.tasks, lease.devices)
     fleet.set_claimed(slot, kept)
-    return len(shown) == len(leases)
+    return len(shown) == len(wanted)
 
 
 def _claimed_whole(world: World, slot: int) -> int:
@@ -150,13 +152,14 @@ def _has_quota(world: World, job: Job, claim: Claim) -> bool:
     """Whether all that is claimed may lie on each site that it would lie on, beside whatever is older than the claim:
     whoever came later counted on it. Together, they have to be within the limits."""
     spec, quotas = job.spec, world.quotas
+    ask, tasks = spec.whole if spec.needs.groups else (spec.ask, claim.width)
     worst = Standing.BORROWING if spec.evictable else Standing.INSIDE
     sites = {world.site_of(lease.slot) for lease in claim.leases}
     charge_claim(world, job.id, -1)  # it need not stand beside itself
-    has_quota = all(quotas.standing(spec.tenant, site, spec.ask, claim.width) <= worst for site in sites)
-    if not has_quota and all(quotas.has_limits_left(spec.tenant, site, spec.ask, claim.width) for site in sites):
+    has_quota = all(quotas.standing(spec.tenant, site, ask, tasks) <= worst for site in sites)
+    if not has_quota and all(quotas.has_limits_left(spec.tenant, site, ask, tasks) for site in sites):
         with only_older(world, claim.ticket):
-            has_quota = all(quotas.standing(spec.tenant, site, spec.ask, claim.width) <= worst for site in sites)
+            has_quota = all(quotas.standing(spec.tenant, site, ask, tasks) <= worst for site in sites)
     charge_claim(world, job.id, 1)
     return has_quota
 

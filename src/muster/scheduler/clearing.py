@@ -2,7 +2,8 @@
 
     1  bundles  on each node, who has to go together before anything of use comes free: whoever has whole devices alone,
                 those who share one device together; for a share of a device, the cheapest who leave enough of it
-    2  steps    on each node, what it costs to have room for one more task: see `muster.scheduler.victims`
+    2  steps    on each node, what it costs to have room for one more task: see `muster.scheduler.victims`; of a gang of
+                several groups, for one group after the other: see `muster.scheduler.teams`
     3  try      on the stage, a few of the cheapest ways: they are gone, whoever is not needed is given back
     4  rehouse  the gang has its places, and each of them finds another one, the largest first
 
@@ -23,13 +24,13 @@ from muster.model.spec import Spec
 from muster.scheduler.fit import Pools, find_gang
 from muster.scheduler.sparing import spares_last
 from muster.scheduler.stage import Stage
+from muster.scheduler.teams import Bundle, Others, asks_of
 from muster.scheduler.victims import Amounts, Candidate, Step, Want, cheapest_domains, cheapest_of, usable_nodes
 from muster.scheduler.within import places_of
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.fleet import Fleet
 from muster.world.lacks import bits_of
-from muster.world.queue import Shape
 from muster.world.runs import amounts_of
 from muster.world.widths import leases_of
 from muster.world.world import World
@@ -37,7 +38,6 @@ from muster.world.world import World
 TRIES_MAX: Final = 8
 """How many ways are tried in earnest in a domain, each a step dearer than the one before."""
 
-Bundle: TypeAlias = tuple[Candidate, ...]
 Sitters: TypeAlias = Mapping[int, Sequence[tuple[Candidate, Resources, Lease]]]
 """Who may be moved, by the node that it is on, with what a task of it asks for."""
 
@@ -51,17 +51,17 @@ class Clearing(NamedTuple):
 
 
 def find_clearing(
-    world: World, stage: Stage, shape: Shape, pools: Pools, candidates: Sequence[Candidate]
+    world: World, stage: Stage, spec: Spec, pools: Pools, candidates: Sequence[Candidate]
 ) -> Clearing | None:
-    """The cheapest way that was found to let a gang of a shape in; the stage is left as it was."""
-    search, found = _Search(world, stage, shape, pools), list[Clearing]()
+    """The cheapest way that was found to let a gang in, or a task of an array; the stage is left as it was."""
+    search, found = _Search(world, stage, spec, pools), list[Clearing]()
     sitters = _sitters_of(candidates)
     bundles: dict[tuple[int, int], Bundle] = {}
-    here = {slot: list(_bundles_on(world.fleet, slot, shape.ask, sitters[slot], bundles)) for slot in sorted(sitters)}
-    want = Want(shape.ask, shape.gang, shape.needs, search.find)
+    here = {slot: list(_bundles_on(world.fleet, slot, spec.ask, sitters[slot], bundles)) for slot in sorted(sitters)}
+    want, *others = (Want(*asked, spec.needs, search.find) for asked in asks_of(spec))
     nodes = usable_nodes(world.fleet, want, here, range(len(world.fleet)))
-    for steps in cheapest_domains(world.fleet, want, nodes):
-        ways = search.ways(steps, bundles, sitters)
+    for domain, steps in cheapest_domains(world.fleet, want, nodes):
+        ways = search.ways(want, steps, Others(others, domain, bundles), bundles, sitters)
         clearing = next((clearing for way in ways if (clearing := search.attempt(way)) is not None), None)
         if clearing is not None:
             found.append(clearing)
@@ -71,8 +71,9 @@ def find_clearing(
 def _sitters_of(candidates: Iterable[Candidate]) -> Sitters:
     found: dict[int, list[tuple[Candidate, Resources, Lease]]] = {}
     for each in candidates:
-        for lease in each.seat.leases:
-            found.setdefault(lease.slot, []).append((each, each.seat.spec.ask, lease))
+        for ask, leases in each.seat.spec.parts(each.seat.leases):
+            for lease in leases:
+                found.setdefault(lease.slot, []).append((each, ask, lease))
     return found
 
 
@@ -99,16 +100,20 @@ def _bundles_on(
 def _wholes_on(
     fleet: Fleet, slot: int, sitters: Sequence[tuple[Candidate, Resources, Lease]]
 ) -> Iterator[tuple[Bundle, int]]:
-    """For whole devices: each who has some, and those who share one, if nobody else is on it."""
+    """For whole devices: each who has some, or but CPU and memory; and those who share one, if nobody else is on it."""
     shared: dict[int, list[Candidate]] = {}
     held: dict[int, int] = {}
+    whole: dict[tuple[int, int], tuple[Candidate, int]] = {}
     for each, ask, lease in sitters:
         if ask.gpu_milli:
             device = devices_in(lease.devices)
             shared.setdefault(device, []).append(each)
             held[device] = held.get(device, 0) + ask.gpu_milli * lease.tasks
         else:
-            yield (each,), DEVICE * ask.gpus * lease.tasks
+            who = _who(each)
+            whole[who] = each, whole.get(who, (each, 0))[1] + DEVICE * ask.gpus * lease.tasks
+    for each, milli in whole.values():
+        yield (each,), milli
     rests = fleet.devices(slot)
     for device, bundle in sorted(shared.items()):
         if held[device] + rests[device.bit_length() - 1] == DEVICE:
@@ -137,28 +142,34 @@ def _shares_on(
 class _Search:
     """Tries on one stage, for one gang."""
 
-    def __init__(self, world: World, stage: Stage, shape: Shape, pools: Pools) -> None:
+    def __init__(self, world: World, stage: Stage, spec: Spec, pools: Pools) -> None:
         self._world = world
         self._stage = stage
-        self._shape = shape
+        self._spec = spec
         self._pools = pools
 
     def find(self) -> list[Lease] | None:
         """Places for the gang as the stage is."""
-        shape = self._shape
-        return find_gang(self._world.fleet, shape.ask, shape.gang, shape.needs, self._pools)
+        spec = self._spec
+        return find_gang(self._world.fleet, spec.ask, spec.places, spec.needs, self._pools)
 
     def ways(
-        self, steps: Iterator[Step], bundles: Mapping[tuple[int, int], Bundle], sitters: Sitters
+        self,
+        want: Want,
+        steps: Iterator[Step],
+        others: Others,
+        bundles: Mapping[tuple[int, int], Bundle],
+        sitters: Sitters,
     ) -> Iterator[list[Candidate]]:
-        """Whom to take, the cheapest way first: those of as many steps as the gang has tasks, and if they are not
-        enough, everybody on their nodes."""
-        gang, window = self._shape.gang, list[Step]()
-        for step in islice(steps, self._shape.gang + TRIES_MAX - 1):
+        """Whom to take, the cheapest way first: those of as many steps as the first group has tasks, and of those that
+        the others then need; and if they are not enough, everybody on their nodes."""
+        gang, window = want.gang, list[Step]()
+        for step in islice(steps, gang + TRIES_MAX - 1):
             window = [*window, step][-gang:]
-            if len(window) == gang:
-                taken = _each_once(each for one in window for part in one.taken for each in bundles[part[1:3]])
-                near = _each_once(each for one in window for each, _, _ in sitters.get(one.slot, ()))
+            chosen = others.add(window, want.ask) if len(window) == gang else None
+            if chosen is not None:
+                taken = _each_once(each for one in chosen for part in one.taken for each in bundles[part[1:3]])
+                near = _each_once(each for one in chosen for each, _, _ in sitters.get(one.slot, ()))
                 yield taken
                 if len(near) > len(taken):
                     yield near
@@ -188,26 +199,26 @@ class _Search:
         """Another place for each of those who are gone, beside the gang; None if one finds none, or its own."""
         homes: list[tuple[Candidate, list[Lease]]] = []
         with ExitStack() as shown:
-            self._show(shown, self._shape.ask, leases)
+            self._show(shown, self._spec, leases)
             for each in sorted(gone, key=lambda one: (*_size_of(one), _who(one))):
-                spec, pools = each.seat.spec, self._home_pools(each)
+                spec, ranks = each.seat.spec, leases_of(self._world.jobs[each.job]) or each.seat.leases
+                pools = home_pools(self._world, spec, ranks)
                 home = find_gang(self._world.fleet, spec.ask, spec.places, spec.needs, pools) if pools else None
                 if home is None or _by_node(home) == _by_node(each.seat.leases):
                     return None
-                self._show(shown, spec.ask, home)
+                if not counts_alike(self._world, spec, ranks, home):
+                    return None
+                self._show(shown, spec, home)
                 homes.append((each, spares_last(spec, home)))
         return homes
 
-    def _home_pools(self, each: Candidate) -> tuple[int, ...]:
-        """Where one may go: by its ranks, if it is a gang."""
-        return home_pools(self._world, each.seat.spec, leases_of(self._world.jobs[each.job]) or each.seat.leases)
-
-    def _show(self, shown: ExitStack, ask: Resources, leases: Sequence[Lease]) -> None:
+    def _show(self, shown: ExitStack, spec: Spec, places: Sequence[Lease]) -> None:
         """Let somebody be there, until the stack is closed."""
         fleet = self._world.fleet
-        for lease in leases:
-            fleet.show(lease.slot, ask, lease.tasks, lease.devices)
-            shown.callback(fleet.show, lease.slot, ask, -lease.tasks, lease.devices)
+        for ask, leases in spec.parts(places):
+            for lease in leases:
+                fleet.show(lease.slot, ask, lease.tasks, lease.devices)
+                shown.callback(fleet.show, lease.slot, ask, -lease.tasks, lease.devices)
 
 
 def _each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -223,7 +234,8 @@ def _who(each: Candidate) -> tuple[int, int]:
 def _size_of(each: Candidate) -> tuple[int, int]:
     """The largest first: whoever needs the most on one node, then whoever needs the most of them."""
     spec = each.seat.spec
-    return -amounts_of(spec.ask, 1)[0], -spec.places
+    asks = [ask for ask, _ in spec.parts(each.seat.leases)]
+    return -max(amounts_of(ask, 1)[0] for ask in asks), -spec.places
 
 
 def _by_node(leases: Sequence[Lease]) -> dict[int, tuple[int, int]]:
@@ -235,8 +247,28 @@ def _by_node(leases: Sequence[Lease]) -> dict[int, tuple[int, int]]:
     return found
 
 
+def counts_alike(world: World, spec: Spec, ranks: Sequence[Lease], home: Sequence[Lease]) -> bool:
+    """Whether what a run has elsewhere counts as what it has does, group by group: all in one kind of place, be it more
+    or less; or as much in each."""
+    for (_, before), (_, after) in zip(spec.parts(ranks), spec.parts(home), strict=True):
+        was, will = _by_kind(world, before), _by_kind(world, after)
+        if was != will and (len(was) > 1 or was.keys() != will.keys()):
+            return False
+    return True
+
+
+def _by_kind(world: World, leases: Sequence[Lease]) -> dict[tuple[int, str], int]:
+    """How many tasks are on which site and flavor."""
+    found: dict[tuple[int, str], int] = {}
+    for lease in leases:
+        kind = world.site_of(lease.slot).number, world.fleet.flavor(lease.slot)
+        found[kind] = found.get(kind, 0) + lease.tasks
+    return found
+
+
 def home_pools(world: World, spec: Spec, leases: Sequence[Lease]) -> tuple[int, ...]:
-    """The pools that a run may be moved within: of its site and its flavors."""
-    flavors = {world.fleet.flavor(lease.slot) for lease in leases}
-    here = dict(places_of(world, world.fleet, spec.ask, spec.needs)).get(world.site_of(leases[0].slot), ())
-    return tuple(pool for pool in here if world.fleet.pools[pool].flavor in flavors)
+    """The pools that a run may be moved within: of its sites and its flavors."""
+    sites, flavors = ({find(lease.slot) for lease in leases} for find in (world.site_of, world.fleet.flavor))
+    places = places_of(world, world.fleet, spec.ask, spec.needs)
+    pools = [pool for site, here in places if site in sites for pool in here]
+    return tuple(pool for pool in pools if world.fleet.pools[pool].flavor in flavors)

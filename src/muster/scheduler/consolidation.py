@@ -7,10 +7,10 @@
                 others lose by it; a plan is taken only if the gain is a multiple of the cost
     5  claims   the movers are told to stop, each with a claim on its new place, and the head has one on what they leave
 
-Whoever moves is a gang as a whole, or a task of an array by itself: see `muster.scheduler.droves`. Nobody has a right
-to it, so nobody is worse off but for the restart: everybody keeps its ticket, its site and its flavor. It is looked at
-once in a while (`LOOK_MS`), and everything is judged as of the beginning of that while: so a look that is made twice
-finds the same.
+Whoever moves is a gang as a whole, or a task of an array by itself: see `muster.scheduler.droves`; and so is whoever is
+helped: of an array that waits, one task at a time. Nobody has a right to it, so nobody is worse off but for the
+restart: everybody keeps its ticket, its site and its flavor. It is looked at once in a while (`LOOK_MS`), and
+everything is judged as of the beginning of that while: so a look that is made twice finds the same.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from muster.model import fact
+from muster.model.group import least_of
 from muster.model.job import Job, Resize
 from muster.model.phase import Lease, Running, TaskPhase, Why, columns_of
 from muster.model.ranges import ranges_of
-from muster.model.spec import has_devices
+from muster.model.spec import Spec, has_devices
 from muster.policy.protection import may_move, may_take
 from muster.scheduler.clearing import find_clearing
 from muster.scheduler.droves import Drove, choose_near, find_all, find_drove, least_cost, may_be_driven
@@ -98,7 +99,7 @@ class Plan(NamedTuple):
         columns = columns_of(self.leases)
         yield fact.Claimed(self.job.id, *columns, self.until, f"{self._movers()} to move", len(self.ways))
         moved, tasks, off, to = map(list, zip(*self.ways, strict=True))
-        account, are_gangs = (devices_asked(self.job), self.gain, self.cost), max(tasks) == fact.WHOLE
+        account, are_gangs = (devices_asked(self.job.spec), self.gain, self.cost), max(tasks) == fact.WHOLE
         yield fact.MovesPlanned(self.job.id, moved, off, to, *account, cause, [] if are_gangs else tasks)
 
     def _movers(self) -> str:
@@ -134,8 +135,8 @@ def plan_moves(world: World, at: int, now: int) -> list[fact.Fact]:
         plan = _find_plan(world, at, now, line, job, movers)
         if plan is not None:
             return list(plan.facts())
-        if is_urgent:
-            return []  # whoever comes after it must not be helped past it
+        if is_urgent and not job.spec.array:
+            return []  # whoever comes after it must not be helped past it; an array is due as long as any task waits
     return []
 
 
@@ -165,11 +166,10 @@ def _is_due(world: World, line: Line, at: int) -> bool:
 
 
 def _may_be_helped(world: World, line: Line) -> bool:
-    """Gangs of one kind on devices, that mind nobody, wait for no window and have no turns."""
+    """Who asks for devices, minds nobody, waits for no window and has no turns."""
     shape, needs = line.shape, line.shape.needs
-    is_plain = not (needs.has_company or needs.groups or needs.booking)
-    is_gang = not world.jobs[line.head()].spec.array
-    return is_plain and is_gang and has_devices_asked(shape) and world.tiers[line.band[2]].sharing is None
+    is_plain = not (needs.has_company or needs.booking)
+    return is_plain and has_devices_asked(shape) and world.tiers[line.band[2]].sharing is None
 
 
 def has_devices_asked(shape: Shape) -> bool:
@@ -233,7 +233,7 @@ class Movers:
 
 def _rate_of(each: Candidate) -> tuple[int, int, int]:
     """What one loses for what it has."""
-    return each.cost // amounts_of(each.seat.spec.ask, each.seat.spec.gang)[0], each.job, each.first
+    return each.cost // devices_asked(each.seat.spec), each.job, each.first
 
 
 def is_movable(world: World, job: Job, at: int) -> bool:
@@ -251,14 +251,15 @@ def is_movable(world: World, job: Job, at: int) -> bool:
 def cost_of(world: World, job: Job, at: int) -> int:
     """What is lost if a run is moved: what it did since it was last checkpointed, the time that it takes to stop, and
     that to be up again."""
-    since = job.phase.since if isinstance(job.phase, Running) else at
-    lost_ms = max(0, at - world.goodput.saved_at(job.id, since)) + job.spec.grace_ms + RESTART_MS
-    return amounts_of(job.spec.ask, width_of(job))[0] * lost_ms
+    spec, since = job.spec, job.phase.since if isinstance(job.phase, Running) else at
+    lost_ms = max(0, at - world.goodput.saved_at(job.id, since)) + spec.grace_ms + RESTART_MS
+    held = spec.whole if spec.needs.groups else (spec.ask, width_of(job))
+    return amounts_of(*held)[0] * lost_ms
 
 
-def devices_asked(job: Job) -> int:
-    """Thousandths of devices that a gang works on."""
-    return amounts_of(job.spec.ask, job.spec.gang)[0]
+def devices_asked(spec: Spec) -> int:
+    """Thousandths of devices that a gang works on, or a task of an array."""
+    return amounts_of(*(spec.whole if spec.needs.groups else (spec.ask, spec.gang)))[0]
 
 
 def seat_of(job: Job) -> Seat:
@@ -278,7 +279,10 @@ def _find_plan(world: World, at: int, now: int, line: Line, job: Job, movers: Mo
         pools = pools_within(world, line.tenant, shape)
         if pools == NOWHERE or not is_scattered(world, shape, pools):
             return None
-        clearing = find_clearing(world, stage, shape, pools, movers.find(shape, pools, below))
+        candidates = movers.find(shape, pools, below)
+        if job.spec.array:  # what one of its own would find elsewhere, one that waits would have found
+            candidates = [each for each in candidates if each.job != job.id]
+        clearing = find_clearing(world, stage, job.spec, pools, candidates)
         if clearing is None:
             return None
         moves = list(_claims_of(world, stage, clearing.moves, now))
@@ -316,8 +320,9 @@ def _way_of(each: Candidate, home: list[Lease]) -> tuple[int, int, int, int]:
 
 def is_scattered(world: World, shape: Shape, pools: Pools) -> bool:
     """Whether enough is free for a gang where it may go, and yet it does not fit."""
-    fleet = world.fleet
-    free = count_free(fleet.words, query_of(fleet, shape.ask, 1, shape.needs, pools))
+    fleet, groups = world.fleet, shape.needs.groups
+    least = least_of(tuple(group for group in groups if group.ask.gpus)) if groups else shape.ask
+    free = count_free(fleet.words, query_of(fleet, least, 1, shape.needs, pools))
     return (
         free >= amounts_of(shape.ask, shape.gang)[0]
         and find_gang(fleet, shape.ask, shape.gang, shape.needs, pools) is None
@@ -325,10 +330,10 @@ def is_scattered(world: World, shape: Shape, pools: Pools) -> bool:
 
 
 def gain_of(job: Job, starts_at: int, opens_at: int) -> int:
-    """What is gained if a job starts at one instant and not at a later one: its devices, for as long as it would have
-    waited, and no longer than it runs."""
+    """What is gained if a job, or a task of an array, starts at one instant and not at a later one: its devices, for as
+    long as it would have waited, and no longer than it runs."""
     runs_ms = UNKNOWN_MS if job.spec.limit_ms is None else job.spec.limit_ms
-    return devices_asked(job) * max(0, min(opens_at - starts_at, runs_ms))
+    return devices_asked(job.spec) * max(0, min(opens_at - starts_at, runs_ms))
 
 
 def find_opening(world: World, at: int, shape: Shape, pools: Pools, *, for_guest: bool = False) -> int:

@@ -22,6 +22,7 @@ from muster.scheduler.near import find_near
 from muster.scheduler.reach import TAKE, add_one, price_nodes
 from muster.scheduler.rights import RESTART_MS
 from muster.scheduler.stage import Seat
+from muster.scheduler.teams import lead_of
 from muster.scheduler.victims import Candidate
 from muster.world.arena import NOWHERE
 from muster.world.compiled import Words, column_of, compiled, words_of
@@ -92,19 +93,21 @@ def find_all(world: World, droves: Iterable[Drove], below: int) -> Iterator[Cand
 def choose_near(
     world: World, shape: Shape, pools: Pools, gangs: Sequence[Candidate], droves: Sequence[Drove], below: int
 ) -> Iterator[list[Candidate]]:
-    """Who may be moved and loses less than that, node by node: those nodes first that promise most."""
-    fleet, nodes = world.fleet, max(1, len(world.fleet))
-    sums, prices = array("q", bytes(8 * TAKE * nodes)), array("q", (0, NOWHERE)) * nodes
+    """Who may be moved and loses less than that, node by node: those nodes first that promise most; to the first group
+    of a gang that has several."""
+    fleet, nodes, shape = world.fleet, max(1, len(world.fleet)), lead_of(shape)
+    sums, prices = words_of(array("q", bytes(8 * TAKE * nodes))), array("q", (0, NOWHERE)) * nodes
     for each in gangs:
-        for lease in each.seat.leases:
-            add_one(words_of(sums), lease.slot, *amounts_of(each.seat.spec.ask, lease.tasks), each.cost)
+        for ask, leases in each.seat.spec.parts(each.seat.leases):
+            for lease in leases:
+                add_one(sums, lease.slot, *amounts_of(ask, lease.tasks), each.cost)
     for drove in droves:
         slots, amounts = column_of(world.arrays[drove.job.id].slot), amounts_of(drove.job.spec.ask, 1)
-        add_drove(drove.tasks, drove.costs, slots, below, *amounts, words_of(sums))
+        add_drove(drove.tasks, drove.costs, slots, below, *amounts, sums)
     price_nodes(
         fleet.words,
         query_of(fleet, shape.ask, shape.gang, shape.needs, pools),
-        words_of(sums),
+        sums,
         shape.gang,
         words_of(prices),
     )
@@ -114,8 +117,10 @@ def choose_near(
     for slot in near:
         wanted[2 * slot + 1], here[slot] = 0, []
     for each in (*gangs, *(one for drove in droves for one in _candidates(world, drove, below, wanted))):
-        for slot in dict.fromkeys(lease.slot for lease in each.seat.leases if lease.slot in here):
-            here[slot].append(each)
+        for lease in each.seat.leases:
+            known = here.get(lease.slot)
+            if known is not None and (not known or known[-1] is not each):  # it may have two leases on a node
+                known.append(each)
     return iter(here.values())
 
 

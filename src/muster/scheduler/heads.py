@@ -75,10 +75,10 @@ class Heads:
         return self._may_take(line.shape) and self._might(line, (line.band[2], priority))
 
     def _may_take(self, shape: Shape) -> bool:
-        """Those who mind others take nothing: they may be gone or come before a claim is served. Nor do gangs of
-        several groups, nor those who wait for their window."""
+        """Those who mind others take nothing: they may be gone or come before a claim is served. Nor do those who wait
+        for their window."""
         needs = shape.needs
-        return not (needs.has_company or needs.groups or needs.booking in self._world.bookings)
+        return not (needs.has_company or needs.booking in self._world.bookings)
 
     def _find_rungs(self) -> dict[Rung, list[Lines]]:
         """The lines that might, shape by shape: none of one that would not fit even with all gone who may be taken by

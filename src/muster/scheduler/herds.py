@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from muster.model.job import Job
 from muster.model.phase import Lease, TaskPhase
 from muster.model.spec import Spec
-from muster.units import MINUTE_MS
+from muster.units import MINUTE_MS, Resources
 from muster.world.compiled import Words, column_of, compiled, order_of, sort_rows, words_of
 from muster.world.loans import TASKS_OF_ARRAY
 from muster.world.runs import CPU, FIXED, HERD, JOB, MEMORY, MILLI, ROW, SITE, STAYS, TASKS, TICKET, Runs, amounts_of
@@ -85,19 +85,19 @@ def _rows_of(world: World, job: Job, order: Words, by_slot: Words, herd: int) ->
     tasks = world.arrays[job.id]
     columns = (words_of(tasks.ticket), column_of(tasks.slot), by_slot)
     rows = array("q", bytes(8 * ROW * (count_rows(order, *columns) if len(order) else 0)))
-    plain = array("q", row_of(world.know_runs(), job.id, job.spec, (0, TASKS_OF_ARRAY, 0, 1)))
+    plain = array("q", row_of(world.know_runs(), job.id, job.spec, job.spec.ask, (0, TASKS_OF_ARRAY, 0, 1)))
     plain[HERD] = herd
     if rows:
         write_rows(order, *columns, words_of(plain), words_of(rows))
     return rows
 
 
-def row_of(runs: Runs, job: int, spec: Spec, held: tuple[int, int, int, int]) -> tuple[int, ...]:
+def row_of(runs: Runs, job: int, spec: Spec, ask: Resources, held: tuple[int, int, int, int]) -> tuple[int, ...]:
     """A row as `muster.world.runs` has them, of a job that `held` by some ticket, as what, on a site, for so many
-    tasks: nothing of it is borrowed so far."""
+    tasks that ask for the same: nothing of it is borrowed so far."""
     ticket, slot, site, tasks = held
     tenant, kind = runs.tenants.number(spec.tenant), runs.kinds.number((spec.tier, spec.priority))
-    worth, amounts = amount_of(spec.ask, 1), amounts_of(spec.ask, tasks)
+    worth, amounts = amount_of(ask, 1), amounts_of(ask, tasks)
     state = STAYS if spec.evictable else FIXED
     return (ticket, job, tenant, kind, slot, site, *amounts, worth, 0, state, 0, 0, tasks, 0, 0)
 

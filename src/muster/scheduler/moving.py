@@ -78,17 +78,17 @@ def claim_tasks(job: Job, moves: Iterable[tuple[int, int, Lease]], now: int, gra
 
 
 def why_immovable(job: Job) -> str:
-    """Why a job cannot be moved, in words; nothing if it can."""
+    """Why a job cannot be moved, in words; nothing if it can. Asked of everybody who runs, once a minute."""
     needs = job.spec.needs
-    reasons = {
-        "it waits and holds no place": isinstance(job.phase, Queued),
-        "it is held, so it would not start again": job.held,
-        "it waits for other jobs": bool(job.waits),
-        "it has several groups": bool(needs.groups),
-        "its place is a booking's": bool(needs.booking),
-        "it minds who is beside it": needs.has_company,
-    }
-    return next((word for word, is_so in reasons.items() if is_so), "")
+    if isinstance(job.phase, Queued):
+        return "it waits and holds no place"
+    if job.held:
+        return "it is held, so it would not start again"
+    if job.waits:
+        return "it waits for other jobs"
+    if needs.booking:
+        return "its place is a booking's"
+    return "it minds who is beside it" if needs.has_company else ""
 
 
 def why_tasks_stay(world: World, job: Job) -> str:
@@ -108,8 +108,9 @@ def why_tasks_stay(world: World, job: Job) -> str:
 def _without(world: World, job: Job, leases: Sequence[Lease]) -> World:
     """All places, as if a job had none of these."""
     twin, spec = world.fork_places(), job.spec
-    for lease in leases:
-        twin.fleet.vacate(lease.slot, job.id, spec.ask, lease.tasks, lease.devices)
-    for site, tasks in twin.sites.spread(leases):
-        twin.ledger.charge(spec.tenant, site, spec.ask, -tasks)
+    for ask, part in spec.parts(leases):
+        for lease in part:
+            twin.fleet.vacate(lease.slot, job.id, ask, lease.tasks, lease.devices)
+    for site, ask, tasks in twin.sites.share(spec, leases):
+        twin.ledger.charge(spec.tenant, site, ask, -tasks)
     return twin

@@ -31,6 +31,7 @@ from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.near import Neighbourhood
 from muster.scheduler.rights import Right, Rights, party_of
 from muster.scheduler.stage import Stage
+from muster.scheduler.teams import lead_of
 from muster.scheduler.victims import Candidate, Choice, Want, choose
 from muster.scheduler.within import EVERYWHERE, NOWHERE, can_start, pools_within
 from muster.world.line import Line
@@ -181,7 +182,7 @@ class _Taker:
             right = self._find_right(line, party_of(self._world, kind, standing), owed)
             if right is None:
                 continue
-            for width in self._widths(job, right):
+            for width in self._widths(line, job, right):
                 plan = self._try(line, job, right, width)
                 if plan is not None:
                     return plan
@@ -198,10 +199,10 @@ class _Taker:
             return None if owed is None else self._rights.find(claimant, line.tenant, owed)
         return right
 
-    def _widths(self, job: Job, right: Right) -> Iterator[int]:
+    def _widths(self, line: Line, job: Job, right: Right) -> Iterator[int]:
         """For how many tasks at once: all of a gang; of an array as many as wait, and then fewer and fewer."""
         if not job.spec.array:
-            yield job.spec.places
+            yield line.shape.gang
             return
         width = self._world.arrays[job.id].get_queued(job.spec.array)[1]
         width = self._rights.reach_of(right, job.spec.ask, job.spec.needs, width)
@@ -238,12 +239,13 @@ class _Taker:
             self._rights.note_full(shape)
 
     def _want(self, shape: Shape, job: Job, claimant: Party) -> Want:
-        world, spec = self._world, job.spec
+        """What has to fit. Of a gang of several groups, room is made for the first of them, and more until all fit."""
+        world, spec, lead = self._world, job.spec, lead_of(shape)
         fleet, count = world.fleet, count_room if job.spec.array else count_unrationed
 
         def find() -> list[Lease] | None:
             pools = pools_within(world, spec.tenant, shape, claimant.standing)
-            if pools == NOWHERE or count(fleet, shape.ask, shape.needs, pools, shape.gang) < shape.gang:
+            if pools == NOWHERE or count(fleet, lead.ask, shape.needs, pools, lead.gang) < lead.gang:
                 return None
             if spec.array:
                 return find_tasks(fleet, shape.ask, shape.gang, shape.needs, pools)
@@ -255,11 +257,11 @@ class _Taker:
             kept = usable if pools is None else [pool for pool in usable if pool in pools]
             return count_unrationed(fleet, shape.ask, shape.needs, pools), kept
 
-        return Want(shape.ask, shape.gang, shape.needs, find, room)
+        return Want(lead.ask, lead.gang, shape.needs, find, None if shape.needs.groups else room)
 
     def _choose(self, shape: Shape, want: Want, right: Right) -> Choice | None:
         """Among those on the nodes that promise most; if that is not enough, among all."""
-        near, fleet = Neighbourhood(self._world, self._rights, right, shape), self._world.fleet
+        near, fleet = Neighbourhood(self._world, self._rights, right, lead_of(shape)), self._world.fleet
         for slots in near.rounds():
             candidates = [each for each in near.candidates() if not self._is_protected(each)]
             choice = choose(self._stage, fleet, want, candidates, slots) if candidates else None

@@ -180,11 +180,12 @@ class Rights:
         )
 
     def reaches(self, right: Right, shape: Shape, most: int) -> bool:
-        """Whether so many tasks of a shape would have room if all went whom the right is about. If that is nobody, the
-        answer is the same for all who ask."""
+        """Whether so many tasks of a shape would have room if all went whom the right is about, or those of each of its
+        groups. If that is nobody, the answer is the same for all who ask."""
         if not (right.found or self._stage.has_leavers()):
             return False
-        return self.reach_of(right, shape.ask, shape.needs, most) >= most
+        asked = [(group.ask, group.tasks) for group in shape.needs.groups] or [(shape.ask, most)]
+        return all(self.reach_of(right, ask, shape.needs, tasks) >= tasks for ask, tasks in asked)
 
     def reach_of(self, right: Right, ask: Resources, needs: Needs, most: int) -> int:
         """How many tasks, up to `most`, would have room then at best."""

@@ -150,14 +150,14 @@ class Stage:
 
     def _seat_claimants(self) -> None:
         """Let those who have a claim have what they claim, if it is there. It is charged already, and stays so, but of
-        those for whom it is not there, and of gangs of several groups, of which a claim counts otherwise."""
+        those for whom it is not there."""
         claims, jobs = self._world.claims, self._world.jobs
-        self._charged = {number: None for number in sorted(claims) if not jobs[number].spec.needs.groups}
+        self._charged = dict.fromkeys(sorted(claims))
         for number in sorted(claims):
             self.seat(jobs[number], claims[number].leases, claims[number].ticket)
         for number in claims:
-            if number not in self._charged or number not in self._seated:
-                self._charged.pop(number, None)
+            if number not in self._seated:
+                del self._charged[number]
                 self._uncharged.append(number)
                 charge_claim(self._world, number, -1)
 
@@ -215,9 +215,9 @@ class Stage:
         for seat in self._seated.values():
             claim = world.claims.get(seat.job)
             for ticket, leases in ((self._tickets[seat.job], seat.leases),) if claim is None else claim.parts():
-                for where, tasks in world.sites.spread(leases):
+                for where, ask, tasks in world.sites.share(seat.spec, leases):
                     held = (ticket, CLAIM, where.number, tasks)
-                    rows.append(row_of(world.know_runs(), seat.job, seat.spec, held))
+                    rows.append(row_of(world.know_runs(), seat.job, seat.spec, ask, held))
         return spread_rows(world, self.staying, rows)
 
     def staying(self, job: int) -> Words:

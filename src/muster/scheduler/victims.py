@@ -75,7 +75,7 @@ def choose(
     nodes = find_nodes(fleet, want, candidates, range(len(fleet)) if slots is None else slots)
     domains = list(cheapest_domains(fleet, want, nodes))
     is_sole, found = len(domains) == 1 and len(candidates) > FEW, list[Choice]()
-    for steps in domains:
+    for _, steps in domains:
         choice = _take_steps(stage, fleet, want, steps)
         if choice is not None and is_sole:
             return choice
@@ -118,8 +118,8 @@ class Step(NamedTuple):
     taken: list[Candidate]
 
 
-def cheapest_domains(fleet: Fleet, want: Want, usable: Iterable[Node]) -> Iterator[Iterator[Step]]:
-    """The few cheapest domains of nodes that are usable, each as the steps to take there in order."""
+def cheapest_domains(fleet: Fleet, want: Want, usable: Iterable[Node]) -> Iterator[tuple[list[Node], Iterator[Step]]]:
+    """The few cheapest domains of nodes that are usable, each with the steps to take there in order."""
     domains: dict[tuple[object, ...], list[Node]] = {}
     level = LEVELS[want.needs.within or "cluster"]
     for node in usable:
@@ -128,18 +128,18 @@ def cheapest_domains(fleet: Fleet, want: Want, usable: Iterable[Node]) -> Iterat
         domains.setdefault(key, []).append(node)
     priced = []
     for nodes in domains.values():
-        first = [step for node in nodes if (step := _find_step(want, node, 1, 0)) is not None]
+        first = first_steps(want, nodes)
         price = _price_of(want, nodes, first)
         if price is not None:
             priced.append((price, nodes[0].slot, nodes, first))
     for _, _, nodes, first in sorted(priced, key=lambda each: each[:2])[:DOMAINS_MAX]:
-        yield _steps(want, nodes, first)
+        yield nodes, steps_on(want, nodes, first)
 
 
 def _price_of(want: Want, nodes: list[Node], first: list[Step]) -> int | None:
     """What the cheapest steps for all of the gang cost; None if there are not enough."""
     price = tasks = 0
-    for step in _steps(want, nodes, first):
+    for step in steps_on(want, nodes, first):
         price, tasks = price + step.cost, tasks + 1
         if tasks >= want.gang:
             return price
@@ -167,7 +167,12 @@ def usable_nodes(
             yield Node(slot, (1000 * free[0], *free[1:]), sorted(here.get(slot, ())))
 
 
-def _steps(want: Want, nodes: list[Node], first: list[Step]) -> Iterator[Step]:
+def first_steps(want: Want, nodes: Iterable[Node]) -> list[Step]:
+    """One task on each node that could have one."""
+    return [step for node in nodes if (step := _find_step(want, node, 1, 0)) is not None]
+
+
+def steps_on(want: Want, nodes: list[Node], first: list[Step]) -> Iterator[Step]:
     """One task after the other, always where it costs least; `first` are those for one task on each node."""
     by_slot, heap = {node.slot: node for node in nodes}, first.copy()
     heapify(heap)

@@ -78,7 +78,7 @@ def _make_room(
     """Who has to go so that the head of a line fits, which then has its places on the stage, and claims them; nobody if
     it would not. In which band the line was last met is not asked: a restored world would not know."""
     shape, fleet, job = line.shape, world.fleet, world.jobs[line.head()]
-    if shape.needs.has_company or shape.needs.groups or shape.needs.booking:
+    if shape.needs.has_company or shape.needs.booking:
         return []  # who minds others or waits for its window takes nobody's place
 
     def find() -> list[Lease] | None:

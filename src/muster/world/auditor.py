@@ -95,7 +95,7 @@ class Auditor:
         self._fleet.book(item, self._at)
         if isinstance(item, fact.NodeJoined):
             for number in self._claims.on(item.slot):
-                self._claims.replot(number, self._fleet.plots_of(self._claims.claims[number]))
+                self._claims.replot(number, self._fleet.plots_at)
 
     def _accepted(self, item: fact.Accepted) -> None:
         require(item.job > self._newest, "job ids rise", f"job {item.job} after {self._newest}")
@@ -277,7 +277,7 @@ class Auditor:
         keeps = book.is_moving or (self._claims.is_owed(item.job) and book.why in RESIZED and ranks == book.spec.gang)
         ticket = self._tickets.claim_tasks(item, book) or self._tickets.claim(item.job, item.ticket, keeps=keeps)
         claim = Claim(item.leases, item.until, ticket, 0, 0, tuple(item.movers), tuple(item.tickets))
-        self._claims.claim(item.job, book.spec, claim, self._fleet.plots_of(claim))
+        self._claims.claim(item.job, book.spec, claim, self._fleet.plots_at)
         for slot in item.slots:
             self._fleet.touch(slot)
 

@@ -5,8 +5,10 @@ Kept from the facts alone, beside the books of places and of quota; nothing is d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
+
+from msgspec.structs import astuple
 
 from muster.model import fact
 from muster.model.claim import Claim
@@ -17,25 +19,27 @@ from muster.model.spec import Spec
 from muster.model.tier import EVICTIONS_MAX
 from muster.units import DAY_MS, MINUTE_MS, Resources
 from muster.world.books import JobBook
+from muster.world.group_books import Seat, cut
 from muster.world.law import require
-from muster.world.quota_books import Plot, QuotaBooks
+from muster.world.quota_books import Held, Plot, QuotaBooks
 
 SERVED, TURN = "served", "its turn"
 """Why a claim is over, and what it is for, as the facts say it."""
 LATE_MS: Final = MINUTE_MS
 LEFT_MS: Final = 10 * MINUTE_MS
 """How much longer than the longest grace a claim stands at most, and for how long one on what is left of a gang."""
-Plots: TypeAlias = Sequence[tuple[Plot, int]]
+FindPlots: TypeAlias = Callable[[Sequence[tuple[int, int]]], Sequence[tuple[Plot, int]]]
+"""What places count for, as (slot, tasks)."""
 
 
 class ClaimBooks:
-    """`claims` by job, each with the spec of the job and the plots that it counts on."""
+    """`claims` by job, each with the spec of the job, and by group with the plots that it counts on."""
 
     def __init__(self, quota: QuotaBooks) -> None:
         self.claims: dict[int, Claim] = {}
         self._quota = quota
         self._specs: dict[int, Spec] = {}
-        self._plots: dict[int, Plots] = {}
+        self._held: dict[int, list[Held]] = {}
         self._owed: dict[int, list[tuple[int, int]]] = {}
         self._took: dict[int, list[int]] = {}
         self._served: dict[int, None] = {}
@@ -60,15 +64,30 @@ class ClaimBooks:
         again_at = lately[-1] + (MINUTE_MS << len(lately) - 2)
         require(at >= again_at, "a job that takes again and again backs off", f"job {job}: {lately} and {at}")
 
-    def claim(self, job: int, spec: Spec, claim: Claim, plots: Plots) -> None:
+    def claim(self, job: int, spec: Spec, claim: Claim, find_plots: FindPlots) -> None:
         """A job claims places; they count as held."""
         if job in self.claims:
             self.drop(job)
         spares = self._owed.pop(job, [])
         kept = {lease.slot for lease in claim.leases}.issuperset(slot for slot, _ in spares)
         require(kept, "a broken gang keeps its spares", f"job {job}: slots {spares}")
-        self.claims[job], self._specs[job], self._plots[job] = claim, spec, plots
-        self._quota.claim(spec, plots, 1)
+        self.claims[job], self._specs[job] = claim, spec
+        self._count(job, find_plots)
+
+    def _count(self, job: int, find_plots: FindPlots) -> None:
+        """What a job claims counts as held, group by group."""
+        parts = self._parts(job)
+        self._held[job] = [(spec, find_plots([(slot, tasks) for slot, tasks, _ in seats])) for spec, seats in parts]
+        for held in self._held[job]:
+            self._quota.claim(*held, 1)
+
+    def _uncount(self, job: int) -> None:
+        for held in self._held.pop(job):
+            self._quota.claim(*held, -1)
+
+    def _parts(self, job: int) -> list[tuple[Spec, list[Seat]]]:
+        """What a job claims, by group."""
+        return cut(job, self._specs[job], [astuple(lease) for lease in self.claims[job].leases])
 
     def owe(self, job: int, places: list[tuple[int, int]], spares: list[tuple[int, int]]) -> None:
         """A gang is broken: it keeps what is left of its places and its spares, if anything is: so many on slots."""
@@ -98,17 +117,18 @@ class ClaimBooks:
     def drop(self, job: int) -> list[int]:
         """It claims nothing any more: the slots that it did."""
         require(job in self.claims, "only a claim that stands is dropped", f"job {job}")
-        self._quota.claim(self._specs.pop(job), self._plots.pop(job), -1)
+        self._uncount(job)
+        del self._specs[job]
         return [lease.slot for lease in self.claims.pop(job).leases]
 
     def forget(self, job: int) -> None:
         """A job is gone: it takes nothing any more."""
         self._took.pop(job, None)
 
-    def after(self, ticket: int) -> list[tuple[Spec, Plots]]:
+    def after(self, ticket: int) -> list[Held]:
         """What is claimed by later tickets."""
         later = [job for job, claim in self.claims.items() if not claim.movers and claim.ticket > ticket]
-        return [(self._specs[job], self._plots[job]) for job in later]
+        return [held for job in later for held in self._held[job]]
 
     def movers_after(self, ticket: int) -> list[tuple[Spec, list[tuple[int, int]]]]:
         """What is claimed for tasks that move and have later tickets, as (slot, tasks)."""
@@ -119,20 +139,19 @@ class ClaimBooks:
         """The jobs that claim something of a node."""
         return [job for job, claim in self.claims.items() if any(lease.slot == slot for lease in claim.leases)]
 
-    def replot(self, job: int, plots: Plots) -> None:
+    def replot(self, job: int, find_plots: FindPlots) -> None:
         """The nodes of a claim are others now, and so is what it counts as."""
-        self._quota.claim(self._specs[job], self._plots[job], -1)
-        self._plots[job] = plots
-        self._quota.claim(self._specs[job], plots, 1)
+        self._uncount(job)
+        self._count(job, find_plots)
 
     def missing(self, slot: int, lack: Lack) -> Lack:
         """What of a node nobody may have: what it lacks, and what is claimed."""
         devices, amount = lack.devices, lack.amount
         for job in self.on(slot):
-            for lease in self.claims[job].leases:
-                if lease.slot == slot:
-                    devices |= devices_in(lease.devices)
-                    amount = amount.plus(self._specs[job].ask.times(lease.tasks))
+            for spec, seats in self._parts(job):
+                for _, tasks, named in (seat for seat in seats if seat[0] == slot):
+                    devices |= devices_in(named)
+                    amount = amount.plus(spec.ask.times(tasks))
         return Lack(devices, amount)
 
     def check_claimants(self, jobs: Mapping[int, JobBook]) -> None:

@@ -62,12 +62,13 @@ def claimed_on(world: World, slots: Iterable[int], but: int = 0) -> dict[int, La
     """What of some nodes is claimed by anybody, or by anybody but one job: every claim on them is gone through once."""
     found = dict.fromkeys(slots, NO_LACK)
     for job in dict.fromkeys(job for slot in found for job in world.claimants.get(slot, ()) if job != but):
-        for lease in world.claims[job].leases:
-            known = found.get(lease.slot)
-            if known is not None:
-                devices = known.devices | devices_in(lease.devices)
-                amount = known.amount.plus(world.jobs[job].spec.ask.times(lease.tasks))
-                found[lease.slot] = Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
+        for ask, leases in world.jobs[job].spec.parts(world.claims[job].leases):
+            for lease in leases:
+                known = found.get(lease.slot)
+                if known is not None:
+                    devices = known.devices | devices_in(lease.devices)
+                    amount = known.amount.plus(ask.times(lease.tasks))
+                    found[lease.slot] = Lack(devices, replace(amount, gpus=devices.bit_count(), gpu_milli=0))
     return found
 
 
@@ -118,8 +119,8 @@ def put_claims(fleet: Fleet, lifted: Lifted) -> None:
 def charge_claim(world: World, job: int, sign: int, leases: Sequence[Lease] | None = None) -> None:
     """Count what a job claims as held (1), or not (-1): all of it, or some leases of it."""
     spec = world.jobs[job].spec
-    for site, tasks in world.sites.spread(world.claims[job].leases if leases is None else leases):
-        world.ledger.charge(spec.tenant, site, spec.ask, sign * tasks)
+    for site, ask, tasks in world.sites.share(spec, world.claims[job].leases if leases is None else leases):
+        world.ledger.charge(spec.tenant, site, ask, sign * tasks)
 
 
 def is_spoken_for(world: World, job: int) -> bool:

@@ -11,7 +11,6 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from muster.model import fact
-from muster.model.claim import Claim
 from muster.model.job import NodePhase
 from muster.model.node import NO_LACK, Flavor
 from muster.units import DAY_MS, Resources
@@ -109,10 +108,6 @@ class FleetBooks:
         """The flavor of a node; one that was never set has its name alone."""
         name = self.nodes[slot].flavor()
         return self._flavors.get(name, Flavor(name))
-
-    def plots_of(self, claim: Claim) -> list[tuple[Plot, int]]:
-        """What the places of a claim count for."""
-        return self.plots_at([(lease.slot, lease.tasks) for lease in claim.leases])
 
     def plots_at(self, places: Sequence[tuple[int, int]]) -> list[tuple[Plot, int]]:
         """What places count for: a plot for each, and how many tasks are there."""

@@ -188,8 +188,8 @@ def _counted(world: World) -> Iterator[tuple[Job, int, int]]:
     for job, slot, tasks, _ in leases_of(world):
         yield job, slot, tasks
     for number, claim in world.claims.items():
-        for lease in claim.leases:
-            yield world.jobs[number], lease.slot, lease.tasks
+        for job, slot, tasks, _ in held_by(world.jobs[number], claim.leases):
+            yield job, slot, tasks
 
 
 def _check_budgets(world: World) -> None:

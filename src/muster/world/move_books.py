@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from muster.model import fact
 from muster.model.phase import TaskPhase
+from muster.model.spec import Spec
 from muster.model.tier import EVICTIONS_MAX, Tier
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS
 from muster.world.books import JobBook
 from muster.world.claim_books import ClaimBooks
 from muster.world.goodput_books import GoodputBooks
+from muster.world.group_books import asks_of
 from muster.world.law import require, require_same
 from muster.world.world import World
 
@@ -42,7 +44,7 @@ class MoveBooks:
         if claim is not None:
             self._claims.claims[item.job] = replace(claim, gain=item.gain, cost=item.cost)
         spec = jobs[item.job].spec
-        asks = (1000 * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang
+        asks = _devices_of(spec, spec.gang)
         is_worth = asks == item.asks_milli and WORTH * item.cost < item.gain <= asks * AHEAD_MS
         require(is_worth, "a move is worth it", f"for job {item.job}: gain {item.gain}, cost {item.cost}")
         least = sum(self._check(mover, at, jobs[mover[0]], tiers) for mover in item.movers)
@@ -62,7 +64,7 @@ class MoveBooks:
         self._touched[mover] = None
         width = 1 if spec.array else sum(tasks for _, tasks, _ in book.leases)
         unsaved_ms = self._goodput.unsaved_ms(number, at // MINUTE_MS * MINUTE_MS, task)
-        return (1000 * spec.ask.gpus + spec.ask.gpu_milli) * width * (unsaved_ms + spec.grace_ms + MINUTE_MS)
+        return _devices_of(spec, width) * (unsaved_ms + spec.grace_ms + MINUTE_MS)
 
     def _has_place(self, number: int, book: JobBook) -> bool:
         """Whether a gang was told to go on elsewhere, where there is a place for all of it."""
@@ -83,3 +85,9 @@ class MoveBooks:
         self._touched.clear()
         for mover in [mover for mover in self._moved if mover[0] not in jobs]:
             del self._moved[mover]
+
+
+def _devices_of(spec: Spec, width: int) -> int:
+    """Thousandths of devices that so many tasks have; of several groups, all that they have together."""
+    parts = asks_of(spec) if spec.needs.groups else [(spec.ask, width)]
+    return sum((1000 * ask.gpus + ask.gpu_milli) * tasks for ask, tasks in parts)

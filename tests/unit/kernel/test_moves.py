@@ -6,11 +6,12 @@ import pytest
 from stage_kit import settled
 
 from muster.model import event, fact
+from muster.model.group import Group
 from muster.model.instruction import Start, Stop
 from muster.model.job import BarKind
 from muster.model.phase import Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Refused
-from muster.model.spec import Needs
+from muster.model.spec import Needs, Spec
 from muster.scheduler.moving import MOVED
 from muster.testing.rig import Rig
 from muster.units import MINUTE_MS, Resources
@@ -181,6 +182,62 @@ def test_who_waits_or_minds_others_is_not_moved() -> None:
     assert refusal(rig, event.MigrateJob(waiting)) == Code.NOT_MOVABLE
     shy = rig.submit(1, name="shy", needs=Needs(apart=("default/shy",)))
     assert refusal(rig, event.MigrateJob(shy)) == Code.NOT_MOVABLE
+
+
+DRIVER, WORKERS = Group("driver", 1, Resources(0, 4000, 2**30)), Group("worker", 2, Resources(8, 8000, 2**30))
+
+
+def teamed(nodes: int = 5) -> Rig:
+    """A driver beside the first of two workers, each of which has a node."""
+    rig = Rig(nodes)
+    spec = Spec(("train",), gang=3, needs=Needs(groups=(DRIVER, WORKERS)))
+    assert isinstance(rig.answer(event.Submit(spec)), Done)
+    rig.start(1, 0, 3)
+    return rig
+
+
+def test_a_gang_of_several_groups_moves_whole() -> None:
+    rig = teamed()
+    assert [(lease.slot, lease.tasks) for lease in rig.run(1).leases] == [(0, 1), (0, 1), (1, 1)]
+    rig.tenant("default", gpus=16, cpu_milli=20_000)  # as much as it has: it is not charged twice
+    rig.feed(event.MigrateJob(1, cause="ann"))
+    claim = rig.world.claims[1]
+    assert [(lease.slot, lease.tasks, lease.devices) for lease in claim.leases] == [(2, 1, 0), (2, 1, 255), (3, 1, 255)]
+    assert (rig.world.fleet.claimed[2].amount.cpu_milli, rig.world.fleet.claimed[3].amount.cpu_milli) == (12_000, 8000)
+    settled(rig)
+    rival = rig.submit(8, gang=2, tenant="other")
+    assert rig.phase(rival) == "Queued", "what is kept goes to nobody else"
+    rig.feed(event.Exited(1, 1, 143, 0, 3))
+    assert rig.run(1).leases == claim.leases
+    assert (rig.run(1).epoch, rig.run(1).ticket) == (2, claim.ticket)
+    assert slots_of(rig, rival) == [0, 1], "the old place is anybody's"
+    settled(rig)
+
+
+def test_of_several_groups_all_find_a_place_elsewhere_or_none_goes() -> None:
+    rig = teamed(nodes=4)
+    rig.submit(0, ask=Resources(0, 56_000, 2**30), gang=3)
+    assert [rig.world.fleet.free(slot).cpu_milli for slot in range(4)] == [52_000, 0, 8000, 8000], "none for a driver"
+    assert refusal(rig, event.MigrateJob(1)) == Code.NO_PLACE_ELSEWHERE
+
+
+@pytest.mark.parametrize("lost", ["node-0", "node-2", "node-3"])
+def test_a_node_lost_on_the_way_leaves_all_groups_whole(lost: str) -> None:
+    rig = teamed()
+    rig.feed(event.MigrateJob(1))
+    rig.feed(event.NodeGone(lost))
+    rig.feed(event.Exited(1, 1, 143, 0, 3))
+    settled(rig)
+    assert rig.phase(1) == "Starting"
+
+
+def test_a_restored_world_moves_groups_alike() -> None:
+    rig = teamed()
+    rig.feed(event.MigrateJob(1))
+    twin = type(rig.kernel)(restore(snapshot(rig.world)))
+    assert digest(twin.world) == digest(rig.world)
+    batch = [event.Exited(1, 1, 143, 0, 3)]
+    assert rig.kernel.handle(batch, rig.now + 5).facts == twin.handle(batch, rig.now + 5).facts
 
 
 def sweeping(nodes: int = 3, array: int = 6, **fields: object) -> Rig:

@@ -11,10 +11,11 @@ import pytest
 from muster.model.errors import InvariantError
 from muster.model.event import Exited, Progressed, SetFlavor, SetTier, Submit
 from muster.model.fact import Fact, MovesPlanned
+from muster.model.group import Group
 from muster.model.job import Job
 from muster.model.node import Flavor
 from muster.model.partition import Partition, devices_in
-from muster.model.phase import Running
+from muster.model.phase import Running, TaskPhase
 from muster.model.ranges import ranges_of
 from muster.model.reason import Code, Refused
 from muster.model.sharing import Sharing
@@ -97,6 +98,97 @@ def test_whoever_moves_takes_its_spares_along() -> None:
         "where its spare was, too"
     )
     assert [(lease.slot, lease.tasks) for lease in spares_of(scene.get_job("a"))] == [(2, 1)]
+
+
+def groups(*sizes: tuple[int, int], cpus: int = 4) -> dict[str, Any]:
+    """Workers, so many with so many GPUs each, and a driver on some cores."""
+    parts = [Group(f"work-{at}", tasks, Resources(gpus, 1000, 2**30)) for at, (tasks, gpus) in enumerate(sizes)]
+    named = (Group("driver", 1, Resources(0, 1000 * cpus, 2**30)), *parts)
+    gang = sum(group.tasks for group in named)
+    return {"ask": Resources(cpu_milli=1000), "gang": gang, "needs": Needs(groups=named)}
+
+
+def teamed(**tier: Any) -> Watched:
+    """A driver and two pairs of workers on one node; `b` is in a tier that allows no moves.
+
+    node-0  t t t t . . . .        node-1  b b b b . . . .
+    """
+    scene = Watched(**tier)
+    scene.cluster(nodes=2, gpus=8).job("team", **groups((1, 2), (2, 1)), **LONG).job("brief", gpus=4, minutes=1)
+    scene.job("b", gpus=4, tier="critical", **LONG).run().advance(minutes=2)
+    return scene
+
+
+def test_a_gang_of_several_groups_is_moved_whole() -> None:
+    scene = teamed()
+    before = scene.get_job("team")
+    scene.job("wide", gpus=8, **LONG).expect(stopping="team", reason={"wide": Code.MOVED_FOR})
+    scene.advance(minutes=1).expect(running=["team", "b", "wide"], on={"team": "node-1", "wide": "node-0"})
+    (plan,) = scene.plans
+    assert (plan.moved, plan.off, plan.to) == ([scene.number("team")], [0], [1])
+    assert plan.cost == 4000 * (2 * MINUTE_MS - 2040 + 10_000 + MINUTE_MS), (
+        "of all groups, and the driver has no device"
+    )
+    team = scene.get_job("team")
+    assert isinstance(before.phase, Running)
+    assert isinstance(team.phase, Running)
+    assert (team.phase.run.ticket, team.phase.run.epoch) == (before.phase.run.ticket, before.phase.run.epoch + 1)
+    assert [lease.tasks for lease in leases_of(team)] == [1, 1, 2], "rank by rank, in the order of the groups"
+
+
+def test_a_gang_of_several_groups_is_helped_to_all_of_them() -> None:
+    """Four nodes of eight, on each half is taken: for eight and for six together, two of them have to be emptied."""
+    scene = Watched()
+    scene.cluster(nodes=4, gpus=8)
+    for name in "abcd":
+        scene.job(name, gpus=4, **LONG).job(f"brief-{name}", gpus=4, minutes=2).run()
+    scene.advance(minutes=4)
+    scene.job("team", **groups((1, 6), (1, 8)), **LONG).expect(reason={"team": Code.MOVED_FOR})
+    scene.advance(minutes=1).expect(running=[*"abcd", "team"])
+    (plan,) = scene.plans
+    assert (plan.job, len(plan.moved), plan.asks_milli) == (scene.number("team"), 2, 14_000)
+    assert plan.gain == 14_000 * (4 * HOUR_MS - 10_000)
+    driver, six, eight = leases_of(scene.get_job("team"))
+    assert (devices_in(six.devices).bit_count(), devices_in(eight.devices).bit_count()) == (6, 8)
+    assert not driver.devices
+
+
+def test_a_group_without_devices_is_helped_to_its_cores() -> None:
+    """All devices that the workers want are free, and no node has the cores for the driver: `a` and `b` have half."""
+    scene = Watched()
+    scene.cluster(nodes=2, gpus=8, cpus=16)
+    for name in "ab":
+        scene.job(name, ask=Resources(2, 7000, 2**30), **LONG).job(f"brief-{name}", gpus=6, minutes=2).run()
+    scene.advance(minutes=4)
+    scene.job("team", **groups((1, 2), cpus=12), **LONG).advance(minutes=2).expect(running=["a", "b", "team"])
+    (plan,) = scene.plans
+    assert len(plan.moved) == 1
+
+
+def test_a_gang_on_two_sites_stays_on_both() -> None:
+    """Both of its tasks would fit on the node of either cluster, and what it has would count elsewhere then."""
+    scene = Watched()
+    scene.cluster(nodes=1, gpus=8, name="east").cluster(nodes=1, gpus=8)
+    scene.job("brief", gpus=5, minutes=1).job("also", gpus=5, minutes=1)
+    scene.job("pair", gpus=3, gang=2, needs=Needs(within="fleet"), **LONG).run().advance(minutes=2)
+    assert [lease.slot for lease in leases_of(scene.get_job("pair"))] == [1, 0]
+    scene.job("wide", gpus=8, **LONG).advance(minutes=3).expect(running="pair", waiting="wide")
+    assert not scene.plans
+
+
+def test_a_driver_is_in_the_way_if_it_has_the_cores() -> None:
+    """A worker on one node, its driver on most cores of the next one, where all devices are free. There is room for a
+    driver on the last node, where `c` has all devices: so the team goes, and all of it is elsewhere then."""
+    scene = Watched()
+    worker, driver = Group("work", 1, Resources(8, 16_000, 2**30)), Group("driver", 1, Resources(0, 56_000, 2**30))
+    scene.cluster(nodes=3, gpus=8)
+    scene.job("team", ask=Resources(cpu_milli=1000), gang=2, needs=Needs(groups=(worker, driver)), **LONG).run()
+    scene.job("brief", gpus=8, minutes=1).job("c", gpus=8, tier="critical", **LONG).run().advance(minutes=2)
+    assert [lease.slot for lease in leases_of(scene.get_job("team"))] == [0, 1]
+    scene.expect(on={"c": "node-2"})
+    scene.job("wide", ask=Resources(8, 16_000, 2**30), **LONG).advance(minutes=2)
+    scene.expect(running=["team", "c", "wide"], on={"wide": "node-0"})
+    assert [lease.slot for lease in leases_of(scene.get_job("team"))] == [1, 2]
 
 
 def test_who_waits_for_places_with_spares_is_helped_to_all_of_them() -> None:
@@ -380,9 +472,57 @@ def test_tasks_of_several_nodes_wait_for_the_last_of_them() -> None:
     assert tasks.epoch.tolist() == [2] * 4
 
 
+def test_a_task_of_an_array_is_helped_and_the_others_wait() -> None:
+    """One task at a time: what is gained is that one starts now, and not when a place opens by itself."""
+    scene = scattered()
+    scene.job("sweep", gpus=8, array=3, **LONG).expect(stopping="a", reason={"sweep": Code.MOVED_FOR})
+    claim = scene.body.world.claims[scene.number("sweep")]
+    assert (claim.width, claim.leases[0].slot) == (1, 0)
+    scene.advance(minutes=5).expect(running=["a", "b", "sweep"], on={"a": "node-1"})
+    tasks = scene.body.world.arrays[scene.number("sweep")]
+    assert [TaskPhase(phase) for phase in tasks.phase] == [TaskPhase.RUNNING, TaskPhase.QUEUED, TaskPhase.QUEUED]
+    (plan,) = scene.plans
+    assert (plan.job, plan.moved, plan.asks_milli) == (scene.number("sweep"), [scene.number("a")], 8000)
+    assert plan.gain == 8000 * (4 * HOUR_MS - 10_000)
+
+
+def test_an_array_that_is_due_keeps_nobody_from_being_helped() -> None:
+    """Its tasks are so short that it is not worth it. A gang that is due behind it is helped as if it were alone."""
+    scene = scattered()
+    scene.send(SetTier("standard", Tier(200, 0, moves_max=2)))
+    sweep = Resources(8, 4000, 2**30)
+    scene.job("sweep", ask=sweep, array=3, minutes=1, limit_ms=MINUTE_MS).job("wide", gpus=8, **LONG)
+    scene.advance(minutes=1)
+    assert [plan.job for plan in scene.plans] == [scene.number("wide")]
+
+
+def test_tasks_of_one_array_are_moved_for_one_of_another() -> None:
+    scene = sweeping()
+    scene.job("large", gpus=8, array=2, **LONG).advance(minutes=2)
+    tasks = scene.body.world.arrays[scene.number("large")]
+    assert tasks.phase.count(TaskPhase.RUNNING) == 1
+    (plan,) = scene.plans
+    assert (plan.job, set(plan.moved)) == (scene.number("large"), {scene.number("sweep")})
+
+
+def tell_of_a_task_that_waits() -> None:
+    """Somebody is moved for a task of an array."""
+    scattered().job("sweep", gpus=8, array=3, **LONG).advance(minutes=2)
+
+
 def tell_of_several_nodes() -> None:
     """Some tasks are gone before others, and there is a place that nobody claims."""
     spread_out().job("wide", gpus=8, gang=2, **LONG).advance(minutes=2)
+
+
+def tell_of_groups() -> None:
+    """A gang of several groups is moved."""
+    teamed().job("wide", gpus=8, **LONG).advance(minutes=2)
+
+
+def tell_of_waiting_groups() -> None:
+    """Somebody is moved for a gang of several groups."""
+    scattered().job("team", **groups((1, 6), (1, 2)), **LONG).advance(minutes=2)
 
 
 def tell_of_tasks_twice() -> None:
@@ -417,6 +557,14 @@ def tell_of_two_moves() -> None:
         ("moved_to_nowhere", tell_of_tasks, "whoever is moved has a place that is kept for it"),
         ("tasks_moved_as_one", tell_of_tasks, "an account leaves nothing out"),
         ("moved_again_and_again", tell_of_tasks_twice, "nobody is moved more often than its tier allows"),
+        ("moved_to_nowhere", tell_of_groups, "whoever is moved has a place that is kept for it"),
+        ("moved_as_new", tell_of_groups, "who keeps its places is as old as before"),
+        ("groups_moved_as_their_largest", tell_of_groups, "an account leaves nothing out"),
+        ("groups_claimed_alike", tell_of_groups, "the ledger is the sum of the leases"),
+        ("groups_claimed_alike", tell_of_waiting_groups, "the ledger is the sum of the leases"),
+        ("tasks_gain_together", tell_of_a_task_that_waits, "a move is worth it"),
+        ("moved_to_nowhere", tell_of_a_task_that_waits, "whoever is moved has a place that is kept for it"),
+        ("groups_gain_alike", tell_of_waiting_groups, "a move is worth it"),
         ("mover_starts_elsewhere", tell_of_several_nodes, "a task that moves leaves, or waits for its new place"),
     ],
 )

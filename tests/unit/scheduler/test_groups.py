@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from muster.control.views import view_why
 from muster.kernel.kernel import Kernel
 from muster.model import event
-from muster.model.fact import Claimed
 from muster.model.group import Group, group_at, parts_of
 from muster.model.instruction import Start
 from muster.model.node import Place, Traits
 from muster.model.phase import Lease
 from muster.model.reason import Code, Refused
 from muster.model.spec import Needs, Spec, find_fault
+from muster.model.tenant import GPU, Line, gpu_amount
 from muster.scheduler import groups as search
 from muster.scheduler.options import find_options
 from muster.sdk.jobfile import JobFile, make_spec
@@ -134,21 +135,46 @@ def test_each_task_starts_with_what_its_group_has() -> None:
     assert [group_at(order.spec.needs.groups, rank)[0].name for rank in range(3)] == ["driver", "worker", "worker"]
 
 
-def test_it_takes_nobody_s_place_and_gives_its_own() -> None:
+def team(rig: Rig, *groups: Group, **fields: Any) -> int:
+    gang = sum(group.tasks for group in groups)
+    return rig.submit(ask=Spec(("train",)).ask, gang=gang, needs=Needs(groups=groups), **fields)
+
+
+def test_it_takes_places_for_all_its_groups_and_from_nobody_else() -> None:
+    rig = Rig(nodes=2)
+    low = [rig.submit(gpus, tenant="lab") for gpus in (8, 4, 4)]
+    for number in low:
+        rig.start(number)
+    small = Group("small", 1, Resources(4, 8000, GIB))
+    high = team(rig, DRIVER, workers(1), small, tenant="lab", tier="critical")
+    stopped = [number for number in low if rig.phase(number) == "Stopping"]
+    assert (len(stopped), stopped[0]) == (2, low[0]), "one of the smaller ones is enough"
+    for number in stopped:
+        rig.exit(number, 143)
+    assert [name for name, _, _ in places(rig, high)] == ["driver", "worker", "small"]
+    check_world(rig.world)
+
+
+def test_its_owner_gets_back_what_was_lent_for_all_of_its_groups() -> None:
+    rig = Rig(nodes=2)
+    rig.tenant("lab", Line(GPU, guaranteed=gpu_amount(16)))
+    guest = rig.submit(8, gang=2, tenant="guest")
+    rig.start(guest)
+    owner = team(rig, DRIVER, workers(2), tenant="lab")
+    assert rig.phase(guest) == "Stopping"
+    rig.exit(guest, 143)
+    assert [name for name, _, _ in places(rig, owner)] == ["driver", "worker", "worker"]
+    check_world(rig.world)
+
+
+def test_its_places_are_taken_together() -> None:
     rig = Rig(nodes=1)
-    rig.submit(8, tenant="lab")
-    high = spec_of(DRIVER, workers(1))
-    outcome = rig.feed(
-        event.Submit(Spec(**{**{f: getattr(high, f) for f in Spec.__struct_fields__}, "tier": "critical"}))
-    )
-    assert not any(isinstance(item, Claimed) for item in outcome.facts)
-    other = Rig(nodes=1)
-    held = submit(other, DRIVER, workers(1))
-    other.start(held)
-    other.submit(8, tenant="lab", tier="critical")
-    assert other.phase(held) == "Stopping"
-    other.exit(held, 143)
-    check_world(other.world)
+    held = submit(rig, DRIVER, workers(1))
+    rig.start(held)
+    rig.submit(8, tenant="lab", tier="critical")
+    assert rig.phase(held) == "Stopping"
+    rig.exit(held, 143)
+    check_world(rig.world)
 
 
 @pytest.mark.parametrize(

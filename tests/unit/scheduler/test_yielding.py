@@ -8,9 +8,10 @@ import pytest
 
 from muster.model import event, fact
 from muster.model.errors import InvariantError
+from muster.model.group import Group
 from muster.model.phase import Why
 from muster.model.reason import Code, Refused
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
 from muster.scheduler.consolidation import find_opening
@@ -102,6 +103,30 @@ def test_as_few_give_way_as_can_be_and_the_cheapest() -> None:
     assert stops(rig) == {guests[1]: Why.YIELD}, "it loses the least"
     rig.feed(after_ms=1)
     assert stops(rig) == {}, "there will be room"
+
+
+def test_a_guest_of_several_groups_loses_what_all_of_them_do() -> None:
+    rig = Rig(nodes=3)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)))
+    work, drive = Group("work", 2, Resources(8, 1000)), Group("drive", 1, Resources(0, 1000))
+    ways: dict[str, Any] = {"expect_ms": MINUTE_MS, "yields": True}
+    team = rig.submit(ask=Resources(cpu_milli=1000), gang=3, needs=Needs(groups=(work, drive)), **ways)
+    alone = rig.submit(8, **ways)
+    start(rig, team, alone)
+    rig.feed(after_ms=10 * MINUTE_MS)
+    rig.submit(8)
+    assert stops(rig) == {alone: Why.YIELD}, "half as many devices"
+
+
+def test_guests_give_way_to_a_gang_of_several_groups() -> None:
+    rig = Rig(nodes=1)
+    rig.feed(event.SetTier("standard", Tier(200, 0, 1)))
+    guest = rig.submit(8, expect_ms=MINUTE_MS, yields=True)
+    start(rig, guest)
+    rig.feed(after_ms=10 * MINUTE_MS)
+    work, drive = Group("work", 1, Resources(8, 1000)), Group("drive", 1, Resources(0, 1000))
+    rig.submit(ask=Resources(cpu_milli=1000), gang=2, needs=Needs(groups=(work, drive)))
+    assert stops(rig) == {guest: Why.YIELD}
 
 
 def test_giving_way_too_early_is_found() -> None:

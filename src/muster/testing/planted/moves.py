@@ -13,7 +13,8 @@ import msgspec
 from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Lease
-from muster.scheduler import clearing, consolidation, cycle, droves, moving
+from muster.model.spec import Spec
+from muster.scheduler import claims, clearing, consolidation, cycle, droves, moving, older, repair, stage
 from muster.scheduler.clearing import Clearing
 from muster.scheduler.consolidation import Plan
 from muster.testing.planted.plant import Plant
@@ -94,6 +95,59 @@ def tasks_moved_as_one() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def groups_moved_as_their_largest() -> Iterator[None]:
+    """The account counts one group of a gang that moves, and forgets the others."""
+
+    def cost_of(world: World, job: Job, at: int) -> int:
+        whole, groups = amounts_of(*job.spec.whole)[0], job.spec.needs.groups
+        largest = max((amounts_of(group.ask, group.tasks)[0] for group in groups), default=whole)
+        return honest(world, job, at) * largest // whole
+
+    honest = consolidation.cost_of
+    with mock.patch.object(consolidation, "cost_of", cost_of):
+        yield
+
+
+@contextlib.contextmanager
+def groups_claimed_alike() -> Iterator[None]:
+    """What a gang of several groups claims counts as if every task asked for what its last one does."""
+
+    def charge_claim(world: World, job: int, sign: int, leases: Sequence[Lease] | None = None) -> None:
+        spec, claimed = world.jobs[job].spec, world.claims[job].leases if leases is None else leases
+        for site, tasks in world.sites.spread(claimed):
+            world.ledger.charge(spec.tenant, site, spec.parts(claimed)[-1][0], sign * tasks)
+
+    with contextlib.ExitStack() as stack:
+        for room in (claiming, claims, older, repair, stage, worlds):
+            stack.enter_context(mock.patch.object(room, "charge_claim", charge_claim))
+        yield
+
+
+@contextlib.contextmanager
+def groups_gain_alike() -> Iterator[None]:
+    """What a gang of several groups gains counts as if every task asked for what its largest group does."""
+
+    def devices_asked(spec: Spec) -> int:
+        asks = [group.ask for group in spec.needs.groups] or [spec.ask]
+        return max(amounts_of(ask, spec.gang)[0] for ask in asks)
+
+    with mock.patch.object(consolidation, "devices_asked", devices_asked):
+        yield
+
+
+@contextlib.contextmanager
+def tasks_gain_together() -> Iterator[None]:
+    """What an array gains counts as if all of its tasks started by one place."""
+    honest = consolidation.devices_asked
+
+    def devices_asked(spec: Spec) -> int:
+        return honest(spec) * max(1, spec.array)
+
+    with mock.patch.object(consolidation, "devices_asked", devices_asked):
+        yield
+
+
+@contextlib.contextmanager
 def mover_starts_elsewhere() -> Iterator[None]:
     """A task that moves and is gone from its old place takes the first one that it finds."""
     honest = claiming.spoken_for
@@ -115,5 +169,9 @@ PLANTS: Final[tuple[Plant, ...]] = (
     moved_again_and_again,
     moved_as_new,
     tasks_moved_as_one,
+    groups_moved_as_their_largest,
+    groups_claimed_alike,
+    groups_gain_alike,
+    tasks_gain_together,
     mover_starts_elsewhere,
 )
