@@ -31,7 +31,7 @@ from muster.model.after import After
 from muster.model.again import Again
 from muster.model.spec import Spec
 from muster.sdk.client import Client
-from muster.sdk.errors import AnsweredError
+from muster.sdk.errors import AnsweredError, UnfitError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
 from muster.wire.views import JobPage, JobView, Place
 
@@ -345,17 +345,22 @@ def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
 
 
 def _do_to_each(jobs: tuple[int, ...], act: Callable[[Client, int], object], said: str) -> None:
-    """All that can be done is done; the first refusal is told at the end."""
+    """All that can be done is done; the first refusal is told at the end. Where nobody decides, none is asked for the
+    others."""
     refused: list[AnsweredError] = []
     with Client() as client:
         for job in jobs:
             try:
                 done = act(client, job)
+            except UnfitError as error:
+                refused.insert(0, error)
+                break
             except AnsweredError as error:
                 refused.append(error)
             else:
                 click.echo(f"job {job} {said}" if said else done)
-        client.settle()
+        else:
+            client.settle()
     for other in refused[1:]:
         click.echo(f"error[{other.problem.code}]: {other.problem.detail}", err=True)
     if refused:
