@@ -21,6 +21,7 @@ from muster.cli.printing import (
     show_ago,
     show_ask,
     show_end,
+    show_extra,
     show_likely_end,
     show_listing,
     show_mark,
@@ -108,6 +109,7 @@ def _row(job: JobView, at: int | None) -> tuple[str, ...]:
         detail = show_end(job).removeprefix("failed: ")
     else:
         detail = ",".join(place.node for place in job.places[:3]) + (",…" if len(job.places) > 3 else "")
+        detail += show_extra(job)
     if job.held:
         detail = f"held, {detail}" if detail else "held"
     if job.waits:
@@ -180,8 +182,16 @@ def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
             ("retries", str(spec.retries) if spec.retries else ""),
             ("after", _show_after(spec.after, view.waits)),
             ("again", "" if spec.again is None else _show_again(spec.again)),
+            ("flags", _show_flags(spec)),
         ]
     return fields
+
+
+def _show_flags(spec: Spec) -> str:
+    """What else it was submitted with, as flags of `run`."""
+    from muster.cli.respelling import spell_rest  # a listing need not load it
+
+    return shlex.join(spell_rest(spec))
 
 
 def _show_command(spec: Spec) -> str:
@@ -197,8 +207,16 @@ def _ask_fields(view: JobView) -> list[tuple[str, str]]:
     groups = () if view.spec is None else view.spec.needs.groups
     if not groups:
         partition = "" if view.spec is None else view.spec.needs.partition
-        return [("asks", f"{view.tasks} x {show_resources(view.ask)}"), ("partition", partition)]
+        return [("asks", f"{_show_width(view)} x {show_resources(view.ask)}"), ("partition", partition)]
     return [("asks", f"{group.name}: {group.tasks} x {show_resources(group.ask)}") for group in groups]
+
+
+def _show_width(view: JobView) -> str:
+    """How many tasks: of an elastic gang, its bounds; of an array, also how many at once, if that is bounded."""
+    spec = view.spec
+    if spec is not None and spec.is_elastic:
+        return f"{spec.gang} to {spec.gang_most}"
+    return str(view.tasks) if spec is None or not spec.at_most else f"{view.tasks}, at most {spec.at_most} at once,"
 
 
 def show_used(view: JobView) -> str:
