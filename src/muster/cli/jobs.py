@@ -30,6 +30,7 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.model.again import Again
+from muster.model.reason import Code
 from muster.model.spec import Spec
 from muster.sdk.client import Client
 from muster.sdk.errors import AnsweredError, UnfitError
@@ -138,13 +139,25 @@ def show(name: str, output: str, at: int | None) -> None:
         if not (name.isascii() and name.isdigit()):
             if at is not None:
                 raise click.UsageError("one node is shown as it is; `muster nodes --at` shows them as they were")
-            from muster.cli.fleet import print_node  # a listing of jobs need not load it
-
-            print_node(client, name, output)
+            _show_node(client, name, output)
             return
-        view = client.show(int(name), at_ms=at)
+        view = client.show(JOB.convert(name, None, click.get_current_context()), at_ms=at)
     if not print_detail(output, view):
         print_fields(_fields(view, at))
+
+
+def _show_node(client: Client, name: str, output: str) -> None:
+    """The node of that name; whoever means a job by its name is told how to call it."""
+    from muster.cli.fleet import print_node  # a listing of jobs need not load it
+
+    try:
+        print_node(client, name, output)
+    except AnsweredError as error:
+        if error.problem.code != Code.UNKNOWN_NODE:
+            raise
+        raise click.UsageError(
+            f"{name[:80]!r} is no node (`muster nodes`), and a job is called by its number (`muster ls -a`)"
+        ) from error
 
 
 def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:

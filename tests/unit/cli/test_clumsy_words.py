@@ -68,6 +68,27 @@ def test_what_cannot_be_is_said(serve: Serve, told: Told, words: list[str], said
     assert said in told(*words, code=2).splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["show", "train"],
+            "error: 'train' is no node (`muster nodes`), and a job is called by its number (`muster ls -a`)",
+        ),
+        (["show", "9" * 30], f"'{'9' * 30}' is not the number of a job; `muster ls -a` lists them"),
+        (["goodput", "--job", "train"], "'train' is not the number of a job; `muster ls -a` lists them"),
+    ],
+)
+def test_a_job_called_by_its_name_is_told_of_its_number(
+    monkeypatch: pytest.MonkeyPatch, told: Told, words: list[str], said: str
+) -> None:
+    def send(*_: object) -> Reply:
+        raise make_error(Problem("about:blank", "unknown node", 404, "M124", "there is no node 'train'", "look"))
+
+    monkeypatch.setattr(Transport, "send", send)
+    assert said in told(*words, code=2).splitlines()[0]
+
+
 def test_a_code_is_found_by_its_number() -> None:
     from muster.cli.main import run_command
 
