@@ -1,6 +1,6 @@
 """Watching, as server-sent events: what happens, entry by entry, and what a task writes, piece by piece.
 
-Every event carries the number to go on from, so that whoever was cut off misses nothing and sees nothing twice: entries
+Every event carries the place to go on from, so that whoever was cut off misses nothing and sees nothing twice: entries
 are read from the journal, which keeps them all. A watcher that does not read holds back only itself.
 """
 
@@ -52,9 +52,9 @@ class Watch:
         query = request.query_params
         job = read_number(query.get("job"), "job", default=0)
         world = await read_world(request, self._follower)
-        after = read_number(_last_seen(request, "after"), "after", default=world.seq)
+        after, words = _read_place(_last_seen(request, "after"), world.seq)
         await self._follower.reach(after)  # else it is of another journal: it would wait in silence
-        stream = self._occurrences(request, after, job, query.get("tenant", ""))
+        stream = self._occurrences(request, after, words, job, query.get("tenant", ""))
         return self._stream(request, stream)
 
     async def follow(self, request: Request) -> Response:
@@ -85,27 +85,31 @@ class Watch:
             if not self._watchers[name]:
                 del self._watchers[name]
 
-    async def _occurrences(self, request: Request, after: int, job: int, tenant: str) -> AsyncIterator[bytes]:
+    async def _occurrences(
+        self, request: Request, after: int, words: int, job: int, tenant: str
+    ) -> AsyncIterator[bytes]:
         is_seen = sees_of(request)
-        yield _event("begin", after, b"{}")
+        yield _event("begin", _spell_place(after, words), b"{}")
         while True:
             if not await self._follower.until(lambda world, seq=after: world.seq > seq, PULSE_S):  # type: ignore[misc]  # a default binds it
                 yield b": alive\n\n"
                 continue
             for entry in await self._follower.read_entries(after, ENTRIES_AT_ONCE):
-                for item in await self._tell(request, entry, is_seen):
+                for place, item in await self._tell(request, entry, is_seen, words):
                     if (not job or item.job == job) and (not tenant or item.tenant == tenant):
-                        yield _event(item.what, entry.seq, _encoder.encode(item))
-                after = entry.seq
+                        yield _event(item.what, place, _encoder.encode(item))
+                after, words = entry.seq, 0
 
-    async def _tell(self, request: Request, entry: Entry, is_seen: Sees) -> list[Occurrence]:
-        """What an entry says of jobs that the watcher may see."""
-        told: list[Occurrence] = []
-        for fact in entry.facts:
-            for job in jobs_of(fact):
-                tenant = await gate_of(request).find_tenant(job)
-                if tenant is not None and is_seen(tenant):
-                    told.append(Occurrence(entry.seq, entry.at, job, tenant, _kind(fact), _phase(fact)))
+    async def _tell(self, request: Request, entry: Entry, is_seen: Sees, words: int) -> list[tuple[bytes, Occurrence]]:
+        """What an entry says, after so many of its words, of jobs that the watcher may see; each with the place to go
+        on from."""
+        told: list[tuple[bytes, Occurrence]] = []
+        said = [(fact, job) for fact in entry.facts for job in jobs_of(fact)]
+        for number, (fact, job) in enumerate(said[words:], words + 1):
+            tenant = await gate_of(request).find_tenant(job)
+            if tenant is not None and is_seen(tenant):
+                place = _spell_place(entry.seq, 0) if number == len(said) else _spell_place(entry.seq - 1, number)
+                told.append((place, Occurrence(entry.seq, entry.at, job, tenant, _kind(fact), _phase(fact))))
         return told
 
     async def _pieces(self, number: int, task: int | None, epoch: int, offset: int) -> AsyncIterator[bytes]:
@@ -116,9 +120,9 @@ class Watch:
             if piece.data:
                 offset, quiet_s = piece.next_offset, 0.0
                 text = piece.data.decode(errors="replace")
-                yield _event("piece", offset, _encoder.encode(LogPiece(text, found.epoch)))
+                yield _event("piece", b"%d" % offset, _encoder.encode(LogPiece(text, found.epoch)))
             elif found.is_over:
-                yield _event("end", offset, b"{}")
+                yield _event("end", b"%d" % offset, b"{}")
                 return
             else:
                 await asyncio.sleep(LOG_LOOK_S)
@@ -133,8 +137,21 @@ def _last_seen(request: Request, word: str) -> str | None:
     return find_header(request, b"last-event-id") or request.query_params.get(word)
 
 
-def _event(kind: str, number: int, data: bytes) -> bytes:
-    return b"event: %s\nid: %d\ndata: %s\n\n" % (kind.encode(), number, data)
+def _read_place(text: str | None, newest: int) -> tuple[int, int]:
+    """An entry, and how many words of the next one were heard, too: `150`, or `150.2`."""
+    if text is None:
+        return newest, 0
+    entry, dot, words = text.partition(".")
+    return read_number(entry, "after", default=0), read_number(words if dot else None, "after", default=0)
+
+
+def _spell_place(entry: int, words: int) -> bytes:
+    """Many things may happen in one entry, and whoever is cut off between two of them misses none."""
+    return b"%d.%d" % (entry, words) if words else b"%d" % entry
+
+
+def _event(kind: str, place: bytes, data: bytes) -> bytes:
+    return b"event: %s\nid: %s\ndata: %s\n\n" % (kind.encode(), place, data)
 
 
 def _kind(fact: Fact) -> str:

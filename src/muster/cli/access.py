@@ -22,6 +22,7 @@ from muster.units import parse_duration, show_duration, show_instant
 from muster.wire.access_views import AuditPage, GrantView, TokenView, UserView
 
 ROLES = [role.value for role in Role]
+NO_ROLE = "none"
 
 
 @listing_group
@@ -66,16 +67,30 @@ def show_user(name: str, output: str) -> None:
 
 @users.command("set")
 @click.argument("name")
-@click.option("--role", "roles", multiple=True, metavar="ROLE[:TENANT]", help="viewer, user, operator or admin.")
-@click.option("--service", is_flag=True, help="A service account, not a person.")
-@click.option("--disabled", is_flag=True, help="Its tokens are refused until it is set again without this.")
-def set_user(name: str, roles: tuple[str, ...], service: bool, disabled: bool) -> None:
-    """Add a user, or say what it is from now on: muster users set ann --role user:vision"""
-    grants = [_parse_role(text) for text in roles]
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="ROLE[:TENANT]",
+    help="viewer, user, operator or admin: all it has; or none.",
+)
+@click.option("--service/--person", "service", default=None, help="A service account, or a person.")
+@click.option("--disabled/--enabled", "disabled", default=None, help="Its tokens are refused, until it is enabled.")
+def set_user(name: str, roles: tuple[str, ...], service: bool | None, disabled: bool | None) -> None:
+    """Add a user, or change what it is; what is not named stays as it is: muster users set ann --role user:vision"""
+    grants = [_parse_role(text) for text in roles if text != NO_ROLE]
     with Client() as client:
-        client.set_user(name, grants, is_service=service, is_disabled=disabled)
-    shown = _show_roles(grants) or "no role"
-    click.echo(f"user {name}: {shown}{', disabled' if disabled else ''}; `muster tokens make --user {name}` lets it in")
+        known = next((view for view in client.users() if view.name == name), UserView(name, []))
+        after = UserView(
+            name,
+            grants if roles else known.roles,
+            is_service=known.is_service if service is None else service,
+            is_disabled=known.is_disabled if disabled is None else disabled,
+        )
+        client.set_user(name, after.roles, is_service=after.is_service, is_disabled=after.is_disabled)
+    lets_in = "" if after.is_disabled else f"; `muster tokens make --user {name}` lets it in"
+    state = ", disabled: its tokens are refused" if after.is_disabled else ""
+    click.echo(f"user {name}: {_show_roles(after.roles) or 'no role'}{state}{lets_in}")
 
 
 def _parse_role(text: str) -> GrantView:

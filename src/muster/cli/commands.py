@@ -20,6 +20,7 @@ from muster.cli.failing import (
     OK,
     USAGE,
     ServerFailedError,
+    show_delay,
     show_error,
     show_failure,
     show_machine_failure,
@@ -27,6 +28,7 @@ from muster.cli.failing import (
 )
 from muster.model.errors import MusterError
 from muster.model.reason import Code
+from muster.sdk.ear import EAR
 from muster.sdk.whereabouts import VARIABLE
 from muster.units import AmountError
 
@@ -165,6 +167,7 @@ def cli(home: str | None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line; its exit code."""
+    EAR.hear = show_delay
     try:
         result = cli.main(arguments, prog_name="muster", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

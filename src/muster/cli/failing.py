@@ -54,6 +54,11 @@ def show_error(error: MusterError) -> int:
     return SERVER_ERROR if isinstance(error, UnfitError) else USAGE
 
 
+def show_delay(words: str) -> None:
+    """That something takes long, and why: nobody is to look at a terminal that says nothing."""
+    click.echo(words, err=True)
+
+
 def show_machine_failure(error: OSError) -> None:
     """What this machine would not let us do: `error: token: Permission denied`. Output that cannot be written has
     no name, and is no longer tried."""

@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from muster.cli.moments import AT
+from muster.cli.naming import JOB
 from muster.cli.printing import Listing, listing_options, show_listing
 from muster.sdk.client import Client
 from muster.units import HOUR_MS, show_instant
@@ -19,7 +20,7 @@ BAR: Final = 40
 
 @click.command()
 @click.option("--tenant", default="", help="Only what this tenant held.")
-@click.option("--job", type=int, help="Only what this job held, in all its runs.")
+@click.option("--job", type=JOB, metavar="N", help="Only what this job held, in all its runs.")
 @AT
 @listing_options
 def goodput(tenant: str, job: int | None, output: str, watch: bool, at: int | None) -> None:

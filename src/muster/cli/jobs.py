@@ -21,6 +21,7 @@ from muster.cli.printing import (
     show_ago,
     show_ask,
     show_end,
+    show_extra,
     show_likely_end,
     show_listing,
     show_mark,
@@ -29,9 +30,10 @@ from muster.cli.printing import (
 )
 from muster.model.after import After
 from muster.model.again import Again
+from muster.model.reason import Code
 from muster.model.spec import Spec
 from muster.sdk.client import Client
-from muster.sdk.errors import AnsweredError
+from muster.sdk.errors import AnsweredError, UnfitError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
 from muster.wire.views import JobPage, JobView, Place
 
@@ -108,6 +110,7 @@ def _row(job: JobView, at: int | None) -> tuple[str, ...]:
         detail = show_end(job).removeprefix("failed: ")
     else:
         detail = ",".join(place.node for place in job.places[:3]) + (",…" if len(job.places) > 3 else "")
+        detail += show_extra(job)
     if job.held:
         detail = f"held, {detail}" if detail else "held"
     if job.waits:
@@ -136,13 +139,25 @@ def show(name: str, output: str, at: int | None) -> None:
         if not (name.isascii() and name.isdigit()):
             if at is not None:
                 raise click.UsageError("one node is shown as it is; `muster nodes --at` shows them as they were")
-            from muster.cli.fleet import print_node  # a listing of jobs need not load it
-
-            print_node(client, name, output)
+            _show_node(client, name, output)
             return
-        view = client.show(int(name), at_ms=at)
+        view = client.show(JOB.convert(name, None, click.get_current_context()), at_ms=at)
     if not print_detail(output, view):
         print_fields(_fields(view, at))
+
+
+def _show_node(client: Client, name: str, output: str) -> None:
+    """The node of that name; whoever means a job by its name is told how to call it."""
+    from muster.cli.fleet import print_node  # a listing of jobs need not load it
+
+    try:
+        print_node(client, name, output)
+    except AnsweredError as error:
+        if error.problem.code != Code.UNKNOWN_NODE:
+            raise
+        raise click.UsageError(
+            f"{name[:80]!r} is no node (`muster nodes`), and a job is called by its number (`muster ls -a`)"
+        ) from error
 
 
 def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
@@ -180,8 +195,16 @@ def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
             ("retries", str(spec.retries) if spec.retries else ""),
             ("after", _show_after(spec.after, view.waits)),
             ("again", "" if spec.again is None else _show_again(spec.again)),
+            ("flags", _show_flags(spec)),
         ]
     return fields
+
+
+def _show_flags(spec: Spec) -> str:
+    """What else it was submitted with, as flags of `run`."""
+    from muster.cli.respelling import spell_rest  # a listing need not load it
+
+    return shlex.join(spell_rest(spec))
 
 
 def _show_command(spec: Spec) -> str:
@@ -197,8 +220,16 @@ def _ask_fields(view: JobView) -> list[tuple[str, str]]:
     groups = () if view.spec is None else view.spec.needs.groups
     if not groups:
         partition = "" if view.spec is None else view.spec.needs.partition
-        return [("asks", f"{view.tasks} x {show_resources(view.ask)}"), ("partition", partition)]
+        return [("asks", f"{_show_width(view)} x {show_resources(view.ask)}"), ("partition", partition)]
     return [("asks", f"{group.name}: {group.tasks} x {show_resources(group.ask)}") for group in groups]
+
+
+def _show_width(view: JobView) -> str:
+    """How many tasks: of an elastic gang, its bounds; of an array, also how many at once, if that is bounded."""
+    spec = view.spec
+    if spec is not None and spec.is_elastic:
+        return f"{spec.gang} to {spec.gang_most}"
+    return str(view.tasks) if spec is None or not spec.at_most else f"{view.tasks}, at most {spec.at_most} at once,"
 
 
 def show_used(view: JobView) -> str:
@@ -345,17 +376,22 @@ def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
 
 
 def _do_to_each(jobs: tuple[int, ...], act: Callable[[Client, int], object], said: str) -> None:
-    """All that can be done is done; the first refusal is told at the end."""
+    """All that can be done is done; the first refusal is told at the end. Where nobody decides, none is asked for the
+    others."""
     refused: list[AnsweredError] = []
     with Client() as client:
         for job in jobs:
             try:
                 done = act(client, job)
+            except UnfitError as error:
+                refused.insert(0, error)
+                break
             except AnsweredError as error:
                 refused.append(error)
             else:
                 click.echo(f"job {job} {said}" if said else done)
-        client.settle()
+        else:
+            client.settle()
     for other in refused[1:]:
         click.echo(f"error[{other.problem.code}]: {other.problem.detail}", err=True)
     if refused:

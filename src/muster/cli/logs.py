@@ -33,11 +33,13 @@ def logs(job: int, follow: bool, tasks: str | None, epoch: int | None) -> None:
         if len(wanted) > 1:
             follow_tasks(client, job, wanted, epoch or 0, follow=follow)
             return
-        if follow and tasks is None and epoch is None:
+        if tasks is None:
             view = client.show(job)
-            if view.counts is None:
+            if follow and epoch is None and view.counts is None:
                 follow_output(client, job, max(1, view.epoch))
                 return
+            if view.tasks > 1:
+                click.echo(f"the first of {view.tasks} tasks; others: muster logs {job} --task N", err=True)
         size = 0
         for part in client.logs(job, wanted[0] if wanted else None, epoch=epoch or 0, follow=follow):
             size += sys.stdout.buffer.write(part)

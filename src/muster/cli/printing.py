@@ -270,6 +270,13 @@ def show_progress(view: JobView) -> str:
     return ", ".join([*parts, *(f"{number} {word}" for number, word in others if number)])
 
 
+def show_extra(view: JobView) -> str:
+    """How many tasks an elastic gang has, if it has more than its least: `, 4 tasks`."""
+    held = sum(place.tasks for place in view.places)
+    more = "+" if view.places_total > len(view.places) else ""
+    return f", {held}{more} tasks" if view.counts is None and held > view.tasks else ""
+
+
 def show_mark(view: JobView) -> str:
     """How far a gang said that it is: `at step 9, checkpointed at 7`."""
     mark = view.mark

@@ -37,6 +37,13 @@ from muster.wire.views import OptionView
 LINE_CHARS_MAX: Final = 2000
 ABOUT_THE_CALL: Final = ("detach", "key", "dry_run", "snapshot")
 """Flags of `run` that say nothing of the job."""
+SHOWN: Final = frozenset(
+    {
+        *("--gpus", "--partition", "--cpus", "--memory", "--gang", "--spares", "--array", "--at-most", "--name"),
+        *("--tenant", "--limit", "--due", "--retries", "--env", "--workdir", *(f"--{when.value}" for when in When)),
+    }
+)
+"""Flags of which `muster show` has fields."""
 SLURM: Final = "SLURM_JOB_NAME"
 
 
@@ -82,11 +89,23 @@ def _read(words: list[str], here: str) -> Spec | None:
     return spec if spec.tenant else give_tenant(spec, DEFAULT_TENANT)
 
 
+def spell_rest(spec: Spec) -> Iterator[str]:
+    """The flags of a job that `muster show` has no field for: where it may be, how it stands, how it is ended."""
+    for name, value in _find_flags(spec, spec.workdir):
+        if name not in SHOWN:
+            yield from (name,) if value is True else (name, str(value))
+
+
 def _flags(spec: Spec, here: str) -> Iterator[str]:
     """Every flag of `run` that this job needs, and no other."""
+    for name, value in _find_flags(spec, here):
+        yield from (name,) if value is True else (name, str(value))
+
+
+def _find_flags(spec: Spec, here: str) -> Iterator[tuple[str, object]]:
     for name, value in (*_of_size(spec), *_of_place(spec), *_of_standing(spec), *_of_life(spec, here)):
         if value:
-            yield from (name,) if value is True else (name, str(value))
+            yield name, value
 
 
 def _of_size(spec: Spec) -> Iterator[tuple[str, object]]:

@@ -20,6 +20,7 @@ from muster.cli.printing import (
     show_ago,
     show_ask,
     show_end,
+    show_extra,
     show_mark,
     show_plain,
     show_progress,
@@ -178,7 +179,7 @@ def _jobs(sight: Sight, rows: int, width: int) -> list[Row]:
 
 
 def _cells(job: JobView) -> tuple[str, ...]:
-    nodes = ",".join(place.node for place in job.places[:3])
+    nodes = ",".join(place.node for place in job.places[:3]) + show_extra(job)
     where = (
         show_progress(job)
         or ", ".join(word for word in (nodes, show_mark(job)) if word)

@@ -41,7 +41,7 @@ class Outlook(NamedTuple):
 
 def foresee(world: World, job: int, now: int, lengths: Lengths, comers: Comers = NOBODY) -> Outlook | None:
     """When a job that waits will start; None if there is too much to run ahead. Behind somebody who may run for ever,
-    others come and go without end, and that is not why it does not start."""
+    or a closed door, others come without end, and that is not why it does not start."""
     if len(world.jobs) > JOBS_MAX:
         return None
     ran: list[Rollout] = []
@@ -50,10 +50,16 @@ def foresee(world: World, job: int, now: int, lengths: Lengths, comers: Comers =
         ahead = Rollout(world.fork(), now, _Luck(world, lengths, now, turn).lasts, comers.draw(now, turn))
         is_done = ahead.run(now + HORIZON_MS, left // (ROLLOUTS - turn), job)
         if not (is_done or ahead.is_endless or any(job in one.starts for one in ran)):
-            return None
+            return _look_alone(world, job, now, lengths, left)
         left -= ahead.batches
         ran.append(ahead)
     return _sum_up(ran, job)
+
+
+def _look_alone(world: World, job: int, now: int, lengths: Lengths, batches_max: int) -> Outlook | None:
+    """The outlook of a job that would not start either if nobody came; None if it might."""
+    alone = Rollout(world.fork(), now, _Luck(world, lengths, now, 0).lasts)
+    return _sum_up([alone], job) if alone.run(now + HORIZON_MS, batches_max, job) and job not in alone.starts else None
 
 
 def _sum_up(ran: list[Rollout], job: int) -> Outlook:

@@ -16,13 +16,16 @@ from typing import Final
 
 import msgspec
 
+from muster.sdk.ear import EAR
 from muster.sdk.errors import NoServerError, make_error, strange_answer
 from muster.sdk.exchange import Answer, Connection
 from muster.sdk.whereabouts import Address
+from muster.units import SECOND_MS, show_duration
 from muster.wire.views import Problem
 
 PAUSE_FIRST_S: Final = 0.05
 PAUSE_MAX_S: Final = 1.0
+TELL_AFTER_S: Final = 1.0
 ANSWER_TIMEOUT_S: Final = 90.0
 OVERLOADED: Final = 429
 TRY_AGAIN: Final = frozenset({OVERLOADED, 503})
@@ -54,14 +57,19 @@ class Patience:
         self._span_s = span_s
         self._since: float | None = None
         self._pause_s = PAUSE_FIRST_S
+        self._is_told = False
 
-    def pause(self, least_s: float = 0) -> bool:
-        """Wait before the next try; False, and at once, if there is to be none."""
+    def pause(self, least_s: float = 0, what: str = "the server is busy") -> bool:
+        """Wait before the next try; False, and at once, if there is to be none. If it takes long, what is the matter is
+        told once."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         left_s = self._since + self._span_s - now
         if left_s <= 0:
             return False
+        if now - self._since >= TELL_AFTER_S and not self._is_told:
+            self._is_told = True
+            EAR.hear(f"{what}; trying again for {show_duration(round(left_s) * SECOND_MS)}")
         time.sleep(min(max(self._pause_s, least_s), left_s))
         self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)
         return True
@@ -94,7 +102,7 @@ class Transport:
             reply = self._try(request)
             if reply is not None and reply.status not in TRY_AGAIN:
                 return _check(reply)
-            if (reply is not None or self._reached) and patience.pause(_asked_pause_s(reply)):
+            if (reply is not None or self._reached) and patience.pause(_asked_pause_s(reply), _excuse(reply)):
                 continue
             if reply is None:
                 raise NoServerError(self._where, int(self._answer_s) if self._is_silent else 0)
@@ -133,6 +141,15 @@ class Transport:
 def _asked_pause_s(reply: Reply | None) -> int:
     """How long an overloaded server wants to be left alone. A missing leader may be back at any moment."""
     return (reply.number("Retry-After") or 0) if reply is not None and reply.status == OVERLOADED else 0
+
+
+def _excuse(reply: Reply | None) -> str:
+    """What is the matter, in the server's words if it has any."""
+    if reply is None:
+        return "the server went away"
+    with contextlib.suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(reply.body, type=Problem).detail
+    return f"the server answers HTTP {reply.status}"
 
 
 def _check(reply: Reply) -> Reply:

@@ -6,6 +6,7 @@ option is also written as the flag of `muster run` that takes it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -465,6 +466,9 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
 """Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it, or instants."""
 _BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}
 
+_ALL_CLOSED: Final = re.compile(r"([0-9]+) of \1 nodes closed")
+"""To ask for less is of no use then."""
+
 _TASKS_OF: Final = "tasks of "
 _PER_TASK: Final = " per task"
 
@@ -503,6 +507,8 @@ def put_in_words(reason: Reason) -> Words:
         fix = "check its name, and whether you may read it"
     if reason.code == Code.NEVER_FITS and reason.detail.startswith(RULED_OUT):
         fix = "leave that out or change it (`muster nodes -o wide` shows what there is), or add nodes that are so"
+    if reason.code == Code.NO_ROOM and _ALL_CLOSED.match(reason.detail):
+        fix = "have a node opened again: `muster nodes` says who closed it, why and for how long"
     return Words(what.format(**fields), fix.format(**fields))
 
 
@@ -549,7 +555,7 @@ def put_offer_in_words(options: Sequence[Change], *, is_array: bool, is_next: bo
     if is_next:
         return f"{who} with the next cycle, as it is"
     if not options:
-        return "no single change to the job would start it now"
+        return "no single change of its size, place or tier would start it now"
     return f"{who} now if: {' · '.join(_spell_change(*option) for option in options)}"
 
 

@@ -39,7 +39,7 @@ def _watch(scene: Scene, target: str, act: Callable[[], None], count: int, **hea
                 fields = dict(line.split(": ", 1) for line in text.splitlines() if not line.startswith(":"))
                 if not fields:
                     continue
-                found.append({"kind": fields["event"], "id": int(fields["id"]), **msgspec.json.decode(fields["data"])})
+                found.append({"kind": fields["event"], "id": fields["id"], **msgspec.json.decode(fields["data"])})
                 if len(found) == 1:
                     act()
                 if len(found) == count:
@@ -72,9 +72,10 @@ def test_whoever_was_cut_off_goes_on_where_it_was(scene: Scene, kept: int) -> No
         scene.follower._recent.popleft()  # the rest is read from the journal
     whole = _watch(scene, "/v1/watch?after=0", lambda: None, 7)[1:]
     for place, item in enumerate(whole[:-1]):
-        rest = [other for other in whole[place + 1 :] if other["id"] > item["id"]]
-        again = _watch(scene, "/v1/watch", lambda: None, 1 + len(rest), last_event_id=str(item["id"]))
-        assert again[1:] == rest
+        again = _watch(scene, "/v1/watch", lambda: None, len(whole) - place, last_event_id=item["id"])
+        assert again[1:] == whole[place + 1 :], "also of the entry in which it was cut off"
+    assert [item["id"] for item in whole[:2]] == [f"{whole[0]['seq'] - 1}.1", str(whole[0]["seq"])]
+    assert scene.call("GET", "/v1/watch?after=1.x").status == 422
 
 
 def test_an_entry_that_there_is_not_is_not_waited_for_in_silence(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +124,7 @@ def test_a_log_is_followed_to_its_end(scene: Scene, monkeypatch: pytest.MonkeyPa
 
     told = _watch(scene, "/v1/jobs/1/logs/follow", go_on, 3)
     assert [item["kind"] for item in told] == ["piece", "piece", "end"]
-    assert [item["id"] for item in told] == [6, 10, 10]
+    assert [item["id"] for item in told] == ["6", "10", "10"]
     assert told[1]["text"] == "two\n"
     again = _watch(scene, "/v1/jobs/1/logs/follow", lambda: None, 2, last_event_id="6")
     assert again[0]["text"] == "two\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from served import Serve
+from served import Serve, Told
 
 from muster.cli.main import run_command
 from muster.wire.access_views import (
@@ -40,16 +40,33 @@ def test_users_are_listed_page_after_page(serve: Serve, capsys: pytest.CaptureFi
 
 
 def test_a_user_is_set_and_dropped(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    seen = serve({"PUT /v1/users/ann": Changed(1), "DELETE /v1/users/ann": Changed(2)})
+    seen = serve({"GET /v1/users": UserPage([]), "PUT /v1/users/ann": Changed(1), "DELETE /v1/users/ann": Changed(2)})
     assert run_command(["users", "set", "ann", "--role", "user:vision", "--role", "viewer"]) == 0
     roles = [{"role": "user", "tenant": "vision"}, {"role": "viewer"}]
-    assert msgspec.json.decode(seen[0].body) == {"roles": roles, "is_service": False, "is_disabled": False}
+    assert msgspec.json.decode(seen[1].body) == {"roles": roles, "is_service": False, "is_disabled": False}
     assert capsys.readouterr().out.startswith(
         "user ann: user in vision, viewer everywhere; `muster tokens make --user ann`"
     )
     assert run_command(["users", "drop", "ann"]) == 0
     assert seen[-1].method == "DELETE"
     assert run_command(["users", "set", "ann", "--role", "king"]) == 2
+
+
+def test_whoever_is_locked_out_keeps_its_roles(serve: Serve, told: Told) -> None:
+    seen = serve({"GET /v1/users": UserPage([ANN, BOT]), "PUT": Changed(1)})
+    assert told("users", "set", "ann", "--disabled") == (
+        "user ann: admin everywhere, user in vision, disabled: its tokens are refused\n"
+    )
+    told("users", "set", "bot", "--role", "viewer:lab")
+    assert told("users", "set", "bot", "--enabled").endswith("lets it in\n")
+    assert told("users", "set", "ann", "--role", "none").startswith("user ann: no role;")
+    sent = [msgspec.json.decode(request.body) for request in seen if request.method == "PUT"]
+    assert sent == [
+        {"roles": [{"role": "admin"}, {"role": "user", "tenant": "vision"}], "is_service": False, "is_disabled": True},
+        {"roles": [{"role": "viewer", "tenant": "lab"}], "is_service": True, "is_disabled": True},
+        {"roles": [], "is_service": True, "is_disabled": False},
+        {"roles": [], "is_service": False, "is_disabled": False},
+    ]
 
 
 def test_a_token_is_told_once_alone_on_its_line(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,30 @@ def test_of_several_jobs_one_that_is_refused_keeps_nobody_from_it(monkeypatch: p
     ]
 
 
+class Hourglass:
+    """Stands in for the time module: sleeping is what makes time pass."""
+
+    now_s = 0.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, span_s: float) -> None:
+        self.now_s += span_s
+
+
+def test_nobody_looks_at_a_terminal_that_says_nothing(monkeypatch: pytest.MonkeyPatch, told: Told) -> None:
+    away = msgspec.json.encode(Problem("about:blank", "no leader", 503, "M307", "the leader is away", "try again"))
+    monkeypatch.setattr("muster.sdk.transport.time", Hourglass())
+    monkeypatch.setattr(Transport, "_try", lambda *_: Reply(503, {}, away))
+    assert told("cancel", "7", "8", "9", code=4).splitlines() == [
+        "the leader is away; trying again for 13s",
+        "error[M307]: the leader is away",
+        "help: try again",
+        "more: muster explain M307",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -41,6 +65,27 @@ def test_of_several_jobs_one_that_is_refused_keeps_nobody_from_it(monkeypatch: p
 )
 def test_what_cannot_be_is_said(serve: Serve, told: Told, words: list[str], said: str) -> None:
     serve({"GET /v1/jobs/7": OVER, "GET /v1/jobs/8": QUEUED})
+    assert said in told(*words, code=2).splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["show", "train"],
+            "error: 'train' is no node (`muster nodes`), and a job is called by its number (`muster ls -a`)",
+        ),
+        (["show", "9" * 30], f"'{'9' * 30}' is not the number of a job; `muster ls -a` lists them"),
+        (["goodput", "--job", "train"], "'train' is not the number of a job; `muster ls -a` lists them"),
+    ],
+)
+def test_a_job_called_by_its_name_is_told_of_its_number(
+    monkeypatch: pytest.MonkeyPatch, told: Told, words: list[str], said: str
+) -> None:
+    def send(*_: object) -> Reply:
+        raise make_error(Problem("about:blank", "unknown node", 404, "M124", "there is no node 'train'", "look"))
+
+    monkeypatch.setattr(Transport, "send", send)
     assert said in told(*words, code=2).splitlines()[0]
 
 

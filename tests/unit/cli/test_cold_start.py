@@ -62,6 +62,7 @@ OUR_MODULES = {
         "muster.model.tier",
         "muster.sdk",
         "muster.sdk.client",
+        "muster.sdk.ear",
         "muster.sdk.errors",
         "muster.sdk.exchange",
     ),

@@ -111,7 +111,7 @@ def test_a_quota_says_who_would_wait_more_in_a_day(serve: Serve, capsys: pytest.
 
 
 def test_a_tier_that_would_move_nobody(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    serve({"PUT /v1/trials/tiers/gold": TrialView(1)})
+    serve({"GET /v1/tiers": (), "PUT /v1/trials/tiers/gold": TrialView(1)})
     assert run_command(["tiers", "set", "gold", "--rank", "1", "--due-after", "1h", "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith("no job would start, stop or wait")
 

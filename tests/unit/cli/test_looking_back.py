@@ -65,6 +65,22 @@ def test_silence_is_explained(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "the first of 4 tasks; others: muster logs 9 --task N\n"),
+        (("--task", "0"), ""),
+    ],
+)
+def test_whoever_reads_one_task_of_several_is_told_so(
+    serve: Serve, capfd: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    over = replace(ARRAY, phase="failed", is_over=True, held=False, counts=TaskCounts(failed=4))
+    serve({"GET /v1/jobs/9": over, "GET /v1/jobs/9/logs": [b"hi\n", b""]})
+    assert run_command(["logs", "9", *words]) == 0
+    assert capfd.readouterr() == ("hi\n", said)
+
+
 def test_a_span_of_tasks_that_ends_before_it_begins_is_refused(told: Told) -> None:
     assert told("logs", "7", "--task", "3-1", code=2).startswith("error: --task 3-1: 3-1 ends before it begins")
 

@@ -21,7 +21,7 @@ def test_why_says_so_if_nothing_would() -> None:
     rig = Rig(nodes=1)
     rig.submit(8, evictable=False)
     why = view_why(rig.world, rig.job(rig.submit(8)))
-    assert (why.options, why.offer) == ([], "no single change to the job would start it now")
+    assert (why.options, why.offer) == ([], "no single change of its size, place or tier would start it now")
 
 
 def test_why_offers_a_tier_and_says_who_would_stop_for_it() -> None:

@@ -164,6 +164,14 @@ def test_closed_nodes_and_too_many_jobs_are_said_in_words(monkeypatch: pytest.Mo
     assert words == "no forecast: 2 jobs are here, and with more than 1 it would keep readers waiting"
 
 
+def test_behind_a_closed_door_it_is_not_those_who_come_who_are_too_many() -> None:
+    world = live(BarNode("node-1", BarKind.CORDON, "operator"), job("lab"))
+    small = Spec(("a",), tenant="lab", ask=Resources(cpu_milli=1))
+    comers = gather([Arrival(NOW + number, small, 1) for number in range(100)], NOW + 100)
+    words = say_start(world, 1, NOW + 100, minutes(1, 1, 1), lambda _: True, comers).words
+    assert words == "no likely start within 7 days: nodes are closed to it, or its quota is, or too many go first"
+
+
 def test_behind_those_who_may_run_for_ever_it_is_not_the_others_who_are_too_many() -> None:
     world = live(job("lab", gpus=4, array=4), job("vision", gpus=8))
     small = Spec(("a",), tenant="lab", ask=Resources(cpu_milli=1))

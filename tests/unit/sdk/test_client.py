@@ -16,6 +16,7 @@ from muster.model.reason import Code
 from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant
 from muster.sdk import Client
+from muster.sdk.ear import EAR
 from muster.sdk.errors import NoServerError, RefusedError, UnfitError, code_of, words_of
 from muster.sdk.home import Address, Home
 from muster.sdk.transport import Reply, Request, Transport
@@ -103,6 +104,27 @@ def test_pauses_grow_to_a_limit_and_end_with_patience(server: ScriptedServer, cl
         client.submit(SPEC)
     assert clock.slept_s[:6] == [0.05, 0.1, 0.2, 0.4, 0.8, 1.0]
     assert sum(clock.slept_s) == pytest.approx(5)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [(make_problem(503, "M307"), "never fits: because"), (Answer(hang_up=True), "the server went away")],
+    ids=["no leader", "broken connection"],
+)
+def test_what_takes_long_is_told_once(
+    server: ScriptedServer, clock: Clock, monkeypatch: pytest.MonkeyPatch, trouble: Answer, words: str
+) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(EAR, "hear", heard.append)
+    server.script = [Answer(200, Health("ok", True, 1)), trouble, trouble, Answer(200, Health("ok", True, 1)), trouble]
+    with Client(address=server.address, token="", patience_s=15) as client:
+        client.health()
+        client.health()
+        assert not heard, "it was soon over"
+        with pytest.raises((UnfitError, NoServerError)):
+            client.submit(SPEC)
+    assert heard == [f"{words}; trying again for 13s"]
+    assert sum(clock.slept_s) > 15
 
 
 def test_an_overloaded_server_is_left_alone_for_as_long_as_it_asks(server: ScriptedServer, clock: Clock) -> None:

@@ -43,6 +43,19 @@ def test_those_who_wait_for_room_are_told_of_what_size_they_are() -> None:
 
 
 @pytest.mark.parametrize(
+    ("closed", "fix"),
+    [
+        ("1 of 1 nodes closed", "have a node opened again"),
+        ("12 of 12 nodes closed; more", "have a node opened again"),
+        ("1 of 12 nodes closed", "wait, or ask for fewer tasks"),
+        ("", "wait, or ask for fewer tasks"),
+    ],
+)
+def test_whoever_waits_for_closed_nodes_is_not_told_to_ask_for_less(closed: str, fix: str) -> None:
+    assert put_in_words(Reason(Code.NO_ROOM, "tasks of 1 CPU", 1, 0, closed)).fix.startswith(fix)
+
+
+@pytest.mark.parametrize(
     ("reason", "said", "fix"),
     [
         (Reason(Code.BAD_NAME, "name", 300, 128, "x" * 40), "name has 300 letters, the most is 128", "shorten it"),

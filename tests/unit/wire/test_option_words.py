@@ -39,7 +39,10 @@ def test_an_offer_is_one_line() -> None:
     line = "now if: --gang 2 (asked 4) · --memory 512Mi (asked 1Gi)"
     assert put_offer_in_words(options, is_array=False, is_next=False) == f"starts {line}"
     assert put_offer_in_words(options, is_array=True, is_next=False) == f"its first task starts {line}"
-    assert put_offer_in_words([], is_array=False, is_next=False) == "no single change to the job would start it now"
+    assert (
+        put_offer_in_words([], is_array=False, is_next=False)
+        == "no single change of its size, place or tier would start it now"
+    )
     assert put_offer_in_words([], is_array=False, is_next=True) == "starts with the next cycle, as it is"
 
 
