@@ -14,13 +14,14 @@ from muster.api.avail import Avail
 from muster.api.bars import Bars
 from muster.api.bookings import Bookings
 from muster.api.bulk import Bulk
+from muster.api.counting import Counting
 from muster.api.fleet import Fleet
 from muster.api.forecasts import Forecasts
 from muster.api.gate import Gate
 from muster.api.goodput import Goodput
 from muster.api.guard import Guard
 from muster.api.jobs import Jobs
-from muster.api.metrics import Counting, Metrics
+from muster.api.metrics import Metrics
 from muster.api.notify import Notify
 from muster.api.openapi import SHAPES, OpenApi
 from muster.api.overlays import Overlays

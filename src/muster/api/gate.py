@@ -148,23 +148,24 @@ class Gate:
         if key not in RIGHTS:
             raise InvariantError("every route has its row in RIGHTS", key)
         need = RIGHTS[key]
+        is_open = need.where is Where.NOWHERE
 
         async def check_first(request: Request) -> Response:
             await self._check(request, need)
             return await endpoint(request)
 
         def guarded(request: Request) -> Awaitable[Response]:
-            request.scope[GATE] = self
-            return endpoint(request) if self._is_for_all(request, need) else check_first(request)
+            scope = request.scope
+            scope[GATE] = self
+            if is_open or self._holds(scope[PRINCIPAL], need.role):
+                return endpoint(request)
+            return check_first(request)
 
         return Route(route.path, guarded, methods=[method], name=route.name)
 
-    def _is_for_all(self, request: Request, need: Need) -> bool:
-        """Whether nothing is needed, or whoever asks has the role above every tenant: then there is no more to look
-        at."""
-        return need.where is Where.NOWHERE or has_role(
-            principal_of(request).grants, need.role, EVERYWHERE, self._follower.parent_of
-        )
+    def _holds(self, principal: Principal, role: Role) -> bool:
+        """Whether somebody has a role above every tenant: then there is no more to look at."""
+        return has_role(principal.grants, role, EVERYWHERE, self._follower.parent_of)
 
     async def _check(self, request: Request, need: Need) -> None:
         grants = principal_of(request).grants

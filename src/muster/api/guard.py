@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from muster.api.counting import note_answer
 from muster.api.gate import OPEN_PATHS, PRINCIPAL
 from muster.api.params import DIGITS_MAX, HEADERS
 from muster.api.problems import STATUS, ProblemResponse, RefusedError, bad_field, forbidden
@@ -46,6 +47,7 @@ class Guard:
         try:
             self._check(scope)
         except RefusedError as error:
+            note_answer(scope, error.status)
             await ProblemResponse(error.reason, error.status)(scope, receive, send)
             return
         await self._app(scope, _bounded(receive, _most_bytes(scope)), send)

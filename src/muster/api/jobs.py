@@ -56,6 +56,8 @@ LOG_LOOK_FIRST_S: Final = 0.005
 LOG_LOOK_S: Final = 0.1
 """How soon, and how often at the end, a log is looked at while somebody waits for more: files do not call."""
 
+_SUBMITS: Final = Role.USER
+_UNKNOWN_TENANT: Final = STATUS[Code.UNKNOWN_TENANT]  # here, since members are slow to look up
 _spec_decoder: Final = msgspec.json.Decoder(Spec)
 
 
@@ -231,7 +233,7 @@ class Jobs:
             if key and key == made_by:
                 return Answer(0, world.seq, Done(taker))
         spec = make_again(found, number, follower.now_ms())
-        _check_own(gate_of(request), principal_of(request), spec)
+        _check_own(gate_of(request), spec, principal_of(request))
         await _check_after(request, spec)
         return await follower.submit(spec, key, cause_of(request))
 
@@ -335,19 +337,22 @@ async def check_submit(request: Request, spec: Spec) -> Spec:
         raise RejectedError(Reason(Code.BAD_SPEC, "again", detail="it is what `muster requeue --failed` makes"))
     gate, who = gate_of(request), principal_of(request)
     # The decoder leaves the default itself where nothing was said; a `default` that somebody wrote is another string.
-    if not spec.tenant or spec.tenant is DEFAULT_TENANT:
-        spec = give_tenant(spec, gate.choose_tenant(who, Role.USER))
-    _check_own(gate, who, spec)
+    is_named = bool(spec.tenant) and spec.tenant is not DEFAULT_TENANT
+    if not is_named:
+        spec = give_tenant(spec, gate.choose_tenant(who, _SUBMITS))
+    _check_own(gate, spec, who if is_named else None)
     if spec.after:
         await _check_after(request, spec)
     return spec
 
 
-def _check_own(gate: Gate, who: Principal, spec: Spec) -> None:
+def _check_own(gate: Gate, spec: Spec, who: Principal | None) -> None:
+    """Raise if a job is wrong by itself, or of a tenant in which whoever asks may not submit; None if that is known."""
     fault = find_fault(spec)
     if fault is not None:
         raise RejectedError(fault)
-    gate.check_tenant(who, Role.USER, spec.tenant, STATUS[Code.UNKNOWN_TENANT])
+    if who is not None:
+        gate.check_tenant(who, _SUBMITS, spec.tenant, _UNKNOWN_TENANT)
     if spec.notify:
         gate.check_notified(spec.notify)
 

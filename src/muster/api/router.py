@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
+from muster.api.counting import note_answer
 from muster.api.problems import ProblemResponse, RefusedError, bad_field
 from muster.model.errors import MusterError
 from muster.model.reason import Code, Reason
@@ -50,8 +51,10 @@ class Router:
             response = Response(status_code=400)  # the client has left in the middle of its request: nobody reads this
         except Exception:
             reason = Reason(Code.INVARIANT, "the server answers", detail="unexpected error, see its log")
+            note_answer(scope, 500)
             await ProblemResponse(reason, 500)(scope, receive, send)
             raise
+        note_answer(scope, response.status_code)
         await response(scope, receive, send)
 
     def _find(self, scope: Scope) -> Endpoint:

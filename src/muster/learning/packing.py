@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -69,6 +71,9 @@ class Kind(NamedTuple):
         return DEVICE if self.gpus else self.gpu_milli
 
 
+_WISH: Final = itemgetter(0, 1)
+
+
 class PackingAdviser:
     """Counts what comes, and speaks when enough is new. `counts` is the mix as it is known."""
 
@@ -82,12 +87,11 @@ class PackingAdviser:
 
     def observe(self, world: World, facts: Sequence[Fact]) -> None:  # noqa: ARG002 - the port's
         """Count the tasks of jobs that were accepted."""
-        for fact in facts:
-            if isinstance(fact, Accepted):
-                spec = fact.spec
-                self._seen += spec.tasks
-                for part in spec.needs.groups or (spec,):
-                    self._count(part.ask, spec.needs.flavors, part.tasks)
+        specs = [fact.spec for fact in facts if isinstance(fact, Accepted)]
+        asked = [(part.ask, spec.needs.flavors, part.tasks) for spec in specs for part in spec.needs.groups or (spec,)]
+        self._seen += sum(spec.tasks for spec in specs)
+        for (ask, flavors), alike in groupby(asked, _WISH):  # those who come together are mostly alike
+            self._count(ask, flavors, sum(tasks for _, _, tasks in alike))
 
     def advise(self, world: World, now: int) -> list[Advise]:
         """What is known by now, if it is time to say so."""

@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -87,11 +88,10 @@ class SqliteJournal:
         return [job for page in pages for job in self._find_page(page)]
 
     def _find_page(self, keys: Sequence[tuple[str, str]]) -> Sequence[int | None]:
-        """One row with a column for each key: half of what it costs to ask for one after the other."""
-        columns = ", ".join(["(SELECT job FROM keys WHERE tenant = ? AND key = ?)"] * len(keys))
-        rows = self._read(f"SELECT {columns}", *itertools.chain.from_iterable(keys))
+        """In one statement, from which only what is found comes back, after a row that is there in any case."""
+        rows = self._read(_ask_for_keys(len(keys)), *itertools.chain.from_iterable(keys))
         if rows:
-            return rows[0]
+            return list(map(dict(rows).get, range(len(keys))))
         # Something in a key cannot be expressed; that is none of the others' business.
         return [None] if len(keys) == 1 else [job for key in keys for job in self._find_page([key])]
 
@@ -166,6 +166,14 @@ class SqliteJournal:
 
     def _damage(self, subject: str, detail: str) -> StoreError:
         return StoreError(Reason(Code.JOURNAL_DAMAGED, subject, detail=f"{detail} in {self._path}"))
+
+
+@lru_cache(maxsize=_PAGE)
+def _ask_for_keys(count: int) -> str:
+    """A join with all of them: two thirds of what a column for each costs, which is half of one after the other."""
+    asked = ", ".join(f"({place}, ?, ?)" for place in range(count))
+    found = "SELECT place, job FROM asked CROSS JOIN keys USING (tenant, key)"
+    return f"WITH asked (place, tenant, key) AS (VALUES {asked}) SELECT -1, 0 UNION ALL {found}"
 
 
 def _open_reading(path: Path) -> sqlite3.Connection:
