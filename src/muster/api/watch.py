@@ -7,6 +7,7 @@ are read from the journal, which keeps them all. A watcher that does not read ho
 from __future__ import annotations
 
 import asyncio
+from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -32,6 +33,7 @@ PULSE_S: Final = 15.0
 """How often a quiet stream says that it lives."""
 
 _encoder: Final = msgspec.json.Encoder()
+_decoder: Final = getincrementaldecoder("utf-8")
 
 
 class Watch:
@@ -113,15 +115,19 @@ class Watch:
         return told
 
     async def _pieces(self, number: int, task: int | None, epoch: int, offset: int) -> AsyncIterator[bytes]:
-        quiet_s = 0.0
+        """What a task writes. A character that is cut by the end of a piece comes with the next one, also to whoever
+        goes on from there."""
+        quiet_s, text = 0.0, _decoder("replace")
         while True:
             found = await self._jobs.find_try(number, task, epoch)
             piece = await self._jobs.read_piece(number, found, offset)
             if piece.data:
                 offset, quiet_s = piece.next_offset, 0.0
-                text = piece.data.decode(errors="replace")
-                yield _event("piece", b"%d" % offset, _encoder.encode(LogPiece(text, found.epoch)))
+                told = LogPiece(text.decode(piece.data), found.epoch)
+                yield _event("piece", b"%d" % (offset - len(text.getstate()[0])), _encoder.encode(told))
             elif found.is_over:
+                if rest := text.decode(b"", final=True):
+                    yield _event("piece", b"%d" % offset, _encoder.encode(LogPiece(rest, found.epoch)))
                 yield _event("end", b"%d" % offset, b"{}")
                 return
             else:

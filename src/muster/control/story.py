@@ -112,8 +112,9 @@ class _Teller:
         if again is not None and item.job != self._job:
             return f"{_spans(list(again.spans))} {'runs' if item.spec.array == 1 else 'run'} again as job {item.job}"
         groups = [f"{each.tasks} {each.name} of {show_resources(each.ask)}" for each in item.spec.needs.groups]
-        ask = show_resources(item.spec.ask)
-        what = "; ".join(groups) or (ask if self._tasks == 1 else f"{self._tasks} tasks of {ask}")
+        ask, most = show_resources(item.spec.ask), item.spec.gang_most
+        tasks = f"{self._tasks} to {most}" if most else f"{self._tasks}"
+        what = "; ".join(groups) or (ask if tasks == "1" else f"{tasks} tasks of {ask}")
         after = "".join(f", {each}" for each in item.spec.after)
         what += "" if again is None else f", {_spans(list(again.spans))} of job {again.of} again"
         return f"accepted: {what}, tenant {item.spec.tenant}{after}"

@@ -274,7 +274,7 @@ def _find_class_fault(
     """What is wrong with all jobs alike that ask for this. Few kinds of asks are made often, so the answer is kept."""
     return (
         _find_count_fault(gang, array, retries)
-        or (_find_group_fault(gang, ask, needs) if needs.groups else None)
+        or (_find_group_fault(gang, array, ask, needs) if needs.groups else None)
         or _find_amount_fault(ask, gang, AMOUNT_MAX // (array or gang))
         or (_find_partition_fault(gang, ask, needs) if needs.partition else None)
         or _find_time_fault(limit_ms, grace_ms)
@@ -342,8 +342,10 @@ def bring_back(spec: Spec, job: int, tasks: Iterable[int]) -> Spec:
     return msgspec.structs.replace(as_asked(spec), array=sum(again.tasks[1::2]), again=again, after=(), held=False)
 
 
-def _find_group_fault(gang: int, ask: Resources, needs: Needs) -> Reason | None:
+def _find_group_fault(gang: int, array: int, ask: Resources, needs: Needs) -> Reason | None:
     """What is wrong with groups, alone and together."""
+    if array:
+        return Reason(Code.BAD_GROUP, "array", detail="the tasks of an array ask for the same; groups are for a gang")
     names = [group.name for group in needs.groups]
     for group in needs.groups:
         if not _NAME.fullmatch(group.name) or names.count(group.name) > 1:

@@ -131,6 +131,33 @@ def test_a_log_is_followed_to_its_end(scene: Scene, monkeypatch: pytest.MonkeyPa
     assert scene.call("GET", "/v1/jobs/1/logs/follow?task=7").status == 404
 
 
+def test_a_character_that_is_cut_comes_with_the_next_piece(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "LOG_LOOK_S", 0.001)
+    scene.follower.happen(Submit(Spec(("true",))))
+    path, text = scene.logs.path(1, 0, 1), "naïve €\n".encode()
+    path.write_bytes(text[:9])
+
+    def go_on() -> None:
+        path.write_bytes(text)
+        scene.follower.happen(Cancel(1))
+        scene.follower.happen(Exited(1, 1, 143))
+
+    told = _watch(scene, "/v1/jobs/1/logs/follow", go_on, 3)
+    assert [(item["id"], item.get("text")) for item in told] == [("7", "naïve "), ("11", "€\n"), ("11", None)]
+    again = _watch(scene, "/v1/jobs/1/logs/follow", lambda: None, 2, last_event_id="7")
+    assert again[0]["text"] == "€\n"
+
+
+def test_a_character_that_stays_cut_is_told_at_the_end(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "LOG_LOOK_S", 0.001)
+    scene.follower.happen(Submit(Spec(("true",))))
+    scene.logs.path(1, 0, 1).write_bytes("a€".encode()[:3])
+    scene.follower.happen(Cancel(1))
+    scene.follower.happen(Exited(1, 1, 143))
+    told = _watch(scene, "/v1/jobs/1/logs/follow", lambda: None, 3)
+    assert [(item["kind"], item.get("text")) for item in told] == [("piece", "a"), ("piece", "\ufffd"), ("end", None)]
+
+
 def test_metrics_are_text_with_bounded_labels(scene: Scene) -> None:
     _live(scene)
     scene.call("GET", "/v1/jobs")

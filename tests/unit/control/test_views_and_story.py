@@ -117,6 +117,12 @@ def test_a_job_that_may_be_late_says_so() -> None:
     assert view_job(tale.world, record, now=100_001).late == "was due at 1970-01-01 00:01:40.000Z"
 
 
+def test_of_a_gang_that_may_grow_it_is_told_how_wide() -> None:
+    tale = Tale(gpus=2)
+    job = tale.submit(gang=1, gang_most=4, ask=Resources(gpus=1))
+    assert tale.story(job)[0] == "accepted: 1 to 4 tasks of 1 GPU, tenant default"
+
+
 def test_a_gang_that_loses_a_node_and_fails() -> None:
     tale = Tale(gpus=2)
     job = tale.submit(gang=2, ask=Resources(gpus=2))

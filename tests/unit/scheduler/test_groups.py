@@ -188,6 +188,7 @@ def test_its_places_are_taken_together() -> None:
         (Spec(("x",), gang=4, needs=Needs(groups=(DRIVER, workers(2)))), "gang"),
         (Spec(("x",), gang=3, ask=Resources(1), needs=Needs(groups=(DRIVER, workers(2)))), "ask"),
         (Spec(("x",), gang=3, gang_most=5, needs=Needs(groups=(DRIVER, workers(2)))), "gang"),
+        (Spec(("x",), array=5, needs=Needs(groups=(DRIVER,))), "array"),
         (Spec(("x",), commands={"driver": ("y",)}), "commands"),
         (Spec(("x",), gang=3, commands={"boss": ("y",)}, needs=Needs(groups=(DRIVER, workers(2)))), "commands"),
     ],
