@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from itertools import groupby
 from typing import Any, Final
 
@@ -91,21 +91,14 @@ def _read(words: list[str], here: str) -> Spec | None:
 
 def spell_rest(spec: Spec) -> Iterator[str]:
     """The flags of a job that `muster show` has no field for: where it may be, how it stands, how it is ended."""
-    for name, value in _find_flags(spec, spec.workdir):
-        if name not in SHOWN:
-            yield from (name,) if value is True else (name, str(value))
+    return _flags(spec, spec.workdir, but=SHOWN)
 
 
-def _flags(spec: Spec, here: str) -> Iterator[str]:
-    """Every flag of `run` that this job needs, and no other."""
-    for name, value in _find_flags(spec, here):
-        yield from (name,) if value is True else (name, str(value))
-
-
-def _find_flags(spec: Spec, here: str) -> Iterator[tuple[str, object]]:
+def _flags(spec: Spec, here: str, but: Container[str] = ()) -> Iterator[str]:
+    """Every flag of `run` that this job needs, and no other; without some, if they are named."""
     for name, value in (*_of_size(spec), *_of_place(spec), *_of_standing(spec), *_of_life(spec, here)):
-        if value:
-            yield name, value
+        if value and name not in but:
+            yield from (name,) if value is True else (name, str(value))
 
 
 def _of_size(spec: Spec) -> Iterator[tuple[str, object]]:

@@ -175,9 +175,13 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
 
     @property
     def whole(self) -> tuple[Resources, int]:
-        """All that it asks for at once: an ask, and how many times. Of several groups it is their sum, once."""
+        """All that it asks for at once: an ask, and how many times."""
+        return self.asked_by(self.gang + self.spares)
+
+    def asked_by(self, tasks: int) -> tuple[Resources, int]:
+        """The same for so many tasks. Of several groups it is their sum, once: they are never fewer than all."""
         groups = self.needs.groups
-        return (total_of(groups), 1) if groups else (self.ask, self.gang + self.spares)
+        return (total_of(groups), 1) if groups else (self.ask, tasks)
 
     @property
     def leaves_ms(self) -> Limit:

@@ -152,7 +152,7 @@ def _has_quota(world: World, job: Job, claim: Claim) -> bool:
     """Whether all that is claimed may lie on each site that it would lie on, beside whatever is older than the claim:
     whoever came later counted on it. Together, they have to be within the limits."""
     spec, quotas = job.spec, world.quotas
-    ask, tasks = spec.whole if spec.needs.groups else (spec.ask, claim.width)
+    ask, tasks = spec.asked_by(claim.width)
     worst = Standing.BORROWING if spec.evictable else Standing.INSIDE
     sites = {world.site_of(lease.slot) for lease in claim.leases}
     charge_claim(world, job.id, -1)  # it need not stand beside itself

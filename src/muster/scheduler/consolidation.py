@@ -253,13 +253,12 @@ def cost_of(world: World, job: Job, at: int) -> int:
     that to be up again."""
     spec, since = job.spec, job.phase.since if isinstance(job.phase, Running) else at
     lost_ms = max(0, at - world.goodput.saved_at(job.id, since)) + spec.grace_ms + RESTART_MS
-    held = spec.whole if spec.needs.groups else (spec.ask, width_of(job))
-    return amounts_of(*held)[0] * lost_ms
+    return amounts_of(*spec.asked_by(width_of(job)))[0] * lost_ms
 
 
 def devices_asked(spec: Spec) -> int:
     """Thousandths of devices that a gang works on, or a task of an array."""
-    return amounts_of(*(spec.whole if spec.needs.groups else (spec.ask, spec.gang)))[0]
+    return amounts_of(*spec.asked_by(spec.gang))[0]
 
 
 def seat_of(job: Job) -> Seat:
