@@ -12,7 +12,7 @@ decided here; but who certainly does not is not asked.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from itertools import islice
 from typing import Final
@@ -131,10 +131,10 @@ class Round:
         if self._is_anybody_due or self._places:
             return self._find_moved(tenant)
         awake, asleep = self._world.queue.awake, self._asleep.get(tenant, 0)
-        for at, shape, line in islice(self._leaves.get(tenant, ()), asleep, None):
-            if shape in awake:
+        for line in islice(self._lines_of(tenant), asleep, None):
+            if line.shape in awake:
                 self._asleep[tenant] = asleep
-                return line, at & ID_MASK
+                return line, line.place & ID_MASK
             asleep += 1
         return None
 
@@ -157,10 +157,14 @@ class Round:
     def _gather(self, tenant: str) -> list[tuple[LeafKey, Line]]:
         """A tenant's lines in our band that are awake, as a heap by where they stand."""
         awake = self._world.queue.awake
-        here = [(self._find_place(line), line) for _, shape, line in self._leaves.get(tenant, ()) if shape in awake]
+        here = [(self._find_place(line), line) for line in self._lines_of(tenant) if line.shape in awake]
         heap = [(at, line) for at, line in here if at is not None]
         heapify(heap)
         return heap
+
+    def _lines_of(self, tenant: str) -> Sequence[Line]:
+        leaf = self._leaves.get(tenant)
+        return () if leaf is None else leaf.lines
 
     def _find_place(self, line: Line) -> LeafKey | None:
         return self._places[line] if line in self._places else line.first(self._since)

@@ -428,13 +428,15 @@ class Fleet:
 
     def is_vacant(self, slot: int, ask: Resources, tasks: int, devices: int) -> bool:
         """Whether nobody holds what `occupy` would take, kept from others or not; of all but devices at a glance."""
-        rests, withheld = self.devices(slot), self.withheld.get(slot, NOTHING)
+        withheld = self.withheld.get(slot, NOTHING)
+        cpu = self._arena[self._arena[_AT_NODES] + _NODE_ROW * slot + _FREE_CPU] + withheld.amounts[0]
+        if cpu < ask.cpu_milli * tasks:
+            return False  # as of most who wait for somebody to leave
+        rests = self.devices(slot)
         for device, milli in withheld.devices:
             rests[device] += milli
         share = ask.gpu_milli * tasks if ask.gpu_milli else at.DEVICE
-        has_devices = all(device < len(rests) and rests[device] >= share for device in bits_of(devices_in(devices)))
-        cpu = self._arena[self._arena[_AT_NODES] + _NODE_ROW * slot + _FREE_CPU] + withheld.amounts[0]
-        return has_devices and cpu >= ask.cpu_milli * tasks
+        return all(device < len(rests) and rests[device] >= share for device in bits_of(devices_in(devices)))
 
     def occupy(self, slot: int, job: int, ask: Resources, tasks: int, devices: int) -> None:
         """Give `tasks` of a job their share of a node. The inverse of `vacate`."""

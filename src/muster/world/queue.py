@@ -440,11 +440,15 @@ class Queue:
             here = self._leaves[line.band]
             leaf = here[line.tenant]
             line.quit(leaf)
-            if not leaf:
+            if not leaf.lines:
                 del here[line.tenant]
 
     def _join_leaf(self, leaves: dict[BandKey, dict[str, Leaf]], line: Line) -> None:
-        line.join(leaves.setdefault(line.band, {}).setdefault(line.tenant, []))
+        here = leaves.setdefault(line.band, {})
+        leaf = here.get(line.tenant)
+        if leaf is None:
+            leaf = here[line.tenant] = Leaf()
+        line.join(leaf)
 
     def _forget_outside(self, line: Line) -> None:
         lines = self.outside.get(line.tenant)

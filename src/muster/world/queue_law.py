@@ -10,7 +10,7 @@ from muster.units import INSTANT_MAX
 from muster.world.claiming import spoken_for
 from muster.world.group_books import shape_of
 from muster.world.law import first_change, require
-from muster.world.line import BandKey, Leaf, Line, job_of
+from muster.world.line import BandKey, Leaf, LeafKey, Line, job_of
 from muster.world.promises import due_of
 from muster.world.queue import INSIDE, Shape, ShapeKey
 from muster.world.world import World
@@ -40,18 +40,23 @@ def _check_leaves(world: World) -> None:
     """Of the lines of a tenant and tier, the first is that of the job which the order's table says, before anybody is
     due and now; and those of one band stand in this order."""
     leaves: dict[tuple[str, str], list[Line]] = {}
-    places: dict[BandKey, dict[str, Leaf]] = {}
+    places: dict[BandKey, dict[str, list[tuple[LeafKey, Shape, Line]]]] = {}
     for shape in world.queue.shapes.values():
         for name, line in shape.lines.items():
             leaves.setdefault(name, []).append(line)
             insort(places.setdefault(line.band, {}).setdefault(name[0], []), (line.first(-1), shape, line))
     for band, here in places.items():
-        require(world.queue.leaves(band) == here, "lines stand where their heads do", f"band {band}")
+        stand = {tenant: _standing_in(leaf) for tenant, leaf in world.queue.leaves(band).items()}
+        require(stand == here, "lines stand where their heads do", f"band {band}")
     for (tenant, tier), lines in leaves.items():
         for since in (-1, world.now - world.tiers[tier].longest_wait_ms):
             wanted = min((_leaf_key(world, line, number, since), number) for line in lines for number in line.jobs())
             first = job_of(min(line.first(since) for line in lines))
             require(first == wanted[1], "the leaf goes by its table", f"{tenant}, {tier}: {first}, wanted {wanted}")
+
+
+def _standing_in(leaf: Leaf) -> list[tuple[LeafKey, Shape, Line]]:
+    return [(place, line.shape, line) for place, line in zip(leaf.places, leaf.lines, strict=True)]
 
 
 def _leaf_key(world: World, line: Line, number: int, since: int) -> tuple[int, bool, int, int]:

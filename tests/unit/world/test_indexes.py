@@ -11,7 +11,7 @@ from muster.model.ranges import as_ranges
 from muster.model.tier import Tier
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS
-from muster.world.line import job_of
+from muster.world.line import Leaf, job_of
 from muster.world.queue import INSIDE, OVER, Queue
 from muster.world.seating import rows_of
 from muster.world.seats import seats_on
@@ -90,9 +90,10 @@ def test_a_fork_and_its_original_go_their_own_ways() -> None:
 
 
 def heads_of(queue: Queue, tenant: str, standing: int = INSIDE) -> list[int]:
-    leaf = queue.leaves((standing, RANK, "standard")).get(tenant, [])
-    assert all(line.tenant == tenant and line.shape is shape and line.head() == job_of(at) for at, shape, line in leaf)
-    return [job_of(at) for at, _, _ in leaf]
+    leaf = queue.leaves((standing, RANK, "standard")).get(tenant, Leaf())
+    assert all(line.tenant == tenant and line.head() == job_of(line.place) for line in leaf.lines)
+    assert leaf.places == [line.place for line in leaf.lines] == sorted(leaf.places)
+    return [line.head() for line in leaf.lines]
 
 
 def test_the_lines_of_a_tenant_stand_where_their_heads_do_also_in_a_fork() -> None:

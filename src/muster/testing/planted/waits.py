@@ -133,7 +133,7 @@ def head_unnoticed() -> Iterator[None]:
     honest = Line._keep_place
 
     def keep_place(line: Line) -> None:
-        if line.first(-1) >= line._at:
+        if line.first(-1) >= line.place:
             honest(line)
 
     with mock.patch.object(Line, "_keep_place", keep_place):
