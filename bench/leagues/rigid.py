@@ -33,6 +33,8 @@ COSTED: Final = ("srtf", "srsf", "blind", "muster", "tuned")
 PUBLISHED: Final = ("srtf", "srsf", "tiresias", "blind", "muster", "tuned")
 """Who is also run as others ran theirs."""
 SLOWED_MILLI: Final = 1015
+LEARNERS: Final = ("muster", "tuned")
+"""Who is measured by the oracle, at each cost."""
 RATIO_GOAL: Final = 1.5
 PLAYERS: Final = tuple(POLICIES)
 
@@ -40,30 +42,37 @@ PLAYERS: Final = tuple(POLICIES)
 def run(options: LeagueOptions) -> Result:
     """Play every file of the format that is there."""
     metrics: dict[str, Metric] = {}
-    ratios: dict[str, list[float]] = {}
+    ratios: dict[tuple[str, str], list[float]] = {}
     for stem, whole in read_entries(options.traces, "muri"):
         reading = keep_fitting(stem, whole, NODES)
         bound = bounds_of(reading.records, NODES * NODE_GPUS)
         metrics |= named(stem, "bound", bound_figures(bound))
         metrics |= count_dropped(stem, reading.dropped)
-        averages: dict[str, float] = {}
+        averages: dict[tuple[str, str], float] = {}
         for policy in filter(options.is_wanted, POLICIES):
             options.tell(f"{stem}: {policy}")
             witness = options.find_witness(stem, policy)
             trial = play("rigid", reading.records, policy, NODES, COST_S * SECOND_MS, witness)
             metrics |= named(stem, policy, figures(trial, bound))
-            averages[policy] = mean_completion_s(list(trial.lives.values()))
+            averages[policy, ""] = mean_completion_s(list(trial.lives.values()))
             for cost in OTHER_COSTS_S if policy in COSTED else ():
-                metrics[f"{stem}.{policy}.avg_jct_s_cost{cost}"] = _play_again(reading.records, policy, cost)
+                again = metrics[f"{stem}.{policy}.avg_jct_s_cost{cost}"] = _play_again(reading.records, policy, cost)
+                averages[policy, f"_cost{cost}"] = again.value
             if policy in PUBLISHED:
                 metrics[f"{stem}.{policy}.avg_jct_s_slowed"] = _play_again(_slowed(reading.records), policy, COST_S)
-        for policy in ("muster", "tuned"):
-            if policy in averages and averages.get("srsf"):
-                ratios.setdefault(policy, []).append(averages[policy] / averages["srsf"])
-                metrics[f"{stem}.{policy}.over_srsf"] = Metric(ratios[policy][-1], "times srsf")
-    for policy, found in ratios.items():
-        metrics[f"all.{policy}.over_srsf"] = Metric(sum(found) / len(found), "times srsf", RATIO_GOAL, at_least=False)
+        for (policy, suffix), ratio in _over_srsf(averages).items():
+            ratios.setdefault((policy, suffix), []).append(ratio)
+            metrics[f"{stem}.{policy}.over_srsf{suffix}"] = Metric(ratio, "times srsf")
+    for (policy, suffix), found in ratios.items():
+        mean = sum(found) / len(found)
+        metrics[f"all.{policy}.over_srsf{suffix}"] = Metric(mean, "times srsf", RATIO_GOAL, at_least=False)
     return Result("league rigid", metrics, {})
+
+
+def _over_srsf(averages: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+    """Of those who learn, their averages by that of the oracle at the same cost of a restart."""
+    learners = [(policy, cost) for policy, cost in averages if policy in LEARNERS and averages.get(("srsf", cost))]
+    return {(policy, cost): averages[policy, cost] / averages["srsf", cost] for policy, cost in learners}
 
 
 def _play_again(records: Sequence[Record], policy: str, cost_s: int) -> Metric:

@@ -59,6 +59,16 @@ def test_jobs_that_take_no_time_are_played_and_no_figure_is_divided_by_nothing(t
     assert "any.muster.over_srsf" not in metrics
 
 
+def test_who_learns_has_a_goal_at_every_cost_of_a_restart(tmp_path: Path) -> None:
+    rows = ["0,8,1,900,m,20", "1,64,2,90,m,20", "2,8,3,9,m,20"]
+    folder = write(tmp_path, MURI + "\n".join(rows) + "\n")
+    metrics = run("rigid", LeagueOptions(folder, policies=("muster", "srsf"))).metrics
+    for cost, measure in (("", "avg_jct_s"), ("_cost0", "avg_jct_s_cost0"), ("_cost120", "avg_jct_s_cost120")):
+        found = metrics[f"all.muster.over_srsf{cost}"]
+        assert found.value == metrics[f"any.muster.{measure}"].value / metrics[f"any.srsf.{measure}"].value
+        assert (found.goal, found.at_least) == (1.5, False)
+
+
 def test_a_job_needs_as_many_nodes_as_its_gang() -> None:
     assert [nodes_of(gpus) for gpus in (1, 8, 9, 11, 16, 20, 60, 64)] == [1, 1, 2, 2, 2, 3, 8, 8]
 
