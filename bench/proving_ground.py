@@ -31,9 +31,9 @@ of a policy that came first contain the compiler. Made by `make league`; do not 
 NAMES: Final = """## Who is who
 
 `muster` is whom the goals are for. In `rigid`, `philly` and `faults` it is one and the same: a tier whose jobs take
-turns by what was learned of run times, with a guard for who is owed. `tuned` is its one variant, in `rigid`: it looks
-closer at neighbours, lets some of a sweep go ahead, and has no guard, as months of overload leave nothing to guard. It
-has no place in `philly`, where it loses to the default. In `prediction`, `muster` is the adviser on run times of every
+turns by what was learned of run times, with a guard for who is owed. `tuned` is its one variant, in `rigid`: nobody is
+kept for having been stopped before, and it has no guard, as months of overload leave nothing to guard. It has no place
+in `philly`, where it loses to the default. In `prediction`, `muster` is the adviser on run times of every
 server; in `deadline`, an adviser on deadlines. In `packing`, `default` is the Profile that every fleet begins with and
 by which all other leagues place their jobs, and `muster` its one variant. Both go through the same door; `muster`
 weighs `pattern`, `price`, `displacement` and `stranding`, which see every device of a node and what was learned of

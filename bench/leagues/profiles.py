@@ -14,9 +14,10 @@ tiresias      three queues by attained service, in each whoever runs before thos
 blind         Muster without any learning: attained service by powers of ten of a device-hour,
               and of equals the one with fewer devices                                          knows nothing
 muster        Muster's default: hazards learned from what ended so far (the index is that of
-              Gittins, JRSS B 1979), a guard for who is owed                                    learns
-tuned         the same without the guard, for months of overload leave nothing to guard; run
-              times of neighbours on a fine grid, and some of a sweep ahead of the others       learns
+              Gittins, JRSS B 1979), run times of neighbours on a fine grid, some of a sweep
+              ahead of the others, a guard for who is owed                                      learns
+tuned         the same without the guard, for months of overload leave nothing to guard, and
+              nobody is kept for having been stopped before                                     learns
 
 Those who cast shadows are told each job's run time as its limit: the trace has no limits of its own.
 """
@@ -58,10 +59,6 @@ class Policy(NamedTuple):
 
 
 def _learn(records: Sequence[Record]) -> Adviser:  # noqa: ARG001 - it is not told: it learns
-    return TurnAdviser()
-
-
-def _learn_closely(records: Sequence[Record]) -> Adviser:  # noqa: ARG001 - it is not told either
     return TurnAdviser(FINE, AHEAD)
 
 
@@ -77,6 +74,6 @@ POLICIES: Final[dict[str, Policy]] = {
     "themis": Policy(Sharing(ADVISED, LEASE_MS, 1000, 1000), finish_time_fairness, is_oracle=True),
     "tiresias": Policy(Sharing(ATTAINED, 0, 999, 1000, steps=(3250 * SECOND_MS, 2 * HOUR_MS))),
     "blind": Policy(Sharing(NARROW, QUANTUM_MS, 1000, 1000)),
-    "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 500, 900, (), 24 * HOUR_MS, 27, 150), _learn),
-    "tuned": Policy(Sharing(ADVISED, QUANTUM_MS, 700, 1000), _learn_closely),
+    "muster": Policy(Sharing(ADVISED, QUANTUM_MS, 700, 900, (), 24 * HOUR_MS, 27, 150), _learn),
+    "tuned": Policy(Sharing(ADVISED, QUANTUM_MS, 700, 1000), _learn),
 }
