@@ -96,7 +96,7 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.NEVER_INSIDE: Words(
         "never fits: it needs {amount} and may not be evicted, at most {limit} are guaranteed to it (line {subject})",
-        "ask for less, let it be evicted, or have the guarantee raised",
+        "ask for less, have the guarantee raised, or, if it is no booking, let it be evicted",
     ),
     Code.BAD_BUDGET: Words(
         "budget {subject}: {detail}", "write it like 1000h/30d or 5000/30d; one hard and one soft each"

@@ -20,6 +20,7 @@ from muster.scheduler.booked import LEAD_MS, TIDY_MS
 from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig, spec
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
+from muster.wire.words import put_in_words
 from muster.world.accounting import read_account
 from muster.world.booking import is_admitted
 from muster.world.invariants import check_world
@@ -340,6 +341,15 @@ def test_a_booking_stays_within_the_quota_of_its_tenant_and_its_jobs_need_not_as
     rig.feed(own(1, tenant="vision"))
     assert rig.phase(3) == "Starting", "the line has no room; the booking has"
     assert rig.phase(rig.submit(8, tenant="vision")) == "Queued"
+
+
+def test_of_a_booking_beyond_the_guarantee_nobody_says_that_it_may_be_evicted() -> None:
+    rig = Rig(3)
+    rig.tenant("vision", Line(GPU, guaranteed=gpu_amount(8)))
+    answer = rig.answer(reserve(2, tenant="vision"))
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.NEVER_INSIDE
+    assert "if it is no booking, let it be evicted" in put_in_words(answer.reason).fix
 
 
 def test_what_is_booked_and_idle_has_a_bucket_of_its_own() -> None:
