@@ -20,7 +20,7 @@ JOBS: Final = 100_000
 
 def run(seed: int) -> Result:  # noqa: ARG001 - nothing here is random
     """Fill, and look."""
-    with running_server(MUSTER_CAPACITY="gpus=8,cpus=64,memory=64Gi") as path:
+    with running_server("gpus=8,cpus=64,memory=64Gi") as path:
         muster(*HOG, home=path)
         before = _resident_mb(path)
         fill(Home(path), JOBS)

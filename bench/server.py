@@ -16,25 +16,27 @@ from muster.model.job import BarKind
 from muster.sdk.client import Client
 from muster.sdk.errors import ContestedError
 from muster.sdk.home import Home
+from muster.sdk.node_file import NodeFile, write_node_file
 from muster.sdk.processes import find_server_process
 
 PLACED: Final = ("starting", "running", "stopping")
 
 
-def muster(*words: str, home: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+def muster(*words: str, home: Path) -> subprocess.CompletedProcess[bytes]:
     """Run one command of `muster` to its end."""
     program = Path(sys.executable).with_name("muster")
-    return subprocess.run(
-        [program, *words], env=os.environ | {"MUSTER_HOME": str(home), **environment}, capture_output=True, check=True
-    )
+    environment = os.environ | {"MUSTER_HOME": str(home)}
+    return subprocess.run([program, *words], env=environment, capture_output=True, check=True)
 
 
 @contextmanager
-def running_server(**environment: str) -> Iterator[Path]:
-    """A leader and a follower that are up; gives their home. What waits at the end is left: it may be a long queue."""
+def running_server(capacity: str = "") -> Iterator[Path]:
+    """A leader and a follower that are up, on a machine that has what is declared; gives their home. What waits at the
+    end is left: it may be a long queue."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as name:
         home = Path(name)
-        muster("up", home=home, **environment)
+        write_node_file(Home(home).node_file, NodeFile(capacity=capacity))
+        muster("up", home=home)
         try:
             yield home
         finally:

@@ -25,7 +25,7 @@ READERS: Final = 4
 
 def run(seed: int) -> Result:  # noqa: ARG001 - nothing here is random
     """Fill, read alone, read beside writers."""
-    with running_server(MUSTER_CAPACITY="gpus=8,cpus=64,memory=64Gi") as path:
+    with running_server("gpus=8,cpus=64,memory=64Gi") as path:
         muster(*HOG, home=path)
         fill(Home(path), JOBS)
         alone = _read(path)

@@ -40,7 +40,7 @@ HOG: Final = ("run", "--detach", "--cpus", "1", "--gpus", "8", "--", "sleep", "6
 
 def run(seed: int) -> Result:  # noqa: ARG001 - nothing here is random
     """Take turns, then pace."""
-    with running_server(MUSTER_CAPACITY="gpus=8,cpus=64,memory=64Gi") as home, bare_server() as port:
+    with running_server("gpus=8,cpus=64,memory=64Gi") as home, bare_server() as port:
         muster(*HOG, home=home)
         rounds = [(_bare(port), _durable(home)) for _ in range(ROUNDS)]
         durable_per_s = median([durable.per_s for _, durable in rounds])

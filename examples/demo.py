@@ -1,8 +1,8 @@
 """A tour of Muster: `make demo`. It ends with a list of checks, and with 0 if all of them hold.
 
 Everything is real: a server on this machine, real processes, real kills. Only the GPUs are declared and not there
-(MUSTER_CAPACITY says so), because a laptop has none. All files are in a temporary directory, which is removed. It needs
-no terminal; on one it stays up at the end, so that you can look around.
+(`muster up --capacity` says so), because a laptop has none. All files are in a temporary directory, which is removed.
+It needs no terminal; on one it stays up at the end, so that you can look around.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Demo:
         self.ended_well = True
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
         path = f"{Path(sys.executable).parent}:{kept.get('PATH', '/usr/bin:/bin')}"
-        self._env = {**kept, "PATH": path, "MUSTER_HOME": str(self.home.root), "MUSTER_CAPACITY": CAPACITY}
+        self._env = {**kept, "PATH": path, "MUSTER_HOME": str(self.home.root)}
 
     def type(self, line: str, code: int = 0) -> str:
         """Type one command line, show what it prints, and check how it ends; its standard output."""
@@ -143,7 +143,7 @@ class Submitter(threading.Thread):
 def show_hello(demo: Demo) -> None:
     """A server, and a job."""
     title("Start a server, run a job")
-    demo.type("muster up")
+    demo.type(f"muster up --capacity {CAPACITY}")
     printed = demo.type("muster run -- echo hello")
     demo.check("a job's output comes back", holds=printed == "hello\n")
     demo.type("muster run -- sh -c 'exit 3'", code=3)

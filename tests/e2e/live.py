@@ -26,14 +26,14 @@ BIN: Final = Path(sys.executable).parent
 
 
 class LiveHome:
-    """One home directory with its server. `capacity` is what the node claims to have."""
+    """One home directory with its server."""
 
-    def __init__(self, root: Path, capacity: str = "gpus=8,cpus=32,memory=64Gi") -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.home = Home(root)
         kept = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
         path = f"{BIN}:{os.environ['PATH']}"
-        self.env = {**kept, "PATH": path, "MUSTER_HOME": str(root), "MUSTER_CAPACITY": capacity, "NO_COLOR": "1"}
+        self.env = {**kept, "PATH": path, "MUSTER_HOME": str(root), "NO_COLOR": "1"}
 
     def muster(self, *arguments: str, code: int | None = 0, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run one command line; its exit code must be `code`, unless that is None."""
@@ -98,10 +98,11 @@ class LiveHome:
 
 @contextmanager
 def serving(root: Path, capacity: str = "gpus=8,cpus=32,memory=64Gi") -> Iterator[LiveHome]:
-    """A server that is up inside the block; afterwards nothing of it is left running."""
-    live = LiveHome(root, capacity)
+    """A server that is up inside the block, on a machine that has what is declared; afterwards nothing of it is left
+    running."""
+    live = LiveHome(root)
     try:
-        live.muster("up")
+        live.muster("up", "--capacity", capacity)
         yield live
     finally:
         live.end_all()

@@ -22,9 +22,10 @@ import pytest
 from muster.engines.local.engine import shut_down
 from muster.ports.failpoint import VARIABLE
 from muster.sdk.home import Home
+from muster.sdk.node_file import NodeFile, write_node_file
 
 DEADLINE_S = 60.0
-ENVIRONMENT = {**os.environ, "MUSTER_CAPACITY": "gpus=8,cpus=4,memory=16Gi"}
+DECLARED = NodeFile(capacity="gpus=8,cpus=4,memory=16Gi")
 
 
 class Server:
@@ -38,9 +39,10 @@ class Server:
 
     def start(self, role: str, *words: str, failpoint: str = "") -> subprocess.Popen[bytes]:
         self.home.root.mkdir(mode=0o700, exist_ok=True)
+        write_node_file(self.home.node_file, DECLARED)
         with self.home.log_file(role).open("ab") as log:
             command = [sys.executable, "-P", "-m", "muster.app", role, "--home", str(self.home.root), *words]
-            env = {**ENVIRONMENT, VARIABLE: failpoint}
+            env = {**os.environ, VARIABLE: failpoint}
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=env)
         self.processes[role] = process
         return process
@@ -326,4 +328,4 @@ def test_a_death_after_the_last_snapshot_loses_nothing(server: Server) -> None:
 
 def run(server: Server, role: str, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-P", "-m", "muster.app", role, "--home", str(server.home.root), *words]
-    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=DEADLINE_S, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)

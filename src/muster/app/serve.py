@@ -24,7 +24,6 @@ from muster.app.identity import Provider, find_provider
 from muster.app.notifying import FileMarks, find_stamp, read_routes
 from muster.app.patience import PatientProtocol, keep_looking
 from muster.app.process import WallClock, only_follower, run_http, settle_memory, stop_on_signals, write_note
-from muster.app.settings import node_name, read_capacity
 from muster.control.counsel import Counsel
 from muster.control.desk import Desk
 from muster.control.follower import Follower
@@ -44,6 +43,7 @@ from muster.model.errors import ConflictError, RejectedError, StoreError
 from muster.model.job import NodePhase
 from muster.model.node import address_of
 from muster.model.reason import Code, Reason
+from muster.model.spec import is_name
 from muster.outward.http import fetch
 from muster.ports import Adviser
 from muster.ports.store import Wanted
@@ -80,9 +80,9 @@ def lead(home: Home) -> int:
     """Be the leader of a home until told to end; the exit code."""
     start_log(home.log_file("leader"), logging.INFO)
     home.prepare()
-    traits = read_node_file(home.node_file).traits()
-    machine = discover_machine()
-    capacity = read_capacity(lambda: machine.capacity)
+    said = read_node_file(home.node_file)
+    traits, machine = said.traits(), discover_machine()
+    capacity = said.capacity_of(machine.capacity)
     devices = machine.devices if capacity.gpus == len(machine.devices) else ()  # declared GPUs have no ids
     with contextlib.closing(SqliteStore(home.journal_file)) as store:
         write_note(home.process_file("leader"))
@@ -98,6 +98,12 @@ def lead(home: Home) -> int:
             world, store, engine, WallClock(), home.leader_socket, home.root, history_ms=home.read_history_ms()
         )
         return asyncio.run(_lead(leader))
+
+
+def node_name() -> str:
+    """What this node is called: its hostname, if that can name a node."""
+    name = socket.gethostname()
+    return name if is_name(name) else "localhost"
 
 
 def find_former(world: World, address: str) -> list[str]:

@@ -24,6 +24,7 @@ from muster.model.reason import Code
 from muster.sdk.client import HEALTH_WITHIN_S, Client
 from muster.sdk.errors import AnsweredError, words_of
 from muster.sdk.home import Home
+from muster.sdk.node_file import read_node_file
 from muster.sdk.processes import find_server_process
 from muster.sdk.whereabouts import find_server
 from muster.units import show_bytes, show_duration, show_resources
@@ -139,9 +140,14 @@ def _follower(home: Home) -> Finding:
     return _process(home, "follower")
 
 
-def _gpus(_: Home) -> Finding:
-    if os.environ.get("MUSTER_CAPACITY"):
-        return Finding("gpus", "warning", "declared with MUSTER_CAPACITY: counted, not looked at", "unset it to look")
+def _gpus(home: Home) -> Finding:
+    try:
+        declared = read_node_file(home.node_file).capacity
+    except MusterError as error:
+        return Finding("gpus", "wrong", str(error), f"mend or remove {home.node_file}")
+    if "gpus" in declared:
+        fix = "after `muster down`, `muster up --capacity ''` looks for what is there"
+        return Finding("gpus", "warning", f"declared: counted, not looked at ({declared})", fix)
     if shutil.which("nvidia-smi") is None:
         return Finding("gpus", "ok", "no nvidia-smi here: this machine counts as one without GPUs")
     return Finding("gpus", "ok", "nvidia-smi is here")

@@ -44,6 +44,7 @@ SHOWN_MAX: Final = 10
 @click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="Its key (PEM).")
 @click.option("--learn/--no-learn", "learns", default=None, help="Learn for how long jobs run (default: as before).")
 @click.option("--flavor", metavar="NAME", help="What kind of capacity this machine is.")
+@click.option("--capacity", metavar="K=N,...", help="What it has, where that is not found: gpus=8,cpus=64,memory=1Ti.")
 @click.option("--region", metavar="NAME", help="The region that it stands in.")
 @click.option("--cluster", metavar="NAME", help="The cluster.")
 @click.option("--block", metavar="NAME", help="The block.")

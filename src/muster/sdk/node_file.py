@@ -2,20 +2,28 @@
 in a file of the home.
 
 Whoever starts the server may write it, or edit it by hand; the leader reads it when it starts. What the machine has is
-not in it: that is observed.
+observed, but for what is declared here: devices of a kind that nobody looks for, or that are not real.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from muster.model.errors import RejectedError
-from muster.model.node import Place, Spot, Traits
+from muster.model.node import DEVICES_MAX, Place, Spot, Traits
 from muster.model.reason import Code, Reason
 from muster.model.traits import find_trait_fault
-from muster.units import AmountError, parse_sides
+from muster.units import AmountError, Resources, parse_bytes, parse_count, parse_cpus, parse_sides
+
+_DECLARED: Final[dict[str, tuple[str, Callable[[str], int]]]] = {
+    "gpus": ("gpus", parse_count),
+    "cpus": ("cpu_milli", parse_cpus),
+    "memory": ("memory_bytes", parse_bytes),
+}
 
 
 class NodeFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -31,6 +39,7 @@ class NodeFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     torus: str = ""
     torus_size: str = ""
     spot: str = ""
+    capacity: str = ""
 
     def traits(self) -> Traits:
         """What the node will report; RejectedError if it cannot be that."""
@@ -41,6 +50,22 @@ class NodeFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
         if fault is not None:
             raise RejectedError(fault)
         return traits
+
+    def capacity_of(self, found: Resources) -> Resources:
+        """What the node will report that it has: what was found, except for what is declared (`gpus=8,cpus=4`)."""
+        declared: dict[str, int] = {}
+        for part in filter(None, self.capacity.split(",")):
+            name, _, text = part.strip().partition("=")
+            if name not in _DECLARED:
+                raise _bad_capacity(f"{name!r} is not one of {', '.join(_DECLARED)}")
+            field, parse = _DECLARED[name]
+            try:
+                declared[field] = parse(text)
+            except AmountError as error:
+                raise _bad_capacity(str(error)) from error
+        if declared.get("gpus", 0) > DEVICES_MAX:
+            raise _bad_capacity(f"gpus={declared['gpus']}; a node has at most {DEVICES_MAX}")
+        return msgspec.structs.replace(found, **declared)
 
     def _spot(self) -> Spot | None:
         if not (self.torus or self.torus_size or self.spot):
@@ -64,6 +89,11 @@ def read_node_file(path: Path) -> NodeFile:
 def write_node_file(path: Path, content: NodeFile) -> None:
     """Replace the file, once it is known to be in order."""
     content.traits()
+    content.capacity_of(Resources())
     fresh = path.with_suffix(".new")
     fresh.write_bytes(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
     fresh.replace(path)
+
+
+def _bad_capacity(detail: str) -> RejectedError:
+    return RejectedError(Reason(Code.BAD_SPEC, "capacity", detail=detail))

@@ -12,16 +12,12 @@ import pytest
 
 from muster.app.__main__ import main
 from muster.app.process import WallClock, only_follower, write_note
-from muster.app.serve import LocalLogs, bind, check_host
-from muster.app.settings import node_name, read_capacity
+from muster.app.serve import LocalLogs, bind, check_host, node_name
 from muster.engines.local.layout import log_path
 from muster.model.errors import ConflictError, RejectedError
 from muster.model.spec import is_name
 from muster.sdk.home import Address, Home
 from muster.sdk.processes import Note, find_server_process, find_start_time
-from muster.units import Resources
-
-FOUND = Resources(gpus=0, cpu_milli=2000, memory_bytes=2**30)
 
 
 @pytest.fixture
@@ -31,25 +27,6 @@ def taken() -> Iterator[int]:
         other.bind(("127.0.0.1", 0))
         other.listen()
         yield other.getsockname()[1]
-
-
-@pytest.mark.parametrize(
-    ("text", "capacity"),
-    [
-        ("", FOUND),
-        ("gpus=8", Resources(8, 2000, 2**30)),
-        ("gpus=8,cpus=4,memory=16Gi", Resources(8, 4000, 2**34)),
-        ("cpus=0.5", Resources(0, 500, 2**30)),
-    ],
-)
-def test_capacity_is_found_and_may_be_declared(text: str, capacity: Resources) -> None:
-    assert read_capacity(lambda: FOUND, {"MUSTER_CAPACITY": text}) == capacity
-
-
-@pytest.mark.parametrize("text", ["gpu=8", "gpus", "gpus=x", "memory=1Zi", "8"])
-def test_a_capacity_that_cannot_be_read_is_refused(text: str) -> None:
-    with pytest.raises(RejectedError, match="MUSTER_CAPACITY"):
-        read_capacity(lambda: FOUND, {"MUSTER_CAPACITY": text})
 
 
 def test_a_node_has_a_name() -> None:

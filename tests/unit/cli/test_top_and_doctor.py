@@ -19,6 +19,7 @@ from muster.model.reason import Code
 from muster.sdk.client import Client
 from muster.sdk.errors import NoServerError, make_error
 from muster.sdk.home import Address, Home
+from muster.sdk.node_file import NodeFile, write_node_file
 from muster.units import Resources
 from muster.wire.views import BarView, Health, JobPage, JobView, NodeView, Place, Problem
 
@@ -167,6 +168,15 @@ def test_a_leader_that_is_there_and_does_not_decide_is_no_reason_to_start_one(
 
     monkeypatch.setattr(Client, "health", say_nothing)
     assert "the follower's log" in states(home)["server"].fix
+
+
+def test_devices_that_are_declared_are_said_to_be_and_a_broken_node_file_is_named(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.prepare()
+    write_node_file(home.node_file, NodeFile(capacity="gpus=8"))
+    assert (states(home)["gpus"].state, "gpus=8" in states(home)["gpus"].words) == ("warning", True)
+    home.node_file.write_text("{")
+    assert (states(home)["gpus"].state, states(home)["gpus"].fix) == ("wrong", f"mend or remove {home.node_file}")
 
 
 def test_doctor_leaves_with_one_if_something_is_wrong(

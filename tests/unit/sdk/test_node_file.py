@@ -9,8 +9,10 @@ import pytest
 from muster.model.errors import RejectedError
 from muster.model.node import PLAIN, Place, Spot, Traits
 from muster.sdk.node_file import NodeFile, read_node_file, write_node_file
+from muster.units import Resources
 
 WHOLE = NodeFile("h100", "eu", "alpha", "b1", "r1", {"zone": "a", "disk": "nvme"}, ["spot", "spot", "old"])
+FOUND = Resources(gpus=0, cpu_milli=2000, memory_bytes=2**30)
 
 
 def test_what_is_written_is_read_and_becomes_traits(tmp_path: Path) -> None:
@@ -42,9 +44,30 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
         read_node_file(path)
 
 
-@pytest.mark.parametrize("content", [NodeFile("no good"), NodeFile(cluster="a/b"), NodeFile(labels={"k": "v w"})])
+@pytest.mark.parametrize(
+    "content", [NodeFile("no good"), NodeFile(cluster="a/b"), NodeFile(labels={"k": "v w"}), NodeFile(capacity="gpu=8")]
+)
 def test_what_makes_no_sense_is_not_written(tmp_path: Path, content: NodeFile) -> None:
     path = tmp_path / "node.json"
-    with pytest.raises(RejectedError, match="M103"):
+    with pytest.raises(RejectedError, match=r"M10[13]"):
         write_node_file(path, content)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "capacity"),
+    [
+        ("", FOUND),
+        ("gpus=8", Resources(8, 2000, 2**30)),
+        ("gpus=8,cpus=4,memory=16Gi", Resources(8, 4000, 2**34)),
+        ("cpus=0.5", Resources(0, 500, 2**30)),
+    ],
+)
+def test_capacity_is_found_and_may_be_declared(text: str, capacity: Resources) -> None:
+    assert NodeFile(capacity=text).capacity_of(FOUND) == capacity
+
+
+@pytest.mark.parametrize("text", ["gpu=8", "gpus", "gpus=x", "memory=1Zi", "8"])
+def test_a_capacity_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(RejectedError, match="capacity"):
+        NodeFile(capacity=text).capacity_of(FOUND)
