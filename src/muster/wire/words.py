@@ -326,7 +326,9 @@ _TABLE: Final[dict[Code, Words]] = {
     Code.NOT_FOUND: Words("{subject} not found", "check the address"),
     Code.BAD_BUNDLE: Words("cannot read the bundle: {detail}", "record it anew"),
     Code.FORBIDDEN: Words("{subject}: {detail}", "use the command line or the SDK, on the server's own machine"),
-    Code.BAD_TRACE: Words("{subject}: {detail}", "mend or remove that line, or name another file"),
+    Code.BAD_TRACE: Words(
+        "{subject}: {detail}", "mend what it names, or name another: `muster trace formats` lists what is read"
+    ),
     Code.NO_PARQUET: Words(
         "writing Parquet needs {subject}, and it is not installed", "`pip install 'muster[parquet]'`, or choose swf"
     ),
