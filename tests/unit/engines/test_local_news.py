@@ -92,7 +92,7 @@ def test_news_are_gathered_while_there_is_more_to_start(scene: Scene) -> None:
     channel, known = scene.meet()
     scene.turn(3)
     assert heard(channel) == []
-    scene.clock.at += NEWS_S
+    scene.clock.at += 2 * NEWS_S
     scene.turn()
     assert heard(channel) == list(range(known, known + 5)), "one more was started in the turn of the meeting"
 

@@ -32,9 +32,9 @@ IDLE_S: Final = 3.0
 """How long a keeper that has nothing waits for a supervisor before it leaves; the next supervisor starts another."""
 SUPERVISORS_MAX: Final = 8
 NEWS_MAX: Final = 4096
-NEWS_S: Final = 0.03
-"""For how long a keeper that has more to start gathers its news. Each piece of them is a batch of the leader's: a sync,
-an entry, and an order to forget that comes back here."""
+NEWS_S: Final = 0.1
+"""For how long a keeper that has more to start gathers its news: what it has not come to yet keeps the machine busy.
+Each piece of them is a batch of the leader's: a sync, an entry, and orders that come back here."""
 
 _log = logging.getLogger(__name__)
 
