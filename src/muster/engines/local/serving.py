@@ -73,12 +73,12 @@ def serve(root: Path, lock: int | None = None, idle_s: float = IDLE_S) -> bool:
 
 
 class _Engine(Channel[Asked]):
-    """One engine: whom it speaks for, and what it can be told is recorded."""
+    """One engine: whom it speaks for, what it can be told is recorded, and what it was told is."""
 
     def __init__(self, link: socket.socket) -> None:
         super().__init__(link, asked_inbox())
         self.node: str | None = None
-        self.ack = 0
+        self.ack = self.acked = 0
 
 
 class _Keeper:
@@ -136,7 +136,8 @@ class _Loop:
                 self._serve_keeper(key.data, mask)
             else:
                 self._accept()
-        self._ask_keepers()
+        self._ask_keepers()  # first: somebody waits for them to start
+        self._acknowledge()
         self._tell_all(self._supervisor.take_events())
 
     def _delay_s(self, is_unused: bool) -> float | None:
@@ -168,11 +169,8 @@ class _Loop:
             self._drop(engine)
 
     def _serve_engine(self, engine: _Engine, mask: int) -> None:
-        frames = engine.take_turn(mask)
-        for frame in frames:
+        for frame in engine.take_turn(mask):
             self._take(engine, frame)
-        if frames and engine.ack:
-            engine.tell(Ack(engine.ack))
 
     def _take(self, engine: _Engine, frame: Asked) -> None:
         if isinstance(frame, Hello):
@@ -186,6 +184,10 @@ class _Loop:
         else:
             self._supervisor.carry_out(frame.instruction, engine.node)
             engine.ack = frame.number
+
+    def _acknowledge(self) -> None:
+        for engine in [engine for engine in self._engines if engine.ack > engine.acked]:
+            self._guard(_tell_ack, engine)
 
     def _tell_all(self, events: list[TaskEvent]) -> None:
         for engine in [engine for engine in self._engines if events and engine.node is not None]:
@@ -257,8 +259,7 @@ class _Loop:
         if channel is None:
             return
         try:
-            for frame in frames:
-                channel.tell(frame)
+            channel.tell(*frames)
             self._selector.modify(channel.link, channel.interest, keeper)
         except (OSError, EngineError) as error:
             self._lose(keeper, error)
@@ -271,6 +272,11 @@ class _Loop:
             keeper.channel = None
             keeper.start_at = time.monotonic() + KEEPER_AGAIN_S
             self._supervisor.lose(keeper.number)
+
+
+def _tell_ack(engine: _Engine, _: int) -> None:
+    engine.acked = engine.ack
+    engine.tell(Ack(engine.ack))
 
 
 def _tell_events(engine: _Engine, events: list[TaskEvent]) -> None:
