@@ -2,7 +2,7 @@
 
 The clock starts before the request is sent and stops when the task's log has a byte, at which it looks every fifth of a
 millisecond: who looked without a pause would take one of two cores from those it measures. In between are HTTP, the
-kernel, one durable commit, the engine, its supervisor, its keeper, and the start of a process: eight times somebody
+kernel, one durable commit, the engine, its supervisor, its keeper, and the start of a process: seven times somebody
 hands on to somebody else. The reference is what a bare start of the same command and a bare sync take here, in the same
 minutes, and how often the server's processes waited for somebody per job, which does not depend on the load.
 """

@@ -383,6 +383,7 @@ def test_a_start_on_its_way_is_held(scene: Scene) -> None:
 
 BODY = """
 import sys
+import threading
 from pathlib import Path
 from muster.engines.local.engine import LocalEngine
 from muster.model.instruction import Start
@@ -390,8 +391,11 @@ from muster.model.spec import Spec
 from muster.units import Resources
 engine = LocalEngine(Path(sys.argv[1]), "here", Resources(cpu_milli=1))
 spec = Spec(command=("/bin/sh", "-c", sys.argv[2]), workdir=sys.argv[3], array=2)
-engine.carry_out([Start(1, 1, spec, task, ["here"], [1], [0]) for task in range(2)])
-engine.open(lambda events: None)
+is_there = threading.Event()
+engine.open(lambda events: is_there.set())
+is_there.wait()
+for task in range(2):
+    engine.carry_out([Start(1, 1, spec, task, ["here"], [1], [0])])
 sys.stdin.read()
 """
 

@@ -1,4 +1,5 @@
-"""A keeper that has much to start tells its news in larger pieces, else at once; and nobody hears a thing twice."""
+"""A keeper that has much to start tells its news in larger pieces, else at once, but for starts, which wait a moment;
+what is recorded is told with what came of it; and nobody hears a thing twice."""
 
 from __future__ import annotations
 
@@ -13,10 +14,13 @@ import pytest
 
 from muster.engines.local import keeping
 from muster.engines.local.channel import Channel, listen
-from muster.engines.local.frames import KeeperTold, Kept, Meet, News, keeper_told_inbox
+from muster.engines.local.frames import Ack, Happened, KeeperTold, Kept, Meet, News, keeper_told_inbox, told_inbox
 from muster.engines.local.keeper import Keeper
-from muster.engines.local.keeping import NEWS_S, _Loop
+from muster.engines.local.keeping import NEWS_S, STARTS_S, _Loop
 from muster.engines.local.layout import Key
+from muster.engines.local.ranges import End
+from muster.engines.local.serving import ACK_S, _Engine
+from muster.model.event import Started
 
 
 class BusyKeeper:
@@ -92,18 +96,33 @@ def test_news_are_gathered_while_there_is_more_to_start(scene: Scene) -> None:
     channel, known = scene.meet()
     scene.turn(3)
     assert heard(channel) == []
-    scene.clock.at += NEWS_S
+    scene.clock.at += 2 * NEWS_S
     scene.turn()
     assert heard(channel) == list(range(known, known + 5)), "one more was started in the turn of the meeting"
 
 
-def test_news_are_told_at_once_when_there_is_no_more_to_start(scene: Scene) -> None:
+def test_an_end_is_told_at_once_when_there_is_no_more_to_start_and_starts_with_it(scene: Scene) -> None:
     channel, known = scene.meet()
     scene.keeper.is_launching = False
     scene.turn()
-    assert heard(channel) == [known, known + 1]
+    assert heard(channel) == []
+    scene.keeper.ended.append((Key(1, 1, known), End(0)))
     scene.turn()
-    assert heard(channel) == [known + 2]
+    assert heard(channel) == [known, known + 1, known + 2]
+
+
+def test_starts_alone_are_told_a_little_later(scene: Scene) -> None:
+    channel, known = scene.meet()
+    scene.keeper.is_launching = False
+    scene.turn()
+    scene.clock.at += STARTS_S / 2
+    scene.turn()
+    assert heard(channel) == []
+    scene.clock.at += STARTS_S
+    scene.turn()
+    assert heard(channel) == [known, known + 1, known + 2, known + 3]
+    scene.turn()
+    assert heard(channel) == []
 
 
 def test_whoever_asks_what_there_is_hears_of_it_once(scene: Scene) -> None:
@@ -113,4 +132,18 @@ def test_whoever_asks_what_there_is_hears_of_it_once(scene: Scene) -> None:
     assert heard(first) == list(range(known, known_then))
     scene.keeper.is_launching = False
     scene.turn()
-    assert heard(first) == heard(second) == [known_then, known_then + 1]
+    scene.clock.at += 2 * STARTS_S
+    scene.turn()
+    assert heard(first) == heard(second) == [known_then, known_then + 1, known_then + 2]
+
+
+def test_what_is_recorded_is_told_once_and_before_what_came_of_it() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        engine, reader = _Engine(ours), Channel(theirs, told_inbox())
+        engine.record(4, now=10.0)
+        engine.record(5, now=10.5)
+        assert engine.ack_by == 10.0 + ACK_S
+        engine.tell_news([Started(1, 1, 0, 1, "")])
+        engine.tell_news([])
+        assert reader.read() == [Ack(5), Happened([Started(1, 1, 0, 1, "")])]

@@ -38,6 +38,15 @@ def test_steps_and_checkpoints_are_heard_in_order(file: Path) -> None:
     assert watch.last == [Mark(4, True), Mark(7, False)]
 
 
+def test_a_file_that_came_late_goes_with_its_run(file: Path) -> None:
+    watch = Watch(file)
+    assert watch.take() == []
+    muster.progress(1)
+    assert watch.take() == [Mark(1, False)]
+    watch.close()
+    assert not file.exists()
+
+
 def test_that_a_checkpoint_begins_is_heard_until_the_next_word(file: Path) -> None:
     watch = Watch(file)
     muster.progress(4)

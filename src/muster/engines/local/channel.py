@@ -11,7 +11,8 @@ from typing import Final, Generic
 from muster.engines.local.frames import AnyFrame, Frame, Inbox, encode_frame
 
 UNREAD_BYTES_MAX: Final = 64 * 1024 * 1024
-READ_BYTES: Final = 256 * 1024
+READ_BYTES: Final = 64 * 1024
+"""So much fits where small objects lie: of more, each read would map its memory and give it back."""
 BACKLOG: Final = 16
 
 
@@ -27,9 +28,9 @@ class Channel(Generic[Frame]):
         self._inbox = inbox
         self._unread = bytearray()
 
-    def tell(self, frame: AnyFrame) -> None:
+    def tell(self, *frames: AnyFrame) -> None:
         """Send, or keep what does not go out now."""
-        self._unread += encode_frame(frame)
+        self._unread += b"".join(map(encode_frame, frames))
         self.send()
         if len(self._unread) > UNREAD_BYTES_MAX:
             raise ConnectionAbortedError("the other side does not read")
@@ -59,9 +60,14 @@ class Channel(Generic[Frame]):
         return (self.read() or []) if mask & selectors.EVENT_READ else []
 
     @property
+    def is_behind(self) -> bool:
+        """Whether something waits for the other side to read."""
+        return bool(self._unread)
+
+    @property
     def interest(self) -> int:
         """What to wait for."""
-        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unread else 0)
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self.is_behind else 0)
 
 
 def listen(name: str) -> socket.socket:

@@ -1,7 +1,8 @@
 """LocalEngine: one node, this machine. It carries instructions to the supervisor and its reports back.
 
-One thread does all the talking. An instruction stays here until the supervisor has acknowledged it, and is sent again
-over a new connection; the supervisor does it once. The engine runs nothing itself and decides nothing.
+One thread finds the supervisor and listens to it; who has instructions sends them, as far as they go at once. An
+instruction stays here until the supervisor has acknowledged it, and is sent again over a new connection; the supervisor
+does it once. The engine runs nothing itself and decides nothing.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class LocalEngine:
         self._former = list(former)
         self._lock = threading.Lock()
         self._orders: deque[Order] = deque()  # unacknowledged; bounded by what the kernel has in flight on this node
-        self._number = 0
+        self._number = self._sent = 0
+        self._link: Link | None = None
         self._wake: int | None = None
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -78,13 +80,13 @@ class LocalEngine:
         self._thread.start()
 
     def carry_out(self, instructions: Sequence[Instruction]) -> None:
-        """Queue instructions; the thread sends them in order."""
+        """Queue instructions, and send them in order as far as they go: it waits for nobody."""
         with self._lock:
             for instruction in instructions:
                 self._number += 1
                 self._orders.append(Order(self._number, instruction))
-            if self._wake is not None:
-                os.eventfd_write(self._wake, 1)
+            if self._link is not None:
+                self._send_at_once(self._link)
 
     def close(self) -> None:
         """Hang up. The supervisor and the tasks go on."""
@@ -121,30 +123,47 @@ class LocalEngine:
     def _talk_until_lost(self, link: Link, report: Report, wake: int) -> bool:
         """Talk until the connection breaks or the engine closes; whether the supervisor ever answered."""
         answered = False
-        sent = 0
         try:
-            link.send(Hello(self._node))
+            self._greet(link)
             while not self._closing.is_set():
-                sent = self._send_orders(link, sent)
                 for frame in link.wait():
                     answered = True
                     self._take(frame, report)
                 _drain(wake)
+                with self._lock:
+                    link.send()
         except (OSError, EngineError) as error:
             _log.warning("lost the supervisor of %s: %s", self._node, error)
         finally:
+            with self._lock:
+                self._link = None
             link.close()
         return answered
 
-    def _send_orders(self, link: Link, sent: int) -> int:
+    def _greet(self, link: Link) -> None:
         with self._lock:
-            skipped = max(0, sent + 1 - self._orders[0].number) if self._orders else 0
-            orders = list(itertools.islice(self._orders, skipped, None))
-        for order in orders:
+            link.tell(Hello(self._node))
+            self._link, self._sent = link, 0
+            self._send_orders(link)
+
+    def _send_at_once(self, link: Link) -> None:
+        """What does not go out is the thread's, and so is a link that breaks; the caller holds the lock."""
+        try:
+            self._send_orders(link)
+        except (OSError, EngineError) as error:
+            _log.info("an order could not be sent: %s", error)
+            link.hang_up()
+        if link.is_behind and self._wake is not None:
+            os.eventfd_write(self._wake, 1)
+
+    def _send_orders(self, link: Link) -> None:
+        """Those that this link does not have yet; the caller holds the lock."""
+        skipped = max(0, self._sent + 1 - self._orders[0].number) if self._orders else 0
+        orders = list(itertools.islice(self._orders, skipped, None))
+        if orders:
             failpoint("engine.before_send")
-            link.send(order)
-            sent = order.number
-        return sent
+            link.tell(*orders)
+            self._sent = orders[-1].number
 
     def _take(self, frame: Told, report: Report) -> None:
         if isinstance(frame, Ack):

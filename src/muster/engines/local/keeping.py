@@ -32,9 +32,12 @@ IDLE_S: Final = 3.0
 """How long a keeper that has nothing waits for a supervisor before it leaves; the next supervisor starts another."""
 SUPERVISORS_MAX: Final = 8
 NEWS_MAX: Final = 4096
-NEWS_S: Final = 0.03
-"""For how long a keeper that has more to start gathers its news. Each piece of them is a batch of the leader's: a sync,
-an entry, and an order to forget that comes back here."""
+NEWS_S: Final = 0.1
+"""For how long a keeper that has more to start gathers its news: what it has not come to yet keeps the machine busy.
+Each piece of them is a batch of the leader's: a sync, an entry, and orders that come back here."""
+STARTS_S: Final = 0.01
+"""For how long the news that runs were started wait for what else is to be said: of a short run all comes together, and
+whoever is told does not take the CPU from what has just begun."""
 
 _log = logging.getLogger(__name__)
 
@@ -100,11 +103,12 @@ class _Loop:
         self._alone_since = time.monotonic()
         self._may_leave = False
         self._told_at = 0.0
+        self._started_at: float | None = None
         selector.register(listener, selectors.EVENT_READ)
         selector.register(wake, selectors.EVENT_READ)
 
     def run(self) -> None:
-        """Take turns; what happened is told at the end of one, or of a later one if there is more to start."""
+        """Take turns; what happened is told at the end of one, or of a later one if more is to be expected."""
         while not self._is_done():
             self._turn()
 
@@ -114,10 +118,7 @@ class _Loop:
         return self._may_leave or time.monotonic() - self._alone_since >= IDLE_S
 
     def _turn(self) -> None:
-        delay_s = self._keeper.delay_s()
-        if not self._supervisors:
-            delay_s = IDLE_S if delay_s is None else min(IDLE_S, delay_s)
-        for key, mask in self._selector.select(delay_s):
+        for key, mask in self._selector.select(self._delay_s()):
             if isinstance(key.data, Channel):
                 self._serve(key.data, mask)
             elif key.fileobj is self._listener:
@@ -126,8 +127,27 @@ class _Loop:
                 with contextlib.suppress(BlockingIOError):
                     self._wake.recv(4096)
         self._keeper.tend()
-        if not self._keeper.is_launching or time.monotonic() - self._told_at >= NEWS_S:
+        if self._has_ripe_news(time.monotonic()):
             self._tell_news()
+
+    def _delay_s(self) -> float | None:
+        delays = (
+            self._keeper.delay_s(),
+            None if self._supervisors else IDLE_S,
+            None if self._started_at is None else max(0.0, self._started_at + STARTS_S - time.monotonic()),
+        )
+        return min((delay for delay in delays if delay is not None), default=None)
+
+    def _has_ripe_news(self, now: float) -> bool:
+        """Whether it is time to tell what there is."""
+        keeper = self._keeper
+        if self._started_at is None and keeper.started:
+            self._started_at = now
+        if keeper.is_launching:
+            return now - self._told_at >= NEWS_S
+        if keeper.ended or keeper.marks:
+            return True
+        return self._started_at is not None and now - self._started_at >= STARTS_S
 
     def _accept(self) -> None:
         with contextlib.suppress(BlockingIOError, ConnectionError):
@@ -177,7 +197,7 @@ class _Loop:
                 self._drop(channel)
 
     def _tell_news(self) -> None:
-        keeper, self._told_at = self._keeper, time.monotonic()
+        keeper, self._told_at, self._started_at = self._keeper, time.monotonic(), None
         while keeper.started or keeper.ended or keeper.marks:
             parts = (keeper.started, keeper.ended, keeper.marks)
             news = News(keeper.started[:NEWS_MAX], keeper.ended[:NEWS_MAX], keeper.marks[:NEWS_MAX])

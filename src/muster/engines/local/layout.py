@@ -62,12 +62,12 @@ def name_of_root(root: Path) -> str:
 
 def log_path(root: Path, job: int, task: int, epoch: int) -> Path:
     """Where one try of a task writes its output, stdout and stderr together."""
-    return root / LOGS / f"{Key(job, epoch, task).name}.log"
+    return root / f"{LOGS}/{Key(job, epoch, task).name}.log"
 
 
 def progress_path(root: Path, key: Key) -> Path:
     """Where one try of a task says how far it is."""
-    return root / PROGRESS / key.name
+    return root / f"{PROGRESS}/{key.name}"
 
 
 def width_path(root: Path, job: int, epoch: int) -> Path:

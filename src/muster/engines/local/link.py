@@ -1,52 +1,50 @@
-"""The engine's way to its supervisor: find it, start it if nobody holds the lock, and carry frames.
+"""The engine's way to its supervisor: find it, start it if nobody holds the lock, and wait for what it says.
 
 It knows sockets, and nothing of what the frames mean.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import socket
 from pathlib import Path
 from typing import Final
 
-from muster.engines.local.channel import READ_BYTES, find_connection
+from muster.engines.local.channel import Channel, find_connection
 from muster.engines.local.detaching import start_detached
-from muster.engines.local.frames import Asked, Shutdown, Told, encode_frame, told_inbox
+from muster.engines.local.frames import Shutdown, Told, told_inbox
 from muster.engines.local.layout import SUPERVISOR
 
 TIMEOUT_S: Final = 10.0
 
 
-class Link:
-    """A connection to the supervisor. Every failure is an OSError or an EngineError."""
+class Link(Channel[Told]):
+    """A connection to the supervisor. Whoever tells it something that does not go out at once wakes who waits."""
 
     def __init__(self, connection: socket.socket, wake: int) -> None:
-        self._connection = connection
-        self._inbox = told_inbox()
+        super().__init__(connection, told_inbox())
         self._selector = selectors.DefaultSelector()
         self._selector.register(connection, selectors.EVENT_READ)
         self._selector.register(wake, selectors.EVENT_READ)
 
-    def send(self, frame: Asked) -> None:
-        """Send one frame; it is in the kernel's hands afterwards."""
-        self._connection.sendall(encode_frame(frame))
-
     def wait(self) -> list[Told]:
-        """Wait until frames came, or until the descriptor `wake` becomes readable."""
+        """Wait until frames came, or there is room for more of ours, or the descriptor `wake` becomes readable."""
+        self._selector.modify(self.link, self.interest)
         ready = self._selector.select()
-        if not any(key.fileobj is self._connection for key, _ in ready):
-            return []
-        data = self._connection.recv(READ_BYTES)
-        if not data:
-            raise ConnectionResetError("closed by the supervisor")
-        return list(self._inbox.feed(data))
+        has_come = any(key.fileobj is self.link and mask & selectors.EVENT_READ for key, mask in ready)
+        return (self.read() or []) if has_come else []
+
+    def hang_up(self) -> None:
+        """Let whoever waits see the end of it."""
+        with contextlib.suppress(OSError):
+            self.link.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Hang up."""
+        """Be done with it."""
         self._selector.close()
-        self._connection.close()
+        self.link.close()
 
 
 def find_link(root: Path, wake: int) -> Link | None:
@@ -67,7 +65,7 @@ def shut_down(root: Path) -> bool:
     try:
         if link is None:
             return False
-        link.send(Shutdown())
+        link.tell(Shutdown())
         while True:
             link.wait()
     except OSError:

@@ -36,6 +36,7 @@ class Watch:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._is_there = True
         self._at = 0
         self._rest = b""
         self._step = -1
@@ -57,15 +58,18 @@ class Watch:
         return new
 
     def close(self) -> None:
-        """The run is over; so is its file."""
-        with contextlib.suppress(OSError):
-            self._path.unlink()
+        """The run is over; so is its file, if it has one."""
+        if self._is_there:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
 
     def _read(self) -> bytes:
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
+        except OSError as error:
+            self._is_there = not isinstance(error, FileNotFoundError)
             return b""
+        self._is_there = True
         try:
             state = os.fstat(handle)
             if not stat.S_ISREG(state.st_mode) or state.st_size < self._at:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import selectors
 import socket
@@ -42,6 +43,8 @@ from muster.model.errors import EngineError
 IDLE_S: Final = 3.0
 """How long a supervisor that holds nothing waits for an engine before it leaves; the next engine starts another."""
 ENGINES_MAX: Final = 16  # one body, and whoever looks at it; each costs a descriptor
+ACK_S: Final = 0.01
+"""How long the word that an order is recorded waits for company: each word wakes an engine."""
 KEEPER_LOOK_S: Final = 0.01
 KEEPER_START_S: Final = 2.0
 """How long a keeper may take to come up before another is tried; the lock keeps them from being two."""
@@ -73,12 +76,23 @@ def serve(root: Path, lock: int | None = None, idle_s: float = IDLE_S) -> bool:
 
 
 class _Engine(Channel[Asked]):
-    """One engine: whom it speaks for, and what it can be told is recorded."""
+    """One engine: whom it speaks for, what it can be told is recorded, and by when it must be told."""
 
     def __init__(self, link: socket.socket) -> None:
         super().__init__(link, asked_inbox())
         self.node: str | None = None
         self.ack = 0
+        self.ack_by = math.inf
+
+    def record(self, number: int, now: float) -> None:
+        """An order is recorded: to be told with the next thing that happens, or soon."""
+        self.ack, self.ack_by = number, min(self.ack_by, now + ACK_S)
+
+    def tell_news(self, events: list[TaskEvent]) -> None:
+        """What is recorded, and then what came of it."""
+        acks = [] if self.ack_by == math.inf else [Ack(self.ack)]
+        self.ack_by = math.inf
+        self.tell(*acks, *_frames_of(events))
 
 
 class _Keeper:
@@ -136,13 +150,16 @@ class _Loop:
                 self._serve_keeper(key.data, mask)
             else:
                 self._accept()
-        self._ask_keepers()
-        self._tell_all(self._supervisor.take_events())
+        self._ask_keepers()  # first: somebody waits for them to start
+        self._tell_engines(self._supervisor.take_events())
 
     def _delay_s(self, is_unused: bool) -> float | None:
         if not self._has_keepers():
             return KEEPER_LOOK_S
-        return self._idle_s if is_unused else None
+        if is_unused:
+            return self._idle_s
+        ack_by = min((engine.ack_by for engine in self._engines), default=math.inf)
+        return None if ack_by == math.inf else max(0.0, ack_by - time.monotonic())
 
     # Engines.
 
@@ -168,28 +185,26 @@ class _Loop:
             self._drop(engine)
 
     def _serve_engine(self, engine: _Engine, mask: int) -> None:
-        frames = engine.take_turn(mask)
-        for frame in frames:
+        for frame in engine.take_turn(mask):
             self._take(engine, frame)
-        if frames and engine.ack:
-            engine.tell(Ack(engine.ack))
 
     def _take(self, engine: _Engine, frame: Asked) -> None:
         if isinstance(frame, Hello):
             engine.node = frame.node
-            engine.tell(Inventory(self._supervisor.held()))
-            _tell_events(engine, self._supervisor.retell())
+            engine.tell(Inventory(self._supervisor.held()), *_frames_of(self._supervisor.retell()))
         elif isinstance(frame, Shutdown):
             self._leaving = True
         elif engine.node is None:
             raise ConnectionAbortedError("an order before Hello")
         else:
             self._supervisor.carry_out(frame.instruction, engine.node)
-            engine.ack = frame.number
+            engine.record(frame.number, time.monotonic())
 
-    def _tell_all(self, events: list[TaskEvent]) -> None:
-        for engine in [engine for engine in self._engines if events and engine.node is not None]:
-            self._guard(lambda each, _: _tell_events(each, events), engine)
+    def _tell_engines(self, events: list[TaskEvent]) -> None:
+        now = time.monotonic()
+        for engine in list(self._engines):
+            if engine.node is not None and (events or engine.ack_by <= now):
+                self._guard(lambda each, _: each.tell_news(events), engine)
 
     def _drop(self, engine: _Engine) -> None:
         self._engines.remove(engine)
@@ -257,8 +272,7 @@ class _Loop:
         if channel is None:
             return
         try:
-            for frame in frames:
-                channel.tell(frame)
+            channel.tell(*frames)
             self._selector.modify(channel.link, channel.interest, keeper)
         except (OSError, EngineError) as error:
             self._lose(keeper, error)
@@ -273,6 +287,5 @@ class _Loop:
             self._supervisor.lose(keeper.number)
 
 
-def _tell_events(engine: _Engine, events: list[TaskEvent]) -> None:
-    for at in range(0, len(events), EVENTS_PER_FRAME_MAX):
-        engine.tell(Happened(events[at : at + EVENTS_PER_FRAME_MAX]))
+def _frames_of(events: list[TaskEvent]) -> list[Happened]:
+    return [Happened(events[at : at + EVENTS_PER_FRAME_MAX]) for at in range(0, len(events), EVENTS_PER_FRAME_MAX)]
