@@ -196,7 +196,7 @@ def test_a_head_without_a_body_is_sent_all_the_same(loop: HandLoop) -> None:
 def test_the_head_of_a_stream_does_not_wait_for_it(loop: HandLoop) -> None:
     protocol, wire = connect(loop, stream)
     ask(loop, protocol)
-    head, first = wire.pieces
+    head, _, first = wire.sent.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert first == b"5\r\nfirst\r\n"
 
