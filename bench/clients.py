@@ -1,20 +1,28 @@
 """Closed-loop HTTP clients: many connections in one process, each with one request at a time, cheaply.
 
-`python -m bench.clients PLAN` is run beside the server, so that what the clients cost is not on its interpreter. A plan
-may pace the requests: then each is due at a time of its own, and a late answer counts from when it was due.
+`python -m bench.clients` is run beside the server, with a plan on its standard input, so that what the clients cost is
+not on its interpreter. It is on its cores, though, and a server of two processes wants both: so there is nothing here
+but sockets and one poll. A plan may pace the requests: then each is due at a time of its own, and a late answer counts
+from when it was due.
 """
 
 from __future__ import annotations
 
-import asyncio
+import itertools
+import select
+import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
-from functools import partial
-from typing import cast
+from typing import Final
 
 import msgspec
+
+RECEIVED_MAX: Final = 1 << 15
+LINGER_S: Final = 0.3
+"""How long it is waited, once time is up, for the next of the answers that are still missing."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -77,97 +85,101 @@ def get(path: str, token: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
 
 
-class _Client(asyncio.Protocol):
+class _Caller:
     """One connection with one request at a time."""
 
-    def __init__(self, crowd: _Crowd, requests: Sequence[bytes]) -> None:
-        self._crowd = crowd
-        self._requests = requests
-        self._sent = 0
-        self._due = 0.0
-        self._rest = b""
-        self._transport: asyncio.Transport | None = None
+    def __init__(self, plan: Plan, requests: Sequence[bytes]) -> None:
+        self.line = socket.create_connection((plan.host, plan.port))
+        self.line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.due = 0.0
+        self._requests = itertools.cycle(requests)
+        self._heard = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self.next()
+    def ask(self, due: float) -> None:
+        """Send the next request, which is due since then."""
+        self.due = due
+        self.line.sendall(next(self._requests))
 
-    def next(self) -> None:
-        """Send the next request, now or when it is due."""
-        due = self._crowd.next_due()
-        if due <= time.perf_counter():
-            self._send(due)
-        else:
-            asyncio.get_running_loop().call_later(due - time.perf_counter(), self._send, due)
+    def hear(self) -> bytes:
+        """The answer, once all of it has come."""
+        said = self.line.recv(RECEIVED_MAX)
+        if not said:
+            raise ConnectionError("the server hung up")
+        answer, self._heard = self._heard + said, b""
+        if _is_whole(answer):
+            return answer
+        self._heard = answer
+        return b""
 
-    def _send(self, due: float) -> None:
-        assert self._transport is not None
-        self._due = due
-        self._transport.write(self._requests[self._sent % len(self._requests)])
-        self._sent += 1
 
-    def data_received(self, data: bytes) -> None:
-        self._rest += data
-        head = self._rest.find(b"\r\n\r\n")
-        if head < 0:
-            return
-        at = self._rest.find(b"ontent-length: ", 0, head) + 15
-        length = int(self._rest[at : self._rest.find(b"\r\n", at)])
-        if len(self._rest) < head + 4 + length:
-            return
-        self._crowd.note(self._due, is_good=self._rest[9:10] == b"2")
-        self._rest = b""
-        if not self._crowd.is_over:
-            self.next()
+def _is_whole(answer: bytes) -> bool:
+    """Whether an answer has its head, and as much after it as that says."""
+    head = answer.find(b"\r\n\r\n")
+    if head < 0:
+        return False
+    at = answer.find(b"ontent-length: ", 0, head) + 15
+    return len(answer) >= head + 4 + int(answer[at : answer.find(b"\r\n", at)])
 
 
 class _Crowd:
-    """What the connections share: when requests are due, and what was measured."""
+    """All callers in one loop, and what was measured. Those who have waited longest ask first; whatever is due by now
+    is sent in one turn."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self._poll = select.epoll()
+        self._callers = dict(self._connect(number) for number in range(plan.clients))
+        self._idle = deque(self._callers.values())
+        self._asked = 0
         self._begin = time.perf_counter()
         self._since = self._begin + plan.warm_s
         self._until = self._since + plan.seconds
-        self._count = 0
         self._took: list[float] = []
         self._refused = 0
 
-    @property
-    def is_over(self) -> bool:
-        return time.perf_counter() >= self._until
+    def run(self) -> Tally:
+        """Ask until time is up, then hear what is still missing."""
+        while (now := time.perf_counter()) < self._until:
+            due = self._ask(now)
+            self._hear(max(0.0, min(due, self._until) - time.perf_counter()))
+        while len(self._idle) < len(self._callers) and self._hear(LINGER_S):
+            pass
+        return Tally(len(self._took) / self._plan.seconds, self._took, self._refused)
 
-    def next_due(self) -> float:
-        if not self._plan.per_s:
-            return time.perf_counter()
-        self._count += 1
-        return self._begin + self._count / self._plan.per_s
+    def _connect(self, number: int) -> tuple[int, _Caller]:
+        caller = _Caller(self._plan, self._plan.requests[number :: self._plan.clients])
+        self._poll.register(caller.line, select.EPOLLIN)
+        return caller.line.fileno(), caller
 
-    def note(self, due: float, *, is_good: bool) -> None:
+    def _ask(self, now: float) -> float:
+        """Send what is due; gives when something is to be sent next, whoever is heard before."""
+        pace, idle = self._plan.per_s, self._idle
+        while idle:
+            due = self._begin + (self._asked + 1) / pace if pace else now
+            if due > now:
+                return due
+            self._asked += 1
+            idle.popleft().ask(due)
+        return self._until
+
+    def _hear(self, patience_s: float) -> bool:
+        """Wait for answers, and take those that have come; False if there were none."""
+        ready = self._poll.poll(patience_s)
+        for number, _ in ready:
+            caller = self._callers[number]
+            if answer := caller.hear():
+                self._note(caller.due, is_good=answer[9:10] == b"2")
+                self._idle.append(caller)
+        return bool(ready)
+
+    def _note(self, due: float, *, is_good: bool) -> None:
         now = time.perf_counter()
         if self._since <= now < self._until:
             self._refused += not is_good
             if is_good:
                 self._took.append(1000 * (now - due))
 
-    def tally(self) -> Tally:
-        return Tally(len(self._took) / self._plan.seconds, self._took, self._refused)
-
-
-async def _run(plan: Plan) -> Tally:
-    loop = asyncio.get_running_loop()
-    crowd = _Crowd(plan)
-    links = []
-    for number in range(plan.clients):
-        client = partial(_Client, crowd, plan.requests[number :: plan.clients])
-        links.append((await loop.create_connection(client, plan.host, plan.port))[0])
-    await asyncio.sleep(plan.warm_s + plan.seconds)
-    await asyncio.sleep(0.3)
-    for link in links:
-        link.abort()
-    return crowd.tally()
-
 
 if __name__ == "__main__":
     read_plan = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Plan)
-    sys.stdout.buffer.write(msgspec.msgpack.encode(asyncio.run(_run(read_plan))))
+    sys.stdout.buffer.write(msgspec.msgpack.encode(_Crowd(read_plan).run()))

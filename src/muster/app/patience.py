@@ -27,6 +27,8 @@ READ_S: Final = 60.0
 IDLE_S: Final = 5.0
 """For how long a connection is kept for another request after an answer."""
 LOOK_S: Final = 1.0
+UNSENT_BYTES_MAX: Final = 64 * 1024
+"""How much may wait for the end of a turn."""
 
 NOTHING: Final = ""
 """What is waited for by whoever works on a request, or has answered it."""
@@ -43,8 +45,7 @@ class PatientProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Somebody is there: a request is to follow."""
-        self._envelope = Envelope(transport)
-        super().connection_made(cast("asyncio.Transport", self._envelope))
+        super().connection_made(cast("asyncio.Transport", Envelope(transport, self.loop)))
         self._expect("headers", HEAD_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -75,7 +76,6 @@ class PatientProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """It is answered. uvicorn would set an alarm for each answer, and take it back with the next request."""
-        self._envelope.send()
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -119,30 +119,31 @@ class PatientProtocol(HttpToolsProtocol):
 
 
 class Envelope:
-    """A connection on which an answer's head waits for its body, if it says how long that is: they leave together, in
-    one call of the system and one packet. What comes in pieces of unknown length has its head sent at once."""
+    """A connection on which all that is written in one turn of the loop leaves together, in one call of the system and
+    one packet; and so close to what others are sent in that turn that whoever has many connections is woken once."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
-        self._head = b""
+        self._loop = loop
+        self._unsent = b""
         self.is_closing = transport.is_closing  # asked for with every answer
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send this, after a head that waits, or wait if it is one."""
-        if self._head:
-            data, self._head = self._head + data, b""
-        elif data.startswith(b"HTTP/1.1 ") and b"\r\ncontent-length: " in data:
-            self._head = data
-            return
-        self._transport.write(data)
+        """Send this when the turn is over, or now if it is much: only what was sent is known to find no reader."""
+        if not self._unsent:
+            self._loop.call_soon(self.send)
+        self._unsent += data
+        if len(self._unsent) > UNSENT_BYTES_MAX:
+            self.send()
 
     def send(self) -> None:
-        """Send a head that has no body after all."""
-        if self._head:
-            self.write(b"")
+        """Send what was written, as long as the connection lasts."""
+        data, self._unsent = self._unsent, b""
+        if data and not self.is_closing():
+            self._transport.write(data)
 
     def close(self) -> None:
         """End the connection once it has been sent everything."""

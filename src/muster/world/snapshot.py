@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -196,7 +196,7 @@ def snapshot(world: World, breathe: Callable[[], None] = lambda: None) -> bytes:
                 fleet.losses.kept(world.now),
                 sorted(fleet.said.items()),
             ),
-            jobs=_encode_jobs([world.jobs[number] for number in sorted(world.jobs)], breathe),
+            jobs=_encode_jobs(world.jobs, breathe),
             arrays=[(number, _task_columns(world.arrays[number])) for number in sorted(world.arrays)],
             ranks=[(number, bytes(world.ranks[number])) for number in sorted(world.ranks)],
             flavors=world.flavors,
@@ -284,14 +284,16 @@ def _rebuild(content: Snapshot) -> World:
     return world
 
 
-def _encode_jobs(jobs: list[Job], breathe: Callable[[], None]) -> list[Job]:
-    """A list of jobs that is encoded already, in the same bytes as in one go."""
-    slices = [jobs[first : first + JOBS_AT_ONCE] for first in range(0, len(jobs), JOBS_AT_ONCE)]
-    encoded = [_head_of(len(jobs))]
-    for each in slices:
-        encoded.append(_encoder.encode(each)[len(_head_of(len(each))) :])
+def _encode_jobs(jobs: Mapping[int, Job], breathe: Callable[[], None]) -> list[Job]:
+    """A list of jobs that is encoded already, in the same bytes as in one go. Even to look at all of them in one breath
+    would be long: they lie all over the memory."""
+    numbers = sorted(jobs)
+    encoded = bytearray(_head_of(len(numbers)))
+    for first in range(0, len(numbers), JOBS_AT_ONCE):
+        some = [jobs[number] for number in numbers[first : first + JOBS_AT_ONCE]]
+        encoded += _encoder.encode(some)[len(_head_of(len(some))) :]
         breathe()
-    return cast("list[Job]", msgspec.Raw(b"".join(encoded)))
+    return cast("list[Job]", msgspec.Raw(encoded))
 
 
 def _head_of(length: int) -> bytes:

@@ -11,7 +11,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from muster.app.patience import BODY_S, HEAD_S, IDLE_S, READ_S, PatientProtocol, end_overdue
+from muster.app.patience import (
+    BODY_S,
+    HEAD_S,
+    IDLE_S,
+    READ_S,
+    UNSENT_BYTES_MAX,
+    Envelope,
+    PatientProtocol,
+    end_overdue,
+)
 from muster.app.serve import configure
 from muster.wire.views import Problem
 
@@ -196,9 +205,41 @@ def test_a_head_without_a_body_is_sent_all_the_same(loop: HandLoop) -> None:
 def test_the_head_of_a_stream_does_not_wait_for_it(loop: HandLoop) -> None:
     protocol, wire = connect(loop, stream)
     ask(loop, protocol)
-    head, first = wire.pieces
+    head, _, first = wire.sent.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 OK\r\n")
     assert first == b"5\r\nfirst\r\n"
+
+
+def test_what_is_written_in_one_turn_leaves_at_its_end_and_in_order(loop: HandLoop) -> None:
+    wires = [Wire(), Wire()]
+    envelopes = [Envelope(wire, loop) for wire in wires]
+    for number in (b"1", b"2"):
+        for envelope in envelopes:
+            envelope.write(number)
+    assert [wire.pieces for wire in wires] == [[], []]
+    loop.run_until_complete(asyncio.sleep(0))
+    assert [wire.pieces for wire in wires] == [[b"12"], [b"12"]]
+
+
+def test_what_is_much_does_not_wait_for_the_end_of_a_turn(loop: HandLoop) -> None:
+    wire = Wire()
+    envelope = Envelope(wire, loop)
+    for _ in range(4):
+        envelope.write(bytes(UNSENT_BYTES_MAX // 2))
+    assert len(wire.sent) > UNSENT_BYTES_MAX
+    loop.run_until_complete(asyncio.sleep(0))
+    assert len(wire.sent) == 4 * (UNSENT_BYTES_MAX // 2)
+
+
+def test_a_connection_that_is_closed_is_sent_everything_and_one_that_is_cut_off_nothing(loop: HandLoop) -> None:
+    closed, cut = Wire(), Wire()
+    envelopes = [Envelope(wire, loop) for wire in (closed, cut)]
+    for envelope in envelopes:
+        envelope.write(b"last words")
+    envelopes[0].close()
+    envelopes[1].abort()
+    loop.run_until_complete(asyncio.sleep(0))
+    assert (closed.sent, cut.sent) == (b"last words", b"")
 
 
 def test_others_who_are_in_the_same_set_are_left_alone() -> None:

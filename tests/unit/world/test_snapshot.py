@@ -7,7 +7,7 @@ import pytest
 
 from muster.model import event
 from muster.model.errors import StoreError
-from muster.model.job import BarKind
+from muster.model.job import BarKind, Job
 from muster.model.reason import Code
 from muster.testing.rig import Rig
 from muster.world import snapshot as snapshot_module
@@ -54,6 +54,24 @@ def test_one_that_is_taken_breath_by_breath_and_packed_is_the_same(
     assert slowly == msgspec.msgpack.encode(in_one_go, order="sorted")
     assert len(breaths) == -(-len(world.jobs) // at_once)
     assert snapshot(restore(pack(slowly))) == slowly
+
+
+class _Seen(dict[int, Job]):
+    """Jobs that note how many of them were looked at."""
+
+    looks = 0
+
+    def __getitem__(self, number: int) -> Job:
+        self.looks += 1
+        return super().__getitem__(number)
+
+
+def test_no_more_jobs_are_looked_at_in_one_breath_than_are_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, seen = busy_rig().world, list[int]()
+    monkeypatch.setattr(snapshot_module, "JOBS_AT_ONCE", 2)
+    world.jobs = jobs = _Seen(world.jobs)
+    snapshot(world, lambda: seen.append(jobs.looks))
+    assert seen == [min(2 * count, len(jobs)) for count in range(1, len(seen) + 1)]
 
 
 def test_a_restored_world_holds_what_its_leases_hold() -> None:
