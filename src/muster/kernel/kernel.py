@@ -62,7 +62,7 @@ def rare_in(world: World) -> tuple[Container[Any], ...]:
     widths, timers = world.widths, world.timers
     about_others = (world.successors, world.claims, world.queue.shadowed, world.queue.floors.by_scope, world.fleet.said)
     about_widths = (widths.elastic, widths.mending, widths.spared, widths.lacking, widths.throttled)
-    about_time = (timers.limits, timers.tasks.counts, timers.bars, world.bookings, world.advice)
+    about_time = (timers.limits.minutes, timers.tasks.counts, timers.bars, world.bookings, world.advice)
     about_ends = (world.budgets.accounts, world.ends.yielding)
     return (*about_others, *about_widths, *about_time, *about_ends)
 
@@ -170,7 +170,7 @@ class Kernel:
 
     def _find_timer(self, turn: Turn, has_fired: bool, is_rare: object) -> int | None:
         """When time alone will bring something about: what was known, unless that was now or something happened."""
-        world, has_first = turn.world, self._timer is None and turn.world.timers.ended
+        world, has_first = turn.world, self._timer is None and turn.world.timers.ended.minutes
         if has_fired or (turn.facts and (self._is_timed or has_first or (is_rare and has_timers(world)))):
             self._is_timed = has_timers(world)
             return find_wake(world, turn.now)
