@@ -96,7 +96,7 @@ class Round:
         if len(queue.freed) <= FREED_MAX and len(awake) <= HOPELESS_MAX and self.drops_hopeless:
             self._drop_hopeless()
         if self._tour is not None and awake:
-            self._tour.serve(line.tenant)
+            self._tour.serve(line.tenant, has_more=line.tenant in self._leaves)
 
     def pass_by(self, line: Line, place: LeafKey | None = None) -> None:
         """Meet a line not before this place, or not at all."""
