@@ -170,7 +170,7 @@ class Kernel:
 
     def _find_timer(self, turn: Turn, has_fired: bool, is_rare: object) -> int | None:
         """When time alone will bring something about: what was known, unless that was now or something happened."""
-        world, has_first = turn.world, self._timer is None and turn.world.timers.ended.minutes
+        world, has_first = turn.world, self._timer is None and turn.world.timers.ended
         if has_fired or (turn.facts and (self._is_timed or has_first or (is_rare and has_timers(world)))):
             self._is_timed = has_timers(world)
             return find_wake(world, turn.now)

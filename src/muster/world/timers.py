@@ -1,8 +1,8 @@
 """Timers: instants that the world's records already imply, in order, so that nothing here is a second truth.
 
-`limits` has (deadline, job, epoch) of gangs with a time limit; `ended` has (ended at, job) of jobs that are over;
-`bars` is a heap of (until, slot, kind, owner) of bars that end by themselves. An entry that is no longer true is
-dropped when it would come first. `tasks` are the limits of tasks of arrays.
+`limits` has (deadline, job, epoch) of gangs with a time limit, of which most are outlived by then; `ended` is a heap of
+(ended at, job) of jobs that are over; `bars` one of (until, slot, kind, owner) of bars that end by themselves. An entry
+that is no longer true is dropped when it would come first. `tasks` are the limits of tasks of arrays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from muster.model.job import Bar, BarKind, Job
 from muster.model.phase import TERMINAL, Running
-from muster.world.agenda import Agenda, Entry
+from muster.world.deadlines import Deadlines
 from muster.world.limits import TaskLimits
 
 BarEnd: TypeAlias = tuple[int, int, BarKind, str]
@@ -26,8 +26,8 @@ class Timers:
     __slots__ = ("bars", "ended", "limits", "tasks")
 
     def __init__(self) -> None:
-        self.limits = Agenda()
-        self.ended = Agenda()
+        self.limits = Deadlines()
+        self.ended: list[tuple[int, int]] = []
         self.bars: list[BarEnd] = []
         self.tasks = TaskLimits()
 
@@ -35,7 +35,7 @@ class Timers:
         """Note what a job's new phase implies."""
         phase = job.phase
         if type(phase) in TERMINAL:
-            self.ended.add((phase.since, job.id))
+            heapq.heappush(self.ended, (phase.since, job.id))
         elif isinstance(phase, Running) and job.spec.limit_ms is not None:
             self.limits.add((phase.since + job.spec.limit_ms, job.id, job.epoch))
 
@@ -46,13 +46,8 @@ class Timers:
 
     def find_limit(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (deadline, job) of a run that is still running."""
-
-        def is_running(entry: Entry) -> bool:
-            job = jobs.get(entry[1])
-            return job is not None and job.epoch == entry[2] and isinstance(job.phase, Running)
-
-        first = self.limits.find(is_running)
-        return None if first is None else (first[0], first[1])
+        first = self.limits.find(jobs) if self.limits.minutes else None
+        return None if first is None else first[:2]
 
     def find_bar(self, bars: Mapping[int, tuple[Bar, ...]]) -> BarEnd | None:
         """The earliest (until, slot, kind, owner) of a bar that still stands, and until then."""
@@ -65,15 +60,20 @@ class Timers:
 
     def find_ended(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (ended at, job) of a job that is over and still in the world."""
-        first = self.ended.find(lambda entry: entry[1] in jobs)
-        return None if first is None else (first[0], first[1])
+        while self.ended:
+            if self.ended[0][1] in jobs:
+                return self.ended[0]
+            heapq.heappop(self.ended)
+        return None
 
     def take_ended(self, jobs: dict[int, Job], by: int, most: int) -> list[int]:
         """Up to `most` jobs that ended by an instant, oldest first; the caller retires them."""
         taken: list[int] = []
-        while len(taken) < most and (first := self.find_ended(jobs)) is not None and first[0] <= by:
-            taken.append(first[1])
-            self.ended.drop()
+        ended = self.ended
+        while ended and ended[0][0] <= by and len(taken) < most:
+            number = heapq.heappop(ended)[1]
+            if number in jobs:
+                taken.append(number)
         return taken
 
     def trim(self, jobs: dict[int, Job], bars: Mapping[int, tuple[Bar, ...]]) -> None:
@@ -87,7 +87,7 @@ class Timers:
         """An independent copy."""
         twin = Timers()
         twin.limits = self.limits.fork()
-        twin.ended = self.ended.fork()
+        twin.ended = self.ended.copy()
         twin.bars = self.bars.copy()
         twin.tasks = self.tasks.fork()
         return twin

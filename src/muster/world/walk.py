@@ -199,25 +199,25 @@ class Walk:
             self._bucket = bucket
         paths, accounts, waiting = self._paths, self._usage.accounts, self._waiting
         top: dict[str, Step] = {}
-        moves, grown = {ROOT: top}, dict[str, int]()
+        moves = {ROOT: top}
+        grown: dict[str, int] = {}
         for tenant in self.touched:
-            path, account = paths.get(tenant) or self._find_path(tenant), accounts.get(tenant)
-            charge = 0 if account is None else account.charge(bucket)
+            path = paths.get(tenant) or self._find_path(tenant)
             if len(path) > 1:
-                self._climb(tenant, path, charge, grown, moves)
+                self._climb(tenant, path, grown, moves)
             elif tenant in waiting:  # whoever does not is not met, and is touched when it joins
-                top[tenant] = (charge // path[0][1], tenant)
+                account = accounts.get(tenant)
+                top[tenant] = (0 if account is None else account.charge(bucket) // path[0][1], tenant)
         self.touched.clear()
         for node, change in grown.items():
             self._grow(node, change, moves)
         for parent, steps in moves.items():
             self._siblings[parent].stand(steps)
 
-    def _climb(
-        self, tenant: str, path: Path, charge: int, grown: dict[str, int], moves: dict[str, dict[str, Step]]
-    ) -> None:
+    def _climb(self, tenant: str, path: Path, grown: dict[str, int], moves: dict[str, dict[str, Step]]) -> None:
         """Count by how much all nodes above a tenant have grown, and correct where it stands itself, if it waits."""
-        known, (node, weight) = self._charges.get(tenant), path[-1]
+        account, known, (node, weight) = self._usage.accounts.get(tenant), self._charges.get(tenant), path[-1]
+        charge = 0 if account is None else account.charge(self._bucket)
         if charge != known:
             self._charges[tenant] = self._totals[node] = charge
             change = charge - (known or 0)
