@@ -335,13 +335,14 @@ def room_at_best(words: Words, query: Words, sheet: Words, slot: int, most: int)
 def price_nodes(words: Words, query: Words, sheet: Words, most: int, prices: Words) -> int:
     """Write of each node of the query's pools how many tasks it could have at best, and the least that it costs to have
     room for one; how many nodes could have any. Words of other nodes stay as they are."""
-    found = 0
+    found, milli = 0, DEVICE * query[GPUS] + query[ASK_MILLI]
     for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
         pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
-        first = words[AT_MEMBERS] + words[pool + POOL_FIRST]
-        for member in range(first, first + words[pool + POOL_SIZE]):
-            slot = words[member]
-            room = room_at_best(words, query, sheet, slot, most)
+        members, cells = words[AT_MEMBERS] + words[pool + POOL_FIRST], words[AT_CELLS] + words[pool + POOL_FIRST]
+        for rank in range(words[pool + POOL_SIZE]):
+            slot = words[members + rank]
+            may_have = sheet[TAKE * slot + TAKE_RATE] or _has_devices(words[cells + rank], milli)
+            room = room_at_best(words, query, sheet, slot, most) if may_have else 0
             if room:
                 prices[2 * slot] = room
                 prices[2 * slot + 1] = _least_price(words, query, sheet, slot)
