@@ -130,7 +130,7 @@ class Rights:
         self._rooms: dict[str, Rooms] = {}
         self._beside: dict[tuple[Right, bool], Rooms] = {}
         if self.has_any and not self._has_owners:
-            clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
+            clear_loans(self._runs)  # there may have been some when somebody last looked
 
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
