@@ -85,7 +85,8 @@ def test_use_is_what_was_held_to_the_last_millisecond(holds: list[Hold], at: int
 @LAWFUL
 @given(HOLDS, st.lists(st.tuples(st.sampled_from(TENANTS), st.integers(1, 10**6)), max_size=8))
 def test_a_tour_meets_whom_a_new_walk_would_meet(holds: list[Hold], starts: list[tuple[str, int]]) -> None:
-    """Whoever is served meanwhile, at whatever depth of the tree; and whoever is dropped is not met again."""
+    """Whoever is served meanwhile, at whatever depth of the tree; and who is dropped, or served for the last time, is
+    not met again."""
     now = 400 * HOUR_MS
     usage = play(holds, now)
     walk = Walk(usage, TREE)
@@ -107,7 +108,10 @@ def test_a_tour_meets_whom_a_new_walk_would_meet(holds: list[Hold], starts: list
             left.remove(met)
         else:
             usage.step(met, "gpu", amount, now)
-            tour.serve(met)
+            has_more = amount % 3 > 0
+            tour.serve(met, has_more=has_more)
+            if not has_more:
+                left.remove(met)
 
 
 LEAVES = st.lists(

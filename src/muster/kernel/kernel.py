@@ -62,7 +62,7 @@ def rare_in(world: World) -> tuple[Container[Any], ...]:
     widths, timers = world.widths, world.timers
     about_others = (world.successors, world.claims, world.queue.shadowed, world.queue.floors.by_scope, world.fleet.said)
     about_widths = (widths.elastic, widths.mending, widths.spared, widths.lacking, widths.throttled)
-    about_time = (timers.limits, timers.tasks.counts, timers.bars, world.bookings, world.advice)
+    about_time = (timers.limits.minutes, timers.tasks.counts, timers.bars, world.bookings, world.advice)
     about_ends = (world.budgets.accounts, world.ends.yielding)
     return (*about_others, *about_widths, *about_time, *about_ends)
 

@@ -51,8 +51,8 @@ def fire_timers(turn: Turn) -> None:
 def has_timers(world: World) -> bool:
     """Whether anything but the oldest end may have a time."""
     timers = world.timers
-    has_any = timers.limits or timers.bars or world.claims or world.advice or world.bookings or world.widths.mending
-    return bool(has_any or timers.tasks) or world.budgets.is_used
+    has_any = timers.limits.minutes or timers.bars or world.claims or world.advice or world.bookings
+    return bool(has_any or world.widths.mending or timers.tasks) or world.budgets.is_used
 
 
 def find_wake(world: World, now: int) -> int | None:

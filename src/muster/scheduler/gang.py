@@ -168,9 +168,11 @@ def _usable(words: Words, desk: Words, level: int, domain: int) -> int:
 @compiled
 def measure(words: Words, query: Words, desk: Words, level: int, domain: int) -> int:
     """How many tasks a domain has room for; notes the same of every node and domain inside it."""
-    first, end = edge(words, level, domain, NODE_LEVEL, 0), edge(words, level, domain + 1, NODE_LEVEL, 1)
-    for position in range(first, end):
-        desk[position] = _open_room(words, query, desk, words[words[AT_TOPOLOGY] + position])
+    if level == NODE_LEVEL:
+        desk[domain] = _open_room(words, query, desk, words[words[AT_TOPOLOGY] + domain])
+    else:
+        for rack in range(edge(words, level, domain, 1, 0), edge(words, level, domain + 1, 1, 1)):
+            _measure_rack(words, query, desk, words[AT_DOMAINS] + (words[AT_LEVEL] + rack) * words[DOMAIN_WIDTH])
     for here in range(1, level + 1):
         base = words[AT_LEVEL + here - 1]
         for inner in range(edge(words, level, domain, here, 0), edge(words, level, domain + 1, here, 1)):
@@ -180,6 +182,14 @@ def measure(words: Words, query: Words, desk: Words, level: int, domain: int) ->
                 total += _usable(words, desk, here - 1, child)
             desk[2 * words[NODES] + base + inner] = _adjust(query, here, total)
     return _usable(words, desk, level, domain)
+
+
+@compiled
+def _measure_rack(words: Words, query: Words, desk: Words, row: int) -> None:
+    """Note how many tasks each node of a rack has room for: nodes are not looked at if none has the devices."""
+    has_any = not query[GPUS] or _count_tasks(words, query, row) > 0
+    for position in range(words[row + CHILD_FIRST], words[row + CHILD_END]):
+        desk[position] = _open_room(words, query, desk, words[words[AT_TOPOLOGY] + position]) if has_any else 0
 
 
 @compiled

@@ -15,7 +15,7 @@ from typing import Final
 from muster.model.node import LEVELS, Level
 from muster.model.phase import Lease
 from muster.scheduler.fit import query_of
-from muster.scheduler.reach import cost_of, pick_gangs, price_nodes
+from muster.scheduler.reach import cost_of, price_nodes
 from muster.scheduler.rights import Right, Rights
 from muster.scheduler.stage import Seat
 from muster.scheduler.victims import Candidate
@@ -63,11 +63,8 @@ class Neighbourhood:
     def candidates(self) -> list[Candidate]:
         """Everybody who may be taken from these nodes."""
         rights, world, wanted = self._rights, self._world, words_of(self._wanted)
-        rows, used = rights.rows, rights.used
-        picked = words_of(array("q", bytes(8 * max(1, used))))
-        found = []
-        for index in range(pick_gangs(rows, used, self._right.words, wanted, picked)):
-            at = int(picked[index])
+        rows, found = rights.rows, []
+        for at in rights.pick_gangs(self._right, wanted):
             job = world.jobs[int(rows[at + JOB])]
             leases = (*least_part(job), *spares_of(job)) if job.spec.gang_most else places_of(job)
             rights.funds[job.id, 0] = int(rows[at + FUNDS])

@@ -26,6 +26,8 @@ IN_VAIN_MAX: Final = 4
 """How many are met in vain, since their shapes fell asleep meanwhile, before a new tour leaves them out."""
 PARTS_MAX: Final = 8
 """Of how many shapes it is looked up one by one whether a tenant waits with them: of more, they are joined first."""
+NAMES_MAX: Final = 256
+"""And so are those with whom so few wait: that is sooner done."""
 HOPELESS_MAX: Final = 8
 """How many shapes are looked at after each start: with more, it is cheaper to let those fail whose turn comes."""
 FREED_MAX: Final = 4
@@ -96,7 +98,7 @@ class Round:
         if len(queue.freed) <= FREED_MAX and len(awake) <= HOPELESS_MAX and self.drops_hopeless:
             self._drop_hopeless()
         if self._tour is not None and awake:
-            self._tour.serve(line.tenant)
+            self._tour.serve(line.tenant, has_more=line.tenant in self._leaves)
 
     def pass_by(self, line: Line, place: LeafKey | None = None) -> None:
         """Meet a line not before this place, or not at all."""
@@ -123,7 +125,10 @@ class Round:
             self._band, self._asleep, self._heaps = first, {}, {}
             self._since = now - world.tiers[first[2]].longest_wait_ms
         world.walk.settle(now)
-        self._tour = Tour(world.walk, met.values() if len(met) <= PARTS_MAX else [frozenset().union(*met.values())])
+        parts: Collection[Collection[str]] = met.values()
+        if len(parts) > 1 and (len(parts) > PARTS_MAX or sum(map(len, parts)) <= NAMES_MAX):
+            parts = [frozenset().union(*parts)]
+        self._tour = Tour(world.walk, parts)
         return self._tour
 
     def _find_line(self, tenant: str) -> tuple[Line, int] | None:

@@ -17,6 +17,7 @@ from muster.scheduler.query import MEMORY as ASK_MEMORY
 from muster.scheduler.query import MILLI as ASK_MILLI
 from muster.scheduler.query import ROW as QUERY_ROW
 from muster.world.arena import (
+    AT_CELLS,
     AT_MEMBERS,
     AT_NODES,
     AT_POOLS,
@@ -29,6 +30,8 @@ from muster.world.arena import (
     NODE_ROW,
     NOWHERE,
     OPEN,
+    PARTS,
+    PLANE,
     POOL,
     POOL_FIRST,
     POOL_ROW,
@@ -85,6 +88,18 @@ def may_take(right: Words, tenant: int, kind: int, funds: int) -> bool:
 def cost_of(right: Words, rows: Words, at: int) -> int:
     """What is lost if a run is stopped."""
     return int(rows[at + WORTH] * (right[NOW] - rows[at + SAVED] + right[RESTART]))
+
+
+@compiled
+def has_gangs(rows: Words, ends: Words, edges: Words, right: Words) -> bool:
+    """Whether any gang has something that may be taken."""
+    for shelf in range(len(ends)):
+        at, first = ends[shelf], first_taken(rows, ends[shelf], edges[shelf], right)
+        while at >= first:
+            if may_take_row(rows, at, right):
+                return True
+            at = rows[at + BEFORE]
+    return False
 
 
 @compiled
@@ -240,9 +255,8 @@ def sum_tops(rows: Words, used: int, tops: Words, kinds: int, factors: Words, fi
 
 
 @compiled
-def sum_tenants(rows: Words, ends: Words, edges: Words, right: Words, sites: int, totals: Words) -> int:
-    """Add what gangs have that may be taken, by the number of the tenant and the site; how many leases those are."""
-    found = 0
+def sum_tenants(rows: Words, ends: Words, edges: Words, right: Words, sites: int, totals: Words) -> None:
+    """Add what gangs have that may be taken, by the number of the tenant and the site."""
     for shelf in range(len(ends)):
         at, first = ends[shelf], first_taken(rows, ends[shelf], edges[shelf], right)
         while at >= first:
@@ -251,23 +265,30 @@ def sum_tenants(rows: Words, ends: Words, edges: Words, right: Words, sites: int
                 totals[to] += rows[at + MILLI]
                 totals[to + 1] += rows[at + CPU]
                 totals[to + 2] += rows[at + MEMORY]
-                found += 1
             at = rows[at + BEFORE]
-    return found
 
 
 @compiled
 def count_untaken(words: Words, query: Words, sheet: Words, most: int) -> int:
     """How many tasks, up to `most`, could be on open nodes at best, if nobody is taken; the sheet is blank."""
-    found = 0
+    found, milli = 0, DEVICE * query[GPUS] + query[ASK_MILLI]
     for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
         pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
-        first = words[AT_MEMBERS] + words[pool + POOL_FIRST]
-        for member in range(first, first + words[pool + POOL_SIZE]):
-            found += room_at_best(words, query, sheet, words[member], most - found)
-            if found >= most:
-                return found
+        members, cells = words[AT_MEMBERS] + words[pool + POOL_FIRST], words[AT_CELLS] + words[pool + POOL_FIRST]
+        for rank in range(words[pool + POOL_SIZE]):
+            if _has_devices(words[cells + rank], milli):
+                found += room_at_best(words, query, sheet, words[members + rank], most - found)
+                if found >= most:
+                    return found
     return found
+
+
+@compiled
+def _has_devices(cell: int, milli: int) -> bool:
+    """Whether the nodes of a cell, if it is one, could have so much of their devices free: nearly all of a full fleet
+    have not, and a cell is sooner looked at than a node."""
+    plane = cell // PLANE
+    return bool(cell != NOWHERE and (plane // PARTS * DEVICE >= milli or plane % PARTS))
 
 
 @compiled
@@ -314,13 +335,14 @@ def room_at_best(words: Words, query: Words, sheet: Words, slot: int, most: int)
 def price_nodes(words: Words, query: Words, sheet: Words, most: int, prices: Words) -> int:
     """Write of each node of the query's pools how many tasks it could have at best, and the least that it costs to have
     room for one; how many nodes could have any. Words of other nodes stay as they are."""
-    found = 0
+    found, milli = 0, DEVICE * query[GPUS] + query[ASK_MILLI]
     for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
         pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
-        first = words[AT_MEMBERS] + words[pool + POOL_FIRST]
-        for member in range(first, first + words[pool + POOL_SIZE]):
-            slot = words[member]
-            room = room_at_best(words, query, sheet, slot, most)
+        members, cells = words[AT_MEMBERS] + words[pool + POOL_FIRST], words[AT_CELLS] + words[pool + POOL_FIRST]
+        for rank in range(words[pool + POOL_SIZE]):
+            slot = words[members + rank]
+            may_have = sheet[TAKE * slot + TAKE_RATE] or _has_devices(words[cells + rank], milli)
+            room = room_at_best(words, query, sheet, slot, most) if may_have else 0
             if room:
                 prices[2 * slot] = room
                 prices[2 * slot + 1] = _least_price(words, query, sheet, slot)
@@ -342,15 +364,17 @@ def _least_price(words: Words, query: Words, sheet: Words, slot: int) -> int:
 
 
 @compiled
-def pick_gangs(rows: Words, used: int, right: Words, prices: Words, picked: Words) -> int:
-    """Write where the rows begin of every run that may be taken and has a place on a node that is wanted: whose price
-    is not NOWHERE. How many there are."""
+def pick_gangs(rows: Words, ends: Words, edges: Words, right: Words, prices: Words, picked: Words) -> int:
+    """Write where the rows begin of every run that may be taken and has a place on a node that is wanted, shelf by
+    shelf: whose price is not NOWHERE. How many there are."""
     found = last = 0
-    for at in range(0, used * ROW, ROW):
-        if rows[at + STATE] == STAYS and prices[2 * rows[at + SLOT] + 1] != NOWHERE:
+    for shelf in range(len(ends)):
+        at, begin = ends[shelf], first_taken(rows, ends[shelf], edges[shelf], right)
+        while at >= begin:
             first = at - ROW * rows[at + BACK]
-            is_new = not found or last != first
+            is_new = prices[2 * rows[at + SLOT] + 1] != NOWHERE and (not found or last != first)
             if is_new and may_take_row(rows, at, right):
                 picked[found] = last = first
                 found += 1
+            at = rows[at + BEFORE]
     return found

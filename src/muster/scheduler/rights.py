@@ -28,6 +28,8 @@ from muster.scheduler.reach import (
     add_tasks,
     count_reach,
     count_untaken,
+    has_gangs,
+    pick_gangs,
     pick_tasks,
     sheet_size,
     sum_herd,
@@ -81,20 +83,18 @@ class Herd(NamedTuple):
 
 
 class Right:
-    """What one claimant may take: its words; of how many leases and tasks, and what they have, by tenant and site; and
-    a sheet with what could come free by it, node by node, once somebody has asked for it. If nobody was `found`, there
-    is nothing to be read."""
+    """What one claimant may take: its words, and a sheet with what could come free by it, node by node, once somebody
+    has asked for it. If nobody was `found`, there is nothing to be read."""
 
-    __slots__ = ("claimant", "found", "owed", "sheet", "tenant", "totals", "words")
+    __slots__ = ("claimant", "found", "owed", "sheet", "tenant", "words")
 
     def __init__(self, claimant: Party, tenant: str, owed: int) -> None:
         self.claimant = claimant
         self.tenant = tenant
         self.owed = owed
         self.words = _NO_WORDS
-        self.totals = _NO_WORDS
         self.sheet: Words | None = None
-        self.found = 0
+        self.found = False
 
 
 class Rights:
@@ -130,7 +130,7 @@ class Rights:
         self._rooms: dict[str, Rooms] = {}
         self._beside: dict[tuple[Right, bool], Rooms] = {}
         if self.has_any and not self._has_owners:
-            clear_loans(self.rows, self.used)  # there may have been some when somebody last looked
+            clear_loans(self._runs)  # there may have been some when somebody last looked
 
     def forget(self) -> None:
         """Somebody was taken, or seated: who borrows is another question now."""
@@ -230,14 +230,20 @@ class Rights:
         found = self._beside.get((right, are_whole))
         if found is None:
             ledger, quotas, sites = self._world.ledger, self._world.quotas, self._world.sites.all
-            whole = self._sum_up(right, self._find_herds(), are_whole=True)[0] if are_whole else right.totals
-            amounts = list(self._amounts(whole))
+            amounts = list(self._amounts(self._sum_up(right, are_whole=are_whole)))
             for name, site, amount in amounts:
                 ledger.charge(name, site, amount, -1)
             found = self._beside[right, are_whole] = [quotas.rooms(right.tenant, site) for site in sites]
             for name, site, amount in amounts:
                 ledger.charge(name, site, amount, 1)
         return found
+
+    def pick_gangs(self, right: Right, wanted: Words) -> list[int]:
+        """Where the rows begin of gangs that may be taken and have a place on a node that is wanted, the oldest
+        first."""
+        picked = blank_words(max(1, self.used))
+        count = pick_gangs(self.rows, self._ends, self._find_edges(), right.words, wanted, picked)
+        return sorted(picked[:count].tolist())
 
     def find_tasks(self, right: Right, wanted: Words) -> Iterator[tuple[Job, int, int, int, int]]:
         """The tasks of arrays that may be taken and sit on nodes that are wanted: job, task, slot, devices, cost."""
@@ -290,18 +296,24 @@ class Rights:
         words.extend(codes)
         words.extend(kinship_of(self._world).find(tenant, is_any))
         right.words = words_of(words)
-        right.totals, right.found = self._sum_up(right, self._herds_of(right))
+        is_of_gangs = has_gangs(self.rows, self._ends, self._find_edges(), right.words)
+        right.found = is_of_gangs or self._sum_herds(right, self._herds_of(right), self._blank_totals()) > 0
         return right
 
-    def _sum_up(self, right: Right, herds: Iterable[Herd], *, are_whole: bool = False) -> tuple[Words, int]:
-        """What those have who may be taken by a right, by tenant and site, and how many that is: of herds, or of all of
-        each, if they `are_whole`."""
+    def _sum_up(self, right: Right, *, are_whole: bool) -> Words:
+        """What those have who may be taken by a right, by tenant and site: of arrays all, if they `are_whole`."""
+        totals = self._blank_totals()
+        sum_tenants(self.rows, self._ends, self._find_edges(), right.words, len(self._world.sites.all), totals)
+        self._sum_herds(right, self._find_herds() if are_whole else self._herds_of(right), totals, are_whole=are_whole)
+        return totals
+
+    def _sum_herds(self, right: Right, herds: Iterable[Herd], totals: Words, *, are_whole: bool = False) -> int:
+        """Add what tasks of herds have, and how many these are."""
         sites = len(self._world.sites.all)
-        totals = blank_words(3 * max(1, sites * len(self._runs.tenants)))
-        found = sum_tenants(self.rows, self._ends, self._find_edges(), right.words, sites, totals)
-        for herd in herds:
-            found += sum_herd(*herd.columns, right.words, are_whole, sites, totals)
-        return totals, found
+        return sum(sum_herd(*herd.columns, right.words, are_whole, sites, totals) for herd in herds)
+
+    def _blank_totals(self) -> Words:
+        return blank_words(3 * max(1, len(self._world.sites.all) * len(self._runs.tenants)))
 
     def _amounts(self, totals: Words) -> Iterator[Amount]:
         """What each tenant has on each site."""

@@ -13,6 +13,7 @@ import heapq
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import Final
 
 from muster.model.advice import Advice
 from muster.model.errors import InvariantError
@@ -21,17 +22,24 @@ from muster.model.phase import ACTIVE
 from muster.model.spec import Spec
 from muster.units import AMOUNT_MAX, Limit
 
+FEW: Final = 8
+"""Up to which part of all (an eighth) those who came or left are moved one by one."""
+
 
 class Ends:
-    """The ends of all runs that have one; `_order` is (end, job) in order. Those that are foretold are `told`, and in
-    order `_told_order`; of these, `yielding` are those who yield then. `advised` is for how long an adviser says that
-    jobs run. `spread` are the arrays with a limit whose tasks hold places, each of which has an end of its own."""
+    """The ends of all runs that have one; `_order` is (end, job) in order, as it was when somebody last asked for it:
+    who came since then are `_fresh`, and who left are `_gone`. As long as nobody is due, nobody asks. Those that are
+    foretold are `told`, and in order `_told_order`; of these, `yielding` are those who yield then. `advised` is for how
+    long an adviser says that jobs run. `spread` are the arrays with a limit whose tasks hold places, each of which has
+    an end of its own."""
 
-    __slots__ = ("_by_job", "_order", "_told_order", "advised", "spread", "told", "yielding")
+    __slots__ = ("_by_job", "_fresh", "_gone", "_order", "_told_order", "advised", "spread", "told", "yielding")
 
     def __init__(self) -> None:
         self._by_job: dict[int, int] = {}
         self._order: list[tuple[int, int]] = []
+        self._fresh: dict[int, int] = {}
+        self._gone: list[tuple[int, int]] = []
         self.told: dict[int, int] = {}
         self.yielding: dict[int, int] = {}
         self._told_order: list[tuple[int, int]] = []
@@ -40,22 +48,22 @@ class Ends:
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         """Every (end, job), the earliest first."""
-        return iter(self._order)
+        return iter(self._in_order())
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self._by_job)
 
     def add(self, job: int, end: int) -> None:
         """A run will end by then. The inverse of `remove`."""
-        self._by_job[job] = end
-        insort(self._order, (end, job))
+        self._by_job[job] = self._fresh[job] = end
 
     def remove(self, job: int) -> None:
         """A run has given its leases back."""
         end = self._by_job.pop(job, None)
         if end is None:
             raise InvariantError("every run with a limit has its end", f"job {job} has none")
-        del self._order[bisect_left(self._order, (end, job))]
+        if self._fresh.pop(job, None) is None:
+            self._gone.append((end, job))
 
     def find(self, job: int) -> Limit:
         """When a job's run will end, if that is known."""
@@ -108,20 +116,35 @@ class Ends:
     def upcoming(self, now: int, *, for_guest: bool = False) -> Iterator[tuple[int, int]]:
         """Every (end, job) as it is foreseen now, the earliest first: by one who yields itself, or by another."""
         if not self.told:
-            return iter(self._order)
+            return iter(self)
         yielding = {} if for_guest else self.yielding
         to_come = islice(self._told_order, bisect_right(self._told_order, (now, AMOUNT_MAX)), None)
         late = sorted((end, job) for job, end in yielding.items() if end <= now)
-        others = (each for each in self._order if self.told.get(each[1], now) <= now and each[1] not in yielding)
+        others = (each for each in self if self.told.get(each[1], now) <= now and each[1] not in yielding)
         return heapq.merge(late, to_come, others)
 
     def fork(self) -> Ends:
         """An independent copy."""
         twin = Ends()
-        twin._by_job, twin._order = self._by_job.copy(), self._order.copy()
+        twin._by_job, twin._order = self._by_job.copy(), self._in_order().copy()
         twin.told, twin._told_order, twin.advised = self.told.copy(), self._told_order.copy(), self.advised
         twin.yielding, twin.spread = self.yielding.copy(), self.spread.copy()
         return twin
+
+    def _in_order(self) -> list[tuple[int, int]]:
+        """Every (end, job) in order: those who came or left since somebody last asked are moved one by one if they are
+        few, else all are sorted again."""
+        fresh, gone, order = self._fresh, self._gone, self._order
+        if FEW * (len(fresh) + len(gone)) > len(order):
+            self._order = sorted((end, job) for job, end in self._by_job.items())
+        else:
+            for each in gone:
+                del order[bisect_left(order, each)]
+            for job, end in fresh.items():
+                insort(order, (end, job))
+        fresh.clear()
+        gone.clear()
+        return self._order
 
 
 def foretold_ms(spec: Spec, advised_ms: Limit) -> Limit:

@@ -74,12 +74,14 @@ class Loans:
         self._groups = groups
         rows, spread_rows = runs.rows(), words_of(self._spread)
         self.edges = no_edges(runs)
-        clear_loans(rows, runs.used)
+        clear_loans(runs)
         for bit, fund in enumerate(self.funds):
             tree = words_of(_tree_of(fund, ledger, runs, {} if homes is None else homes))
             factors = words_of(factors_of(fund, sites))
             tasks = len(self._spread) // ROW
-            mark_loans(rows, runs.used, self.edges, spread_rows, tasks, tree, factors, MILLI + fund.kind, 1 << bit)
+            kind = MILLI + fund.kind
+            first = mark_loans(rows, runs.used, self.edges, spread_rows, tasks, tree, factors, kind, 1 << bit)
+            runs.lent_from = min(runs.lent_from, first)
 
     def mask_of(self, funds: Sequence[Fund]) -> int:
         """The bits of some funds."""
@@ -139,20 +141,28 @@ def _left_over(share: Share) -> int:
     return max(0, load(share) - share.own)
 
 
-@compiled
-def clear_loans(rows: Words, used: int) -> None:
+def clear_loans(runs: Runs) -> None:
     """Nobody borrows."""
-    for at in range(0, used * ROW, ROW):
+    rows = runs.rows()
+    _clear(rows, runs.lent_from, runs.used)
+    runs.lent_from = runs.used
+
+
+@compiled
+def _clear(rows: Words, first: int, used: int) -> None:
+    """Nobody borrows whose rows stand behind so many."""
+    for at in range(first * ROW, used * ROW, ROW):
         rows[at + FUNDS] = 0
 
 
 @compiled
 def mark_loans(
     rows: Words, used: int, edges: Words, spread: Words, tasks: int, tree: Words, factors: Words, field: int, bit: int
-) -> None:
+) -> int:
     """Let everybody climb in one fund, the newest first, until nothing more gets to the root; `field` is which of its
-    amounts counts, and `bit` is set of whoever gets there."""
+    amounts counts, and `bit` is set of whoever gets there. How many rows stand before the first of these."""
     run, other, rest = (used - 1) * ROW, (tasks - 1) * ROW, _borrowed_at_most(tree)
+    lowest = used * ROW
     while rest > 0 and (run >= 0 or other >= 0):
         is_run = other < 0 or (
             run >= 0
@@ -169,6 +179,7 @@ def mark_loans(
                     first = run - ROW * rows[run + BACK]
                     rows[first + FUNDS] |= bit
                     edges[rows[run + SHELF]] = min(edges[rows[run + SHELF]], first)
+                    lowest = min(lowest, first)
                     rest -= left
             run -= ROW
         else:
@@ -180,6 +191,7 @@ def mark_loans(
                 spread[other + BORROWED] = max(spread[other + BORROWED], (left + each - 1) // each)
                 rest -= left
             other -= ROW
+    return lowest // ROW
 
 
 @compiled

@@ -87,8 +87,8 @@ class Numbers:
 class Runs:
     """Jobs that hold something, gangs and arrays alike. `leaving` are the gangs that were told to stop, `flapping`
     the jobs that took places more than once and are not over. `ends` is where the last row of each shelf begins. For
-    whoever looks, there are `codes`: answers that hold for the kinds and tiers that they are asked about; and `sheets`,
-    which are blank."""
+    whoever looks, there are `codes`: answers that hold for the kinds and tiers that they are asked about; `sheets`,
+    which are blank; and in the first `lent_from` rows nobody wrote that somebody borrows."""
 
     __slots__ = (
         "_dead",
@@ -104,6 +104,7 @@ class Runs:
         "flapping",
         "kinds",
         "leaving",
+        "lent_from",
         "sheets",
         "tenants",
         "used",
@@ -120,7 +121,7 @@ class Runs:
         self.ends = array("q")
         self.codes: dict[object, array[int]] = {}
         self.sheets: list[Words] = []
-        self.used = 0
+        self.used = self.lent_from = 0
         self._table = array("q")
         self._place: dict[int, int] = {}
         self._new: dict[int, tuple[Job, Run, Sequence[Site], int]] = {}
@@ -213,6 +214,7 @@ class Runs:
         twin.tenants, twin.kinds, twin._shelves = self.tenants.fork(), self.kinds.fork(), self._shelves.copy()
         twin.ends = self.ends[:]
         twin.used, twin._dead, twin._place = self.used, self._dead, self._place.copy()
+        twin.lent_from = self.lent_from
         twin._table, twin._fresh = self._table[:], {job: rows[:] for job, rows in self._fresh.items()}
         return twin
 
@@ -254,6 +256,7 @@ class Runs:
         if len(self._shelves) > len(self.ends):
             self.ends = self.ends + array("q", (NO_ROW,)) * (len(self._shelves) - len(self.ends))
         take_down(words_of(table), cut, end, words_of(self.ends))
+        self.lent_from = min(self.lent_from, cut // ROW)
         if 4 * self._dead > self.used + _SLACK:
             cut = self._compact(cut)
         self._append(cut, sorted([*_joined(tail), *fresh], key=_age) if tail else fresh)
@@ -280,7 +283,7 @@ class Runs:
         put_up(words_of(table), 0, to, words_of(self.ends))
         places = zip(table[JOB:to:ROW], table[BACK:to:ROW], range(0, to, ROW), strict=True)
         self._place.update({job: at for job, back, at in places if not back})
-        self._dead = 0
+        self._dead = self.lent_from = 0
         return to
 
 

@@ -1,8 +1,8 @@
-"""Timers: heaps over instants that the world's records already imply, so that nothing here is a second truth.
+"""Timers: instants that the world's records already imply, in order, so that nothing here is a second truth.
 
-`limits` holds (deadline, job, epoch) of gangs with a time limit; `ended` holds (ended at, job) of jobs that are over;
-`bars` holds (until, slot, kind, owner) of bars that end by themselves. An entry that is no longer true is dropped when
-it comes to the top. `tasks` are the limits of tasks of arrays.
+`limits` has (deadline, job, epoch) of gangs with a time limit, of which most are outlived by then; `ended` is a heap of
+(ended at, job) of jobs that are over; `bars` one of (until, slot, kind, owner) of bars that end by themselves. An entry
+that is no longer true is dropped when it would come first. `tasks` are the limits of tasks of arrays.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from muster.model.job import Bar, BarKind, Job
 from muster.model.phase import TERMINAL, Running
+from muster.world.deadlines import Deadlines
 from muster.world.limits import TaskLimits
 
 BarEnd: TypeAlias = tuple[int, int, BarKind, str]
@@ -25,7 +26,7 @@ class Timers:
     __slots__ = ("bars", "ended", "limits", "tasks")
 
     def __init__(self) -> None:
-        self.limits: list[tuple[int, int, int]] = []
+        self.limits = Deadlines()
         self.ended: list[tuple[int, int]] = []
         self.bars: list[BarEnd] = []
         self.tasks = TaskLimits()
@@ -36,7 +37,7 @@ class Timers:
         if type(phase) in TERMINAL:
             heapq.heappush(self.ended, (phase.since, job.id))
         elif isinstance(phase, Running) and job.spec.limit_ms is not None:
-            heapq.heappush(self.limits, (phase.since + job.spec.limit_ms, job.id, job.epoch))
+            self.limits.add((phase.since + job.spec.limit_ms, job.id, job.epoch))
 
     def watch_bar(self, slot: int, bar: Bar) -> None:
         """Note when a bar ends by itself, if it does."""
@@ -45,13 +46,8 @@ class Timers:
 
     def find_limit(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (deadline, job) of a run that is still running."""
-        while self.limits:
-            deadline, number, epoch = self.limits[0]
-            job = jobs.get(number)
-            if job is not None and job.epoch == epoch and isinstance(job.phase, Running):
-                return deadline, number
-            heapq.heappop(self.limits)
-        return None
+        first = self.limits.find(jobs) if self.limits.minutes else None
+        return None if first is None else first[:2]
 
     def find_bar(self, bars: Mapping[int, tuple[Bar, ...]]) -> BarEnd | None:
         """The earliest (until, slot, kind, owner) of a bar that still stands, and until then."""
@@ -90,7 +86,7 @@ class Timers:
     def fork(self) -> Timers:
         """An independent copy."""
         twin = Timers()
-        twin.limits = self.limits.copy()
+        twin.limits = self.limits.fork()
         twin.ended = self.ended.copy()
         twin.bars = self.bars.copy()
         twin.tasks = self.tasks.fork()

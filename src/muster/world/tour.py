@@ -76,18 +76,20 @@ class Tour:
         """Whose turn it is has nothing to start."""
         (self._top if self._walk.is_flat else self._trail[-1]).replace_first(None)
 
-    def serve(self, tenant: str) -> None:
-        """Whose turn it is was charged for a start."""
+    def serve(self, tenant: str, *, has_more: bool) -> None:
+        """Whose turn it is was charged for a start. Who has nothing more to start is not met again, nor is a node
+        without anybody left below it."""
         walk = self._walk
         if walk.is_flat or len(path := walk.path(tenant)) == 1:
-            self._top.replace_first(walk.step(tenant))
+            self._top.replace_first(walk.step(tenant) if has_more else None)
             return
         change = walk.change(tenant)
         more = change - self._changes.get(tenant, 0)
         self._changes[tenant] = change
-        for level, (node, weight) in zip(self._trail, path, strict=True):
+        for level, (node, weight) in zip(reversed(self._trail), reversed(path), strict=True):
             grown = self._grown[node] = self._grown.get(node, 0) + more
-            level.replace_first(((walk.total(node) + grown) // weight, node))
+            level.replace_first(((walk.total(node) + grown) // weight, node) if has_more else None)
+            has_more = bool(level.heap)
 
     def _find_below(self) -> str | None:
         """The same down a tree, where a child may turn out to have nobody left below it."""

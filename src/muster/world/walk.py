@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, pairwise
 from operator import itemgetter
 from typing import Final, TypeAlias
 
@@ -90,7 +90,8 @@ class Siblings:
 class Walk:
     """`touched` are the tenants that may stand elsewhere than they do. In a tree that `is_flat` all are right below the
     root. `_waiting` counts the lines of each tenant; `_charges` are the charges of tenants and `_totals` those of all
-    below a node, when they were last looked at."""
+    below a node, when they were last looked at. `_spots` are above each node that was met the next one, and its own
+    weight."""
 
     __slots__ = (
         "_bucket",
@@ -98,6 +99,7 @@ class Walk:
         "_parents",
         "_paths",
         "_siblings",
+        "_spots",
         "_tenants",
         "_totals",
         "_usage",
@@ -121,6 +123,7 @@ class Walk:
         self._totals: dict[str, int] = {}
         self._siblings: dict[str, Siblings] = {ROOT: Siblings()}
         self._paths: dict[str, Path] = {}
+        self._spots: dict[str, tuple[str, int]] = {}
         self.is_flat = self._parents <= {ROOT}
 
     def path(self, tenant: str) -> Path:
@@ -197,32 +200,45 @@ class Walk:
         paths, accounts, waiting = self._paths, self._usage.accounts, self._waiting
         top: dict[str, Step] = {}
         moves = {ROOT: top}
+        grown: dict[str, int] = {}
         for tenant in self.touched:
             path = paths.get(tenant) or self._find_path(tenant)
             if len(path) > 1:
-                self._climb(tenant, path, moves)
+                self._climb(tenant, path, grown, moves)
             elif tenant in waiting:  # whoever does not is not met, and is touched when it joins
                 account = accounts.get(tenant)
                 top[tenant] = (0 if account is None else account.charge(bucket) // path[0][1], tenant)
         self.touched.clear()
+        for node, change in grown.items():
+            self._grow(node, change, moves)
         for parent, steps in moves.items():
             self._siblings[parent].stand(steps)
 
-    def _climb(self, tenant: str, path: Path, moves: dict[str, dict[str, Step]]) -> None:
-        """Correct all nodes from the root to a tenant."""
-        change = self.change(tenant)
-        self._charges[tenant] = self._charges.get(tenant, 0) + change
-        parent = ROOT
-        for node, weight in path:
-            total = self._totals[node] = self._totals.get(node, 0) + change
-            if parent not in self._siblings:
-                self._siblings[parent] = Siblings()
-            moves.setdefault(parent, {})[node] = (total // weight, node)
-            parent = node
+    def _climb(self, tenant: str, path: Path, grown: dict[str, int], moves: dict[str, dict[str, Step]]) -> None:
+        """Count by how much all nodes above a tenant have grown, and correct where it stands itself, if it waits."""
+        account, known, (node, weight) = self._usage.accounts.get(tenant), self._charges.get(tenant), path[-1]
+        charge = 0 if account is None else account.charge(self._bucket)
+        if charge != known:
+            self._charges[tenant] = self._totals[node] = charge
+            change = charge - (known or 0)
+            for above, _ in path[:-1]:
+                grown[above] = grown.get(above, 0) + change
+        if tenant in self._waiting:
+            moves.setdefault(path[-2][0], {})[node] = (charge // weight, node)
+
+    def _grow(self, node: str, change: int, moves: dict[str, dict[str, Step]]) -> None:
+        """Correct where a node stands that has others below it, whose charges changed together by so much."""
+        total = self._totals[node] = self._totals.get(node, 0) + change
+        if node not in self._siblings:
+            self._siblings[node] = Siblings()
+        parent, weight = self._spots[node]
+        moves.setdefault(parent, {})[node] = (total // weight, node)
 
     def _find_path(self, tenant: str) -> Path:
         own = [(OWN + tenant, 1)] if tenant in self._parents else []
         found = self._paths[tenant] = (*reversed([*self._above(tenant)]), *own)
+        for (parent, _), (node, weight) in pairwise(((ROOT, 1), *found)):
+            self._spots[node] = parent, weight
         return found
 
     def _above(self, tenant: str) -> Iterator[tuple[str, int]]:

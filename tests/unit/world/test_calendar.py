@@ -24,6 +24,24 @@ def test_ends_come_in_order_and_of_equals_by_number() -> None:
     assert list(twin) == [(10, 2), (20, 1), (20, 3)]
 
 
+def test_whoever_came_and_left_unasked_is_in_order_when_somebody_asks() -> None:
+    ends = Ends()
+    wanted = {job: 100 - job % 7 for job in range(60)}
+    for job, end in wanted.items():
+        ends.add(job, end)
+    for others in ((3,), (5, 6), range(10, 40), (41, 42)):
+        assert list(ends) == sorted((end, job) for job, end in wanted.items())
+        for job in others:
+            ends.remove(job)
+            del wanted[job]
+        for job in others[:1]:  # comes back, once as it was and once with another end
+            wanted[job] = 50 + job % 2 * (50 - job % 7)
+            ends.add(job, wanted[job])
+            ends.add(100 + job, 1)
+            ends.remove(100 + job)
+    assert list(ends.fork()) == list(ends) == sorted((end, job) for job, end in wanted.items())
+
+
 def test_what_has_no_end_is_not_taken_out() -> None:
     with pytest.raises(InvariantError, match="every run with a limit has its end"):
         Ends().remove(1)
