@@ -21,6 +21,7 @@ import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -51,8 +52,10 @@ ASKS_MAX: Final = 10_000
 IN_FLIGHT_MAX: Final = 8
 """How many batches may be handled and not yet durable; beyond, what arrives gathers into larger batches."""
 SNAPSHOT_EVERY: Final = 10_000
-BREATH_S: Final = 0.0005
-"""How long whoever draws one stands back after each stroke, which takes less."""
+"""After how many entries there is a snapshot: and one more for every ten live jobs, since it tells of all of them."""
+BREATH_S: Final = 0.002
+"""How long whoever draws one stands back after each stroke, which takes less: a snapshot takes seconds, and not a
+processor."""
 FIRST_NODE_PATIENCE_S: Final = 30.0
 KNOWN_NODE_PATIENCE_S: Final = 5.0
 """How long it is waited for what the engine says of nodes that were there before."""
@@ -256,15 +259,15 @@ class Leader:
 
     def _take_picture_if_due(self) -> None:
         """Of the world as it is now, whatever happens to it meanwhile; one at a time."""
-        is_due = self._world.seq - self._pictured_seq >= SNAPSHOT_EVERY
+        is_due = self._world.seq - self._pictured_seq >= SNAPSHOT_EVERY + len(self._world.jobs) // 10
         if is_due and (self._drawing is None or self._drawing.done()):
             self._pictured_seq = self._world.seq
             self._drawing = asyncio.ensure_future(self._draw(self._world.fork()))
 
-    async def _draw(self, twin: World) -> None:
+    async def _draw(self, twin: World, breath_s: float = BREATH_S) -> None:
         """It joins the writer's line behind its entries, so that it is never saved before them."""
         try:
-            data = await asyncio.to_thread(draw, twin)
+            data = await asyncio.to_thread(draw, twin, breath_s)
         except Exception as error:  # noqa: BLE001 - of whatever kind: a world that cannot be told is not sound
             self._fail(KERNEL_FAILED, error, [])
         else:
@@ -364,7 +367,7 @@ class Leader:
         if self._drawing is not None:
             await self._drawing
         if not self._failure and self._world.seq > self._pictured_seq:
-            await self._draw(self._world.fork())
+            await self._draw(self._world.fork(), breath_s=0)
         if self._timer is not None:
             self._timer.cancel()
         await asyncio.to_thread(self._writer.finish)
@@ -411,9 +414,10 @@ class Leader:
             _log.critical("the batch that failed is in %s", path)
 
 
-def draw(twin: World) -> bytes:
+def draw(twin: World, breath_s: float) -> bytes:
     """A snapshot as it is kept, drawn in small strokes: whoever decides or writes meanwhile has the interpreter."""
-    return pack(snapshot(twin, lambda: time.sleep(BREATH_S)))
+    breathe = partial(time.sleep, breath_s)
+    return pack(snapshot(twin, breathe), breathe)
 
 
 def _broken(error: Exception) -> Reason:

@@ -53,6 +53,7 @@ from muster.world.world import World
 FORMAT: Final = 2
 JOBS_AT_ONCE: Final = 500
 """How many jobs are encoded in one breath: all who share the interpreter wait for as long."""
+PACKED_AT_ONCE: Final = 1 << 16
 _PACKED: Final = b"\x78"
 """How packed bytes begin; those of a snapshot begin otherwise."""
 
@@ -219,9 +220,13 @@ def snapshot(world: World, breathe: Callable[[], None] = lambda: None) -> bytes:
     )
 
 
-def pack(data: bytes) -> bytes:
-    """A snapshot as it is kept."""
-    return zlib.compress(data, 1)
+def pack(data: bytes, breathe: Callable[[], None] = lambda: None) -> bytes:
+    """A snapshot as it is kept. While it is packed nobody waits for the interpreter, but perhaps for a processor."""
+    packer, packed, view = zlib.compressobj(1), bytearray(), memoryview(data)
+    for first in range(0, len(data), PACKED_AT_ONCE):
+        packed += packer.compress(view[first : first + PACKED_AT_ONCE])
+        breathe()
+    return bytes(packed + packer.flush())
 
 
 def digest(world: World) -> str:

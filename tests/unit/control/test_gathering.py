@@ -113,3 +113,24 @@ def test_patience_ends_for_each_in_turn(tmp_path: Path, monkeypatch: pytest.Monk
             assert await submit(follower, "key") == [2], "it was taken, though nobody heard"
 
     asyncio.run(scenes(Stage(tmp_path)))
+
+
+def test_who_comes_while_two_groups_are_under_way_leaves_with_the_next(tmp_path: Path) -> None:
+    async def scenes(stage: Stage, store: CountingStore) -> None:
+        async with led(stage), followed(stage) as follower:
+            await eventually(lambda: follower.is_led)
+            store.shut()
+            tries = []
+            for key in "abcde":
+                tries.append(asyncio.ensure_future(follower.submit(spec(), key, "test")))
+                for _ in range(3):  # turns of the loop: it comes, it leaves, it is passed on
+                    await asyncio.sleep(0)
+            assert store.asked == [1, 1], "each of the first two left alone"
+            store.gate.set()
+            answers = await asyncio.gather(*tries)
+            assert [answer.reply for answer in answers] == [Done(job) for job in range(1, 6)]
+            assert store.asked == [1, 1, 3]
+            assert await submit(follower, "f") == [6], "nobody counts as under way for ever"
+
+    store = CountingStore()
+    asyncio.run(scenes(Stage(tmp_path, store), store))

@@ -357,10 +357,10 @@ def test_a_snapshot_holds_nobody_up_and_is_of_the_moment_it_was_asked_for(
     monkeypatch.setattr(leader_module, "SNAPSHOT_EVERY", 2)
     begun, go_on = threading.Event(), threading.Event()
 
-    def draw_late(twin: World) -> bytes:
+    def draw_late(twin: World, breath_s: float) -> bytes:
         begun.set()
         assert go_on.wait(DEADLINE_S)
-        return draw(twin)
+        return draw(twin, breath_s)
 
     monkeypatch.setattr(leader_module, "draw", draw_late)
 
@@ -386,7 +386,7 @@ def test_a_snapshot_holds_nobody_up_and_is_of_the_moment_it_was_asked_for(
 def test_a_world_that_cannot_be_told_ends_the_leader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader_module, "SNAPSHOT_EVERY", 2)
 
-    def fail(twin: World) -> bytes:
+    def fail(twin: World, breath_s: float) -> bytes:
         raise ValueError(f"entry {twin.seq}")
 
     monkeypatch.setattr(leader_module, "draw", fail)
