@@ -16,7 +16,6 @@ from muster.model.job import BarKind
 from muster.sdk.client import Client
 from muster.sdk.errors import ContestedError
 from muster.sdk.home import Home
-from muster.sdk.node_file import NodeFile, write_node_file
 from muster.sdk.processes import find_server_process
 
 PLACED: Final = ("starting", "running", "stopping")
@@ -35,8 +34,7 @@ def running_server(capacity: str = "") -> Iterator[Path]:
     end is left: it may be a long queue."""
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as name:
         home = Path(name)
-        write_node_file(Home(home).node_file, NodeFile(capacity=capacity))
-        muster("up", home=home)
+        muster("up", "--capacity", capacity, home=home)
         try:
             yield home
         finally:

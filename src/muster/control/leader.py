@@ -52,7 +52,8 @@ ASKS_MAX: Final = 10_000
 IN_FLIGHT_MAX: Final = 8
 """How many batches may be handled and not yet durable; beyond, what arrives gathers into larger batches."""
 SNAPSHOT_EVERY: Final = 10_000
-"""After how many entries there is a snapshot: and one more for every ten live jobs, since it tells of all of them."""
+JOBS_TO_AN_ENTRY: Final = 10
+"""After how many entries there is a snapshot: one more for every so many live jobs, since it tells of all of them."""
 BREATH_S: Final = 0.002
 """How long whoever draws one stands back after each stroke, which takes less: a snapshot takes seconds, and not a
 processor."""
@@ -259,7 +260,7 @@ class Leader:
 
     def _take_picture_if_due(self) -> None:
         """Of the world as it is now, whatever happens to it meanwhile; one at a time."""
-        is_due = self._world.seq - self._pictured_seq >= SNAPSHOT_EVERY + len(self._world.jobs) // 10
+        is_due = self._world.seq - self._pictured_seq >= SNAPSHOT_EVERY + len(self._world.jobs) // JOBS_TO_AN_ENTRY
         if is_due and (self._drawing is None or self._drawing.done()):
             self._pictured_seq = self._world.seq
             self._drawing = asyncio.ensure_future(self._draw(self._world.fork()))
