@@ -2,30 +2,29 @@
 
 A key whose job is in the journal makes no other, however long ago it ended; the leader knows the living alone. To ask
 the file for each key would cost a submit more than anything else that is not HTTP; and each group that reaches the
-leader is a batch, a commit, an entry to fold, and several wake-ups of four threads. So only so many groups are under
-way, and whoever comes meanwhile leaves together when one of them is back: the more come, the larger groups are. Whoever
-comes alone is passed on at once. It decides nothing.
+leader is a batch, a commit, an entry to fold, and several wake-ups of four threads. So whoever comes waits until as
+many have come as are under way, or until no more are: many clients part into two halves, of which one is heard here
+while the other is decided and written. Whoever comes alone is passed on at once. It decides nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from functools import partial
+from typing import TypeAlias
 
 from muster.control.line import Line
 from muster.model.event import Submit
 from muster.ports import Journal
 from muster.wire.link import Answer
 
-UNDER_WAY_MAX: Final = 2
-"""How many groups are with the leader: one is decided while another one is written."""
-
 Gathered: TypeAlias = tuple[Submit, asyncio.Future[Answer | int]]
 
 
 class Gathering:
-    """Submits on their way from one follower to the leader: those that are `_gathered` leave next."""
+    """Submits on their way from one follower to the leader: so many are `_under_way`, and those that are `_gathered`
+    leave next."""
 
     def __init__(self, line: Line, journal: Journal) -> None:
         self._line = line
@@ -36,10 +35,10 @@ class Gathering:
     def submit(self, request: Submit) -> asyncio.Future[Answer | int]:
         """The leader's answer, or the job that its key has made before."""
         loop = asyncio.get_running_loop()
-        if not self._gathered and self._under_way < UNDER_WAY_MAX:
-            loop.call_soon(self._pass_on)
         waiting: asyncio.Future[Answer | int] = loop.create_future()
         self._gathered.append((request, waiting))
+        if len(self._gathered) == max(1, self._under_way):
+            loop.call_soon(self._pass_on)  # with whoever else comes in this turn
         return waiting
 
     def _pass_on(self) -> None:
@@ -53,14 +52,14 @@ class Gathering:
             return
         fresh = [each for each in gathered if not _give(each, known)] if known else gathered
         if fresh:
-            self._under_way += 1
-            fresh[-1][1].add_done_callback(self._note_back)
+            self._under_way += len(fresh)
+            fresh[-1][1].add_done_callback(partial(self._note_back, len(fresh)))
             self._line.post(fresh)
 
-    def _note_back(self, _: asyncio.Future[Answer | int]) -> None:
-        """The last of a group has its answer, or waits for none any more."""
-        self._under_way -= 1
-        if self._gathered:
+    def _note_back(self, count: int, _: asyncio.Future[Answer | int]) -> None:
+        """The last of a group of so many has its answer, or waits for none any more."""
+        self._under_way -= count
+        if len(self._gathered) >= max(1, self._under_way):
             self._pass_on()
 
     def _find_known(self, gathered: Sequence[Gathered]) -> dict[tuple[str, str], int]:

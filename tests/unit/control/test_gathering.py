@@ -115,22 +115,22 @@ def test_patience_ends_for_each_in_turn(tmp_path: Path, monkeypatch: pytest.Monk
     asyncio.run(scenes(Stage(tmp_path)))
 
 
-def test_who_comes_while_two_groups_are_under_way_leaves_with_the_next(tmp_path: Path) -> None:
+def test_whoever_comes_leaves_once_as_many_have_come_as_are_under_way(tmp_path: Path) -> None:
     async def scenes(stage: Stage, store: CountingStore) -> None:
         async with led(stage), followed(stage) as follower:
             await eventually(lambda: follower.is_led)
             store.shut()
             tries = []
-            for key in "abcde":
+            for key in "abcdefg":
                 tries.append(asyncio.ensure_future(follower.submit(spec(), key, "test")))
                 for _ in range(3):  # turns of the loop: it comes, it leaves, it is passed on
                     await asyncio.sleep(0)
-            assert store.asked == [1, 1], "each of the first two left alone"
+            assert store.asked == [1, 1, 2], "one, another one, then two beside these two; three more are too few"
             store.gate.set()
             answers = await asyncio.gather(*tries)
-            assert [answer.reply for answer in answers] == [Done(job) for job in range(1, 6)]
-            assert store.asked == [1, 1, 3]
-            assert await submit(follower, "f") == [6], "nobody counts as under way for ever"
+            assert [answer.reply for answer in answers] == [Done(job) for job in range(1, 8)]
+            assert store.asked == [1, 1, 2, 3]
+            assert await submit(follower, "h") == [8], "nobody counts as under way for ever"
 
     store = CountingStore()
     asyncio.run(scenes(Stage(tmp_path, store), store))
