@@ -44,11 +44,16 @@ class Result(msgspec.Struct, frozen=True):
         """The table that people read."""
         lines = [f"{self.bench:22} {'value':>14} {'goal':>14}  unit"]
         for name, m in self.metrics.items():
-            bound = "" if m.goal is None else f"{'≥' if m.at_least else '≤'} {m.goal:,g}"
+            bound = "" if m.goal is None else f"{'≥' if m.at_least else '≤'} {m.goal:,.10g}"
             verdict = "" if m.goal is None else "met" if m.met else "MISSED"
-            lines.append(f"  {name:20} {m.value:>14,.1f} {bound:>14}  {m.unit:12} {verdict}".rstrip())
-        lines += [f"  {name:20} {value:>14,.4g} {'reference':>14}" for name, value in self.reference.items()]
+            lines.append(f"  {name:20} {_show(m.value):>14} {bound:>14}  {m.unit:12} {verdict}".rstrip())
+        lines += [f"  {name:20} {_show(value):>14} {'reference':>14}" for name, value in self.reference.items()]
         return "\n".join(lines)
+
+
+def _show(value: float) -> str:
+    """So many digits that a ratio just below its goal does not look as if it had reached it."""
+    return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
 
 
 def tell_distance(name: str, value: float, bound: float, unit: str) -> dict[str, Metric]:
