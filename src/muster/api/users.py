@@ -92,7 +92,7 @@ class Users:
         name = request.path_params["name"]
         if not self._is_seen(principal_of(request), name):
             raise RejectedError(Reason(Code.UNKNOWN_USER, "user", detail=name[:128]))
-        return changed_response(await self._follower.ask(DropUser(name, principal_of(request))))
+        return changed_response(await self._follower.ask(DropUser(name, principal_of(request), read_version(request))))
 
     def _is_seen(self, by: Principal, name: str) -> bool:
         return is_user_seen(self._follower, by, name)
