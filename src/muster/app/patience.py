@@ -141,7 +141,7 @@ class PatientProtocol(HttpToolsProtocol):
         if len(self.url) > TARGET_BYTES_MAX:
             return Reason(Code.TOO_LARGE, "the address", needed=len(self.url), available=TARGET_BYTES_MAX), 414
         if size > HEAD_BYTES_MAX:
-            return Reason(Code.TOO_LARGE, "the headers", needed=size, available=HEAD_BYTES_MAX), 431
+            return Reason(Code.TOO_LARGE, "the head", needed=size, available=HEAD_BYTES_MAX), 431
         return None
 
     def _has_answered(self) -> bool:

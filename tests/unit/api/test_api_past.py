@@ -50,6 +50,26 @@ def test_rules_and_the_account_as_they_were(scene: Scene) -> None:
     )
 
 
+@pytest.mark.parametrize("what", ["tenants", "tiers", "flavors"])
+def test_the_past_comes_in_pages_as_the_present_does(scene: Scene, what: str) -> None:
+    for name in "ab":
+        scene.call("PUT", f"/v1/tenants/{name}", {})
+        scene.call("PUT", f"/v1/flavors/{name}", {"units": 1})
+    whole = scene.call("GET", f"/v1/past/{scene.follower.at}/{what}").json
+    first = scene.call("GET", f"/v1/past/{scene.follower.at}/{what}?limit=1")
+    after = first.headers["muster-next-after"]
+    rest = scene.call("GET", f"/v1/past/{scene.follower.at}/{what}?after={after}")
+    assert len(whole) > 1
+    assert first.json + rest.json == whole
+
+
+def test_nodes_of_the_past_are_narrowed_as_those_of_the_present(scene: Scene) -> None:
+    past = f"/v1/past/{scene.follower.at}/nodes"
+    assert scene.call("GET", f"{past}?phase=gone").json == []
+    assert scene.call("GET", f"{past}?phase=up&flavor=gpu").json == scene.call("GET", past).json != []
+    assert scene.call("GET", f"{past}?limit=1&after=0").json == []
+
+
 def test_a_forecast_says_when_and_whose_end_it_waits_for(scene: Scene) -> None:
     body = {**BIG, "limit_ms": 60_000}
     scene.follower.happen(Started(2, 1, 0), after_ms=1000)
