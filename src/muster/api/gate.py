@@ -125,6 +125,10 @@ RIGHTS: Final[dict[str, Need]] = {
     "GET /v1/past/{at}/tiers": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/past/{at}/overlays": Need(Role.VIEWER, Where.ANYWHERE),
     "POST /v1/trials/jobs": Need(Role.USER, Where.NAMED),
+    "POST /v1/trials/jobs/{job}/cancel": Need(Role.USER, Where.JOB),
+    "POST /v1/trials/jobs/{job}/hold": Need(Role.USER, Where.JOB),
+    "POST /v1/trials/jobs/{job}/release": Need(Role.USER, Where.JOB),
+    "POST /v1/trials/jobs/{job}/requeue": Need(Role.USER, Where.JOB),
     "PUT /v1/trials/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
     "PUT /v1/trials/tiers/{name:path}": Need(Role.ADMIN, Where.FLEET),
 }

@@ -157,6 +157,10 @@ SHAPES: Final[dict[str, Shape]] = {
     "GET /v1/past/{at}/tiers": Shape(list[views.TierView], query=BY_NAME),
     "GET /v1/past/{at}/overlays": Shape(list[views.OverlayView], query=BY_NAME),
     "POST /v1/trials/jobs": Shape(forecast_views.TrialView, Spec),
+    **{
+        f"POST /v1/trials/jobs/{{job}}/{verb}": Shape(forecast_views.TrialView)
+        for verb in ("cancel", "hold", "release", "requeue")
+    },
     "PUT /v1/trials/tenants/{name:path}": Shape(forecast_views.TrialView, TenantBody),
     "PUT /v1/trials/tiers/{name:path}": Shape(forecast_views.TrialView, TierBody),
 }

@@ -44,6 +44,8 @@ WATCH_OR_AT: Final = "--at shows what was, which --watch would never see change:
 COLUMN_LEAST: Final = 12
 """Signs of a column that has to make room for the others."""
 
+DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 

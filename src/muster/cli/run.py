@@ -15,8 +15,8 @@ from muster.cli.failing import INTERRUPTED, UNREAD, stop_printing
 from muster.cli.following import follow_output, follow_progress
 from muster.cli.here import get_here
 from muster.cli.jobs import exit_code_of, show_time, show_used
-from muster.cli.printing import show_end, show_origin
-from muster.cli.trying import DRY_RUN, NOTHING_DONE, print_job_trial
+from muster.cli.printing import DRY_RUN, show_end, show_origin
+from muster.cli.trying import NOTHING_DONE, print_job_trial
 from muster.model.spec import Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client

@@ -110,6 +110,20 @@ def test_a_trial_answers_as_the_change_would_and_changes_nothing(scene: Scene) -
     assert "lab" not in scene.follower.world.tenants
 
 
+def test_what_is_done_to_a_job_can_be_tried_and_is_refused_as_it_would_be(scene: Scene) -> None:
+    scene.follower.happen(Started(2, 1, 0), after_ms=1000)
+    seq = scene.follower.world.seq
+    for verb in ("cancel", "requeue"):
+        stops = scene.call("POST", f"/v1/trials/jobs/2/{verb}").json["stops"]
+        assert [each["job"] for each in stops] == [2]
+    for verb in ("hold", "release"):
+        assert scene.call("POST", f"/v1/trials/jobs/2/{verb}").json.get("stops", []) == []
+    over = scene.call("POST", "/v1/trials/jobs/1/cancel")
+    assert (over.status, over.json["code"]) == (409, "M121")
+    assert scene.call("POST", "/v1/trials/jobs/99/cancel").json["code"] == "M120"
+    assert scene.follower.world.seq == scene.follower.kernel.world.seq == seq
+
+
 def test_whom_one_may_not_see_is_counted_and_not_named(scene: Scene) -> None:
     body = {"lines": [{"family": "gpu", "guaranteed": 8_000_000}]}
     scene.call("PUT", "/v1/tenants/lab", {})
