@@ -99,7 +99,9 @@ def _drop_token(roster: Roster, request: DropToken, now: int, parent_of: ParentO
 
 
 def _find_user_fault(name: str, user: User) -> Reason | None:
-    if not is_name(name) or name == OWNER:
+    if name == OWNER:
+        return Reason(Code.BAD_SPEC, "user", detail=f"{OWNER} is whoever has the token of the home, and nobody else")
+    if not is_name(name):
         return Reason(Code.BAD_NAME, "user", needed=len(name), available=128, detail=name[:40])
     if len(user.grants) > GRANTS_MAX:
         return Reason(Code.TOO_LARGE, "roles", needed=len(user.grants), available=GRANTS_MAX)

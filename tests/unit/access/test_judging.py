@@ -155,7 +155,7 @@ def test_a_token_allows_nothing_that_its_user_may_not(grants: list[Grant], most:
     ("name", "user", "code"),
     [
         ("", User(), Code.BAD_NAME),
-        ("owner", User(), Code.BAD_NAME),
+        ("owner", User(), Code.BAD_SPEC),
         ("a b", User(), Code.BAD_NAME),
         ("../x", User(), Code.BAD_NAME),
         ("x\u202e", User(), Code.BAD_NAME),
