@@ -178,7 +178,7 @@ class Gate:
         if need.where is Where.JOB:
             await self._check_job(request, need.role)
         elif not has_role_somewhere(grants, need.role):
-            raise not_allowed(need.role, "")
+            raise RejectedError(Reason(Code.NOT_ALLOWED, need.role.value, detail="any tenant"))
 
     async def _check_job(self, request: Request, role: Role) -> None:
         number = read_job(request)
