@@ -11,7 +11,7 @@ from starlette.routing import Route
 from muster.api.fleet import nodes_response
 from muster.api.gate import check_tenant, sees_of
 from muster.api.jobs import read_asked
-from muster.api.pages import page_response
+from muster.api.pages import fit_jobs, page_response
 from muster.api.params import read_job, read_number
 from muster.api.problems import JsonResponse, unknown_job
 from muster.control.bookings import view_bookings
@@ -62,7 +62,7 @@ class PastRoutes:
         asked = read_asked(request)
 
         def look(world: World) -> JobPage:
-            return Listing(world).page(asked)
+            return fit_jobs(Listing(world).page(asked))
 
         return JsonResponse(await self._follower.past.ask(_instant(request), look))
 
