@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from live import LiveHome, serving
+from live import LiveHome, await_true, serving
 
 from muster.control.loading import load_world
 from muster.ports.store import Wanted
@@ -51,3 +51,37 @@ def test_a_backup_of_a_live_server_restores_to_the_same_digest(live: LiveHome, t
         assert other.muster("show", first).stdout.split("\n")[0].split() == ["job:", first]
         after = int(other.muster("run", "-d", "--", "true").stdout)
         assert after == int(second) + 1
+
+
+def test_numbers_that_come_a_second_time_are_of_other_work(tmp_path: Path) -> None:
+    """What began after the backup is unknown to it, whether it has ended, runs, or waited when the backup was made."""
+    script = 'echo "$0 $MUSTER_EPOCH"; echo "$0" >> seen; while test -e "$0.stays"; do sleep 0.05; done'
+    with serving(tmp_path / "home", "cpus=2,memory=1Gi") as live:
+        for name in ("first", "runs"):
+            (tmp_path / f"{name}.stays").touch()
+
+        def submit(name: str, *flags: str) -> str:
+            words = ("run", "-d", "--workdir", str(tmp_path), *flags, "--", "sh", "-c", script, name)
+            return live.muster(*words).stdout.strip()
+
+        first = submit("first", "--cpus", "2")
+        waited = submit("waited")
+        live.muster("backup", str(tmp_path / "copy.db"))
+        (tmp_path / "first.stays").unlink()
+        live.muster("wait", first, waited)
+        assert live.muster("wait", submit("ended")).returncode == 0
+        second = submit("runs")
+        await_true(lambda: "runs" in live.muster("logs", second).stdout, "the task that runs")
+        live.muster("down")
+        said = live.muster("restore", str(tmp_path / "copy.db"))
+        assert said.stderr == "ended 1 task that began after the backup was made\n"
+        (tmp_path / "seen").unlink()
+        live.muster("up")
+        live.muster("wait", first, waited, code=None)
+        again = [submit(name) for name in ("new", "newer")]
+        assert again[-1] == second
+        live.muster("wait", *again)
+        assert [live.muster("logs", number).stdout for number in again] == ["new 1\n", "newer 1\n"]
+        ran = set((tmp_path / "seen").read_text().split())
+        assert ran >= {"new", "newer"}
+        assert not ran & {"ended", "runs"}

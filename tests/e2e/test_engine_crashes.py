@@ -618,6 +618,20 @@ def test_a_task_with_an_image_runs_by_podman_and_its_container_is_removed(scene:
     assert f"--name={removed[-1]}" in ran
 
 
+def test_a_podman_that_cannot_run_the_container_is_told_apart_from_the_job(scene: Scene) -> None:
+    podman = scene.scratch / "podman"
+    podman.write_text("#!/bin/sh\necho no daemon >&2\nexit 125\n")
+    podman.chmod(0o755)
+    scene.supervise(PATH=f"{scene.scratch}:{os.environ['PATH']}")
+    bench = scene.bench()
+    bench.start(bench.shell("exit 0", image="the/image:1"))
+    ended = bench.wait_exited()
+    assert (ended.code, ended.note) == (
+        125,
+        "podman could not run the container, and the job's log has its words [M349]",
+    )
+
+
 def test_without_podman_and_docker_a_job_with_an_image_is_refused_clearly(scene: Scene) -> None:
     scene.supervise(PATH=str(scene.scratch))
     bench = scene.bench()

@@ -43,6 +43,23 @@ def test_closed_streams_are_nowhere(live: LiveHome) -> None:
     assert "there is no job in it" in in_shell(live, "muster submit - <&-").stderr
 
 
+def test_a_terminal_that_lacks_signs_gets_others_and_a_program_all_of_them(live: LiveHome) -> None:
+    node = in_shell(live, "muster nodes -o name").stdout.strip()
+    in_shell(live, f"muster cordon {node} --reason 'gr\u00fc\u00df \u6f22'")
+    people, programs = (
+        subprocess.run(
+            ["bash", "-c", f"muster nodes -o {output}"],
+            env={**live.env, "PYTHONIOENCODING": "latin-1"},
+            capture_output=True,
+            timeout=120,
+        )
+        for output in ("wide", "csv")
+    )
+    in_shell(live, f"muster uncordon {node}")
+    assert "gr\u00fc\u00df ?" in people.stdout.decode("latin-1")
+    assert "gr\u00fc\u00df \u6f22" in programs.stdout.decode()
+
+
 @pytest.mark.parametrize("line", ["muster run -- pwd", "muster submit job.yaml", "muster sbatch --wrap pwd"])
 def test_a_directory_that_was_removed_is_named(live: LiveHome, tmp_path: Path, line: str) -> None:
     gone = tmp_path / "gone"

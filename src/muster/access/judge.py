@@ -66,7 +66,7 @@ def _drop_user(roster: Roster, request: DropUser, now: int, parent_of: ParentOf)
     user = roster.users.get(request.name)
     if user is None:
         return _unknown_user(request.name)
-    fault = _find_overreach(request.by, list(user.grants), parent_of)
+    fault = _find_overreach(request.by, list(user.grants), parent_of) or _find_staleness(roster, request)
     tokens = (Kept(TOKEN, number, None) for number in roster.tokens_of(request.name))
     return fault or (Kept(USER, request.name, None), *tokens)
 
@@ -99,7 +99,9 @@ def _drop_token(roster: Roster, request: DropToken, now: int, parent_of: ParentO
 
 
 def _find_user_fault(name: str, user: User) -> Reason | None:
-    if not is_name(name) or name == OWNER:
+    if name == OWNER:
+        return Reason(Code.BAD_SPEC, "user", detail=f"{OWNER} is whoever has the token of the home, and nobody else")
+    if not is_name(name):
         return Reason(Code.BAD_NAME, "user", needed=len(name), available=128, detail=name[:40])
     if len(user.grants) > GRANTS_MAX:
         return Reason(Code.TOO_LARGE, "roles", needed=len(user.grants), available=GRANTS_MAX)
@@ -112,7 +114,7 @@ def _find_user_fault(name: str, user: User) -> Reason | None:
     return None
 
 
-def _find_staleness(roster: Roster, request: SetUser) -> Reason | None:
+def _find_staleness(roster: Roster, request: SetUser | DropUser) -> Reason | None:
     found = roster.versions.get(request.name, 0)
     if request.of_version is None or request.of_version == found:
         return None

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from muster.api.pages import fit
 from muster.api.params import read_number
 from muster.api.problems import JsonResponse
 from muster.control.follower import Follower
@@ -35,8 +36,8 @@ class Audit:
         after = read_number(query.get("after"), "after", default=0)
         limit = read_number(query.get("limit"), "limit", default=LIMIT_DEFAULT, least=1, most=LIMIT_MAX)
         found = await self._follower.read_audit(after, limit + 1)
-        more = found[limit - 1].number if len(found) > limit else None
-        return JsonResponse(AuditPage([_view(link) for link in found[:limit]], more))
+        shown = list(fit([_view(link) for link in found[:limit]]))
+        return JsonResponse(AuditPage(shown, shown[-1].number if len(found) > len(shown) else None))
 
     async def verify(self, request: Request) -> Response:  # noqa: ARG002 - Starlette's signature
         """Follow the whole chain."""

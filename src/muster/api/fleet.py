@@ -26,6 +26,7 @@ from muster.model.partition import PARTITIONS_MAX, SLOTS_MAX, parse_partition
 from muster.model.reason import Code, Reason
 from muster.units import AMOUNT_MAX
 from muster.wire.views import Health
+from muster.world.world import World
 
 
 class FlavorBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,12 +75,7 @@ class Fleet:
 
     async def nodes(self, request: Request) -> Response:
         """Every node, or those of a flavor, a place or a phase; `after` is the cursor of the page before."""
-        wanted = dict(request.query_params)
-        after = read_number(wanted.pop("after", None), "after", default=-1, most=AMOUNT_MAX)
-        limit = read_limit(request)
-        wanted.pop("limit", None)
-        world = await read_world(request, self._follower)
-        return array_response(world, ((str(slot), view) for slot, view in walk_nodes(world, wanted, after)), limit)
+        return nodes_response(await read_world(request, self._follower), request)
 
     async def node(self, request: Request) -> Response:
         """One node, by its address or as much of the end of it as is enough. Its tag is of the bars that it has."""
@@ -108,3 +104,12 @@ class Fleet:
         takes = (body.watts, body.core_watts)
         flavor = Flavor(body.family or name, body.units, body.price_micros, *takes, body.slots, partitions)
         return changed_response(await ask_change(request, self._follower, SetFlavor(name, flavor, cause_of(request))))
+
+
+def nodes_response(world: World, request: Request) -> Response:
+    """A page of the nodes of one world that the request wants to see."""
+    wanted = dict(request.query_params)
+    after = read_number(wanted.pop("after", None), "after", default=-1, most=AMOUNT_MAX)
+    wanted.pop("limit", None)
+    rows = ((str(slot), view) for slot, view in walk_nodes(world, wanted, after))
+    return array_response(world, rows, read_limit(request))

@@ -125,6 +125,10 @@ RIGHTS: Final[dict[str, Need]] = {
     "GET /v1/past/{at}/tiers": Need(Role.VIEWER, Where.ANYWHERE),
     "GET /v1/past/{at}/overlays": Need(Role.VIEWER, Where.ANYWHERE),
     "POST /v1/trials/jobs": Need(Role.USER, Where.NAMED),
+    "POST /v1/trials/jobs/{job}/cancel": Need(Role.USER, Where.JOB),
+    "POST /v1/trials/jobs/{job}/hold": Need(Role.USER, Where.JOB),
+    "POST /v1/trials/jobs/{job}/release": Need(Role.USER, Where.JOB),
+    "POST /v1/trials/jobs/{job}/requeue": Need(Role.USER, Where.JOB),
     "PUT /v1/trials/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
     "PUT /v1/trials/tiers/{name:path}": Need(Role.ADMIN, Where.FLEET),
 }
@@ -174,7 +178,7 @@ class Gate:
         if need.where is Where.JOB:
             await self._check_job(request, need.role)
         elif not has_role_somewhere(grants, need.role):
-            raise not_allowed(need.role, "")
+            raise RejectedError(Reason(Code.NOT_ALLOWED, need.role.value, detail="any tenant"))
 
     async def _check_job(self, request: Request, role: Role) -> None:
         number = read_job(request)

@@ -18,7 +18,7 @@ from starlette.routing import Route
 from muster.api.answers import answer_response, fresh_response, read_response
 from muster.api.gate import Gate, cause_of, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
-from muster.api.pages import read_limit
+from muster.api.pages import fit_jobs, read_limit
 from muster.api.params import find_header, read_body, read_choice, read_job, read_match, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
@@ -142,7 +142,7 @@ class Jobs:
         remembered = [] if wanted is None else await self._follower.read_finished(wanted)
         seen = [found for found in remembered if asked.sees is None or asked.sees(found.finished.tenant)]
         page = self._follower.listing.page(asked)
-        return read_response(world, merge(page, seen, asked, world.jobs.__contains__))
+        return read_response(world, fit_jobs(merge(page, seen, asked, world.jobs.__contains__)))
 
     async def show(self, request: Request) -> Response:
         """One job; `wait_ms` waits for its end."""

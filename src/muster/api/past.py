@@ -8,12 +8,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from muster.api.fleet import nodes_response
 from muster.api.gate import check_tenant, sees_of
 from muster.api.jobs import read_asked
+from muster.api.pages import fit_jobs, page_response
 from muster.api.params import read_job, read_number
 from muster.api.problems import JsonResponse, unknown_job
 from muster.control.bookings import view_bookings
-from muster.control.fleet import view_flavors, walk_nodes
+from muster.control.fleet import view_flavors
 from muster.control.follower import Follower
 from muster.control.goodput import view_goodput
 from muster.control.listing import Listing
@@ -33,10 +35,8 @@ from muster.model.errors import RejectedError
 from muster.model.job import Job
 from muster.model.reason import Code, Reason
 from muster.units import INSTANT_MAX, show_instant
-from muster.wire.views import BookingView, JobPage, JobView, NodeView, TenantView, View, WhyView
+from muster.wire.views import BookingView, JobPage, JobView, TenantView, View, WhyView
 from muster.world.world import World
-
-LIMIT_MAX = 1000
 
 
 class PastRoutes:
@@ -62,7 +62,7 @@ class PastRoutes:
         asked = read_asked(request)
 
         def look(world: World) -> JobPage:
-            return Listing(world).page(asked)
+            return fit_jobs(Listing(world).page(asked))
 
         return JsonResponse(await self._follower.past.ask(_instant(request), look))
 
@@ -89,23 +89,18 @@ class PastRoutes:
         return JsonResponse(await self._follower.past.ask_freely(at, look))
 
     async def nodes(self, request: Request) -> Response:
-        """The nodes as they were, as many as fit a page."""
-
-        def look(world: World) -> list[NodeView]:
-            return [view for (_, view), _ in zip(walk_nodes(world, {}, -1), range(LIMIT_MAX), strict=False)]
-
-        return JsonResponse(await self._follower.past.ask(_instant(request), look))
+        """The nodes as they were: every one, or those of a flavor, a place or a phase."""
+        return await self._follower.past.ask(_instant(request), lambda world: nodes_response(world, request))
 
     async def tenants(self, request: Request) -> Response:
         """The tenants as they were, and what they held."""
         is_seen, at = sees_of(request), _instant(request)
 
         def look(world: World) -> list[TenantView]:
-            return [
-                view for view in view_tenants(world, max(world.now, at), Listing(world).tenants()) if is_seen(view.name)
-            ]
+            present = Listing(world).tenants()
+            return [view for view in view_tenants(world, max(world.now, at), present) if is_seen(view.name)]
 
-        return JsonResponse(await self._follower.past.ask(at, look))
+        return await self._list(request, look)
 
     async def bookings(self, request: Request) -> Response:
         """The bookings as they were."""
@@ -145,9 +140,12 @@ class PastRoutes:
         raise RejectedError(Reason(Code.NOT_THEN, show_instant(at), needed=number, detail=words))
 
     async def _list(self, request: Request, look: Callable[[World], Sequence[View]]) -> Response:
-        """As many as fit a page."""
-        views = await self._follower.past.ask(_instant(request), look)
-        return JsonResponse(list(views[:LIMIT_MAX]))
+        """A page of what there was."""
+
+        def answer(world: World) -> Response:
+            return page_response(world, request, look(world))
+
+        return await self._follower.past.ask(_instant(request), answer)
 
 
 def _instant(request: Request) -> int:

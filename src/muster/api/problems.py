@@ -82,6 +82,7 @@ STATUS: Final[dict[Code, int]] = {
     Code.UNKNOWN_NODE: 404,
     Code.AMBIGUOUS_NODE: 409,
     Code.NOT_FOUND: 404,
+    Code.NOT_ITS_METHOD: 405,
     Code.ALREADY_OVER: 409,
     Code.NOTHING_FAILED: 409,
     Code.KEY_REUSED: 409,

@@ -83,15 +83,18 @@ class Router:
 
 
 def _refuse_method(allowed: set[str]) -> Endpoint:
+    words = ", ".join(sorted(allowed))
+
     async def refuse(request: Request) -> Response:
-        return ProblemResponse(_not_found(request), 405, {"Allow": ", ".join(sorted(allowed))})
+        reason = Reason(Code.NOT_ITS_METHOD, _show_target(request), detail=words)
+        return ProblemResponse(reason, headers={"Allow": words})
 
     return refuse
 
 
 async def _refuse_path(request: Request) -> Response:
-    return ProblemResponse(_not_found(request), 404)
+    return ProblemResponse(Reason(Code.NOT_FOUND, _show_target(request)))
 
 
-def _not_found(request: Request) -> Reason:
-    return Reason(Code.NOT_FOUND, f"{request.method} {request.scope['path'][:200]}")
+def _show_target(request: Request) -> str:
+    return f"{request.method} {request.scope['path'][:200]}"

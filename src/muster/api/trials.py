@@ -1,4 +1,5 @@
-"""Trials over HTTP: what a job, a tenant or a tier would do, without doing it. Asked as the change itself would be."""
+"""Trials over HTTP: what a job, a tenant or a tier would do, or something done to a job, without doing it.
+Asked as the change itself would be."""
 
 from __future__ import annotations
 
@@ -10,14 +11,16 @@ from starlette.routing import Route
 from muster.api.forecasts import Forecasts
 from muster.api.gate import Sees, cause_of, check_tenant, sees_of
 from muster.api.jobs import check_submit, read_spec
-from muster.api.params import read_world
+from muster.api.params import read_job, read_world
 from muster.api.problems import JsonResponse
 from muster.api.tenants import check_above, read_tenant
 from muster.api.tiers import read_tier
 from muster.control.follower import Follower
 from muster.control.trial import try_out
 from muster.model.access import Role
-from muster.model.event import SetTenant, SetTier, Submit
+from muster.model.errors import RejectedError
+from muster.model.event import Cancel, Event, HoldJob, ReleaseJob, RequeueJob, SetTenant, SetTier, Submit
+from muster.model.reason import Code, Reason
 from muster.wire.forecast_views import TrialJob, TrialView
 from muster.world.world import World
 
@@ -30,6 +33,10 @@ class Trials:
         self._forecasts = forecasts
         self.routes = [
             Route("/v1/trials/jobs", self.submit, methods=["POST"]),
+            Route("/v1/trials/jobs/{job}/cancel", self.cancel, methods=["POST"]),
+            Route("/v1/trials/jobs/{job}/hold", self.hold, methods=["POST"]),
+            Route("/v1/trials/jobs/{job}/release", self.release, methods=["POST"]),
+            Route("/v1/trials/jobs/{job}/requeue", self.requeue, methods=["POST"]),
             Route("/v1/trials/tenants/{name:path}", self.set_tenant, methods=["PUT"]),
             Route("/v1/trials/tiers/{name:path}", self.set_tier, methods=["PUT"]),
         ]
@@ -38,6 +45,22 @@ class Trials:
         """A job that is not submitted."""
         spec = await check_submit(request, await read_spec(request))
         return JsonResponse(await self._try(request, Submit(spec, "", cause_of(request))))
+
+    async def cancel(self, request: Request) -> Response:
+        """A job that is not cancelled."""
+        return await self._try_job(request, Cancel(read_job(request), cause_of(request)))
+
+    async def hold(self, request: Request) -> Response:
+        """A job that is not held."""
+        return await self._try_job(request, HoldJob(read_job(request), cause_of(request)))
+
+    async def release(self, request: Request) -> Response:
+        """A job that is not released."""
+        return await self._try_job(request, ReleaseJob(read_job(request), cause_of(request)))
+
+    async def requeue(self, request: Request) -> Response:
+        """A job that goes on."""
+        return await self._try_job(request, RequeueJob(read_job(request), cause_of(request)))
 
     async def set_tenant(self, request: Request) -> Response:
         """A tenant that is not set."""
@@ -59,7 +82,14 @@ class Trials:
             day = msgspec.structs.replace(day, tenants=[row for row in day.tenants if sees(row.tenant)])
         return JsonResponse(msgspec.structs.replace(view, day=day))
 
-    async def _try(self, request: Request, event: Submit | SetTenant | SetTier) -> TrialView:
+    async def _try_job(self, request: Request, event: Cancel | HoldJob | ReleaseJob | RequeueJob) -> Response:
+        """One that was, and has left the world, is over."""
+        world = await read_world(request, self._follower)
+        if event.job not in world.jobs and 0 < event.job < world.next_job:
+            raise RejectedError(Reason(Code.ALREADY_OVER, "job", needed=event.job))
+        return JsonResponse(await self._try(request, event))
+
+    async def _try(self, request: Request, event: Event) -> TrialView:
         await read_world(request, self._follower)
         now, sees = self._follower.now_ms(), sees_of(request)
 

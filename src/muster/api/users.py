@@ -13,6 +13,7 @@ from starlette.routing import Route
 from muster.access.rights import has_role
 from muster.api.answers import changed_response
 from muster.api.gate import principal_of
+from muster.api.pages import fit
 from muster.api.params import read_body, read_number, read_version
 from muster.api.problems import JsonResponse
 from muster.control.follower import Follower
@@ -68,8 +69,8 @@ class Users:
         limit = read_number(query.get("limit"), "limit", default=LIMIT_DEFAULT, least=1, most=LIMIT_MAX)
         by, after = principal_of(request), query.get("after", "")
         names = [name for name in sorted(self._follower.roster.users) if name > after and self._is_seen(by, name)]
-        shown = [self._view(name) for name in names[:limit]]
-        return JsonResponse(UserPage(shown, names[limit - 1] if len(names) > limit else None))
+        shown = list(fit([self._view(name) for name in names[:limit]]))
+        return JsonResponse(UserPage(shown, shown[-1].name if len(names) > len(shown) else None))
 
     async def show(self, request: Request) -> Response:
         """One user."""
@@ -92,7 +93,7 @@ class Users:
         name = request.path_params["name"]
         if not self._is_seen(principal_of(request), name):
             raise RejectedError(Reason(Code.UNKNOWN_USER, "user", detail=name[:128]))
-        return changed_response(await self._follower.ask(DropUser(name, principal_of(request))))
+        return changed_response(await self._follower.ask(DropUser(name, principal_of(request), read_version(request))))
 
     def _is_seen(self, by: Principal, name: str) -> bool:
         return is_user_seen(self._follower, by, name)

@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from muster.cli.printing import show_plain
-from muster.cli.trying import DRY_RUN, NOTHING_CHANGED
+from muster.cli.printing import DRY_RUN, show_plain
+from muster.cli.trying import NOTHING_CHANGED
 from muster.model.job import BarKind
 from muster.sdk.client import Client
 from muster.units import parse_duration, show_duration

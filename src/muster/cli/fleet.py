@@ -21,7 +21,7 @@ from muster.cli.printing import (
 from muster.model.node import UNITS_ONE, Flavor
 from muster.model.partition import parse_partition
 from muster.sdk.client import Client
-from muster.units import parse_money, show_bytes, show_cpus, show_money, show_resources
+from muster.units import ZERO, Resources, parse_money, show_bytes, show_cpus, show_money, show_resources
 from muster.wire.views import DeviceView, FlavorView, LaterView, NodeView
 
 _LABEL_GAP = " "
@@ -56,7 +56,8 @@ def _list_nodes(views: Sequence[NodeView], is_narrow: bool) -> Listing:
 
 
 def _node_row(view: NodeView) -> tuple[str, ...]:
-    free, whole = view.free, view.capacity
+    whole = view.capacity
+    free = _free_of(view)
     return (
         view.name,
         view.phase,
@@ -74,6 +75,11 @@ def _node_row(view: NodeView) -> tuple[str, ...]:
         view.address,
         show_bars(view.bars),
     )
+
+
+def _free_of(view: NodeView) -> Resources:
+    """What is free there; what is not there is nobody's to have."""
+    return ZERO if view.phase == "gone" else view.free
 
 
 def show_place(view: NodeView) -> str:
@@ -111,7 +117,7 @@ def _fields(view: NodeView) -> list[tuple[str, str]]:
         ("torus", f"{view.torus}: {view.spot}" if view.torus else ""),
         ("labels", _show_labels(view)),
         ("taints", _LABEL_GAP.join(view.taints)),
-        ("free", show_resources(view.free) + more),
+        ("free", show_resources(_free_of(view)) + more),
         ("lacks", "" if view.lacks is None else f"{show_resources(view.lacks)} of what it joined with"),
         ("later", "" if view.later is None else _show_later(view.later)),
         ("losses", f"{view.losses} points of late" if view.losses else ""),

@@ -13,6 +13,7 @@ from muster.cli.failing import JOB_FAILED
 from muster.cli.moments import AT, read_past
 from muster.cli.naming import JOB
 from muster.cli.printing import (
+    DRY_RUN,
     Listing,
     detail_options,
     listing_options,
@@ -304,35 +305,52 @@ def exit_code_of(view: JobView) -> int:
 
 @click.command()
 @click.argument("jobs", type=JOB, nargs=-1, required=True)
-def cancel(jobs: tuple[int, ...]) -> None:
+@DRY_RUN
+def cancel(jobs: tuple[int, ...], dry_run: bool) -> None:
     """End jobs."""
-    _do_to_each(jobs, Client.cancel, "is being cancelled")
+    if dry_run:
+        _try_on_each(jobs, "cancel", "would be cancelled")
+    else:
+        _do_to_each(jobs, Client.cancel, "is being cancelled")
 
 
 @click.command()
 @click.argument("jobs", type=JOB, nargs=-1, required=True)
-def hold(jobs: tuple[int, ...]) -> None:
+@DRY_RUN
+def hold(jobs: tuple[int, ...], dry_run: bool) -> None:
     """Keep jobs from starting, until they are released. What runs of them goes on."""
-    _do_to_each(jobs, Client.hold, "is held")
+    if dry_run:
+        _try_on_each(jobs, "hold", "would be held")
+    else:
+        _do_to_each(jobs, Client.hold, "is held")
 
 
 @click.command()
 @click.argument("jobs", type=JOB, nargs=-1, required=True)
-def release(jobs: tuple[int, ...]) -> None:
+@DRY_RUN
+def release(jobs: tuple[int, ...], dry_run: bool) -> None:
     """Let held jobs start again."""
-    _do_to_each(jobs, Client.release, "is released")
+    if dry_run:
+        _try_on_each(jobs, "release", "would be released")
+    else:
+        _do_to_each(jobs, Client.release, "is released")
 
 
 @click.command()
 @click.argument("jobs", type=JOB, nargs=-1, required=True)
 @click.option("--failed", is_flag=True, help="Of arrays: run the tasks that failed again, as a job of their own.")
-def requeue(jobs: tuple[int, ...], failed: bool) -> None:
+@DRY_RUN
+def requeue(jobs: tuple[int, ...], failed: bool, dry_run: bool) -> None:
     """Stop what runs of jobs, and let them wait again in their old place. Or run what failed of arrays again: muster
     requeue 12 --failed
 
     What is over stays over: they are the tasks of a new job, with the numbers that they had.
     """
-    if failed:
+    if failed and dry_run:
+        raise click.UsageError("--dry-run says what the stop would do; of --failed, `muster logs` tells which failed")
+    if dry_run:
+        _try_on_each(jobs, "requeue", "would go back to the queue")
+    elif failed:
         _do_to_each(jobs, _bring_back, "")
     else:
         _do_to_each(jobs, Client.requeue, "goes back to the queue")
@@ -373,6 +391,14 @@ def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
         client.migrate(job, to, off)
         click.echo(f"job {job} is to go on elsewhere")
         client.settle()
+
+
+def _try_on_each(jobs: tuple[int, ...], verb: str, said: str) -> None:
+    """What would become of each, and of others: one at a time, and each as if the others were left alone."""
+    from muster.cli.trying import NOTHING_CHANGED, spell_job_change  # here: most changes are made
+
+    _do_to_each(jobs, lambda client, job: spell_job_change(client.show(job), client.try_on(job, verb), said), "")
+    click.echo(NOTHING_CHANGED, err=True)
 
 
 def _do_to_each(jobs: tuple[int, ...], act: Callable[[Client, int], object], said: str) -> None:

@@ -9,6 +9,7 @@ what is left at the end it is not shown again.
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from typing import Final
@@ -27,10 +28,13 @@ def main() -> None:
 
 
 def open_streams() -> None:
-    """Whoever closed one of the three gets what is nowhere in its place, so that no file of ours is opened as one."""
+    """Whoever closed one of the three gets what is nowhere in its place, so that no file of ours is opened as one. What
+    people read is printed by terminals that know few signs, too: with a question mark for those that they lack."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - for as long as the program runs
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def run_command(arguments: list[str] | None = None) -> int:

@@ -7,10 +7,11 @@ from typing import Final
 
 import click
 
+from muster.cli.printing import WATCH_OR_AT
 from muster.units import parse_past
 
 
-def read_past(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+def read_past(context: click.Context, option: click.Parameter, text: str | None) -> int | None:
     """The value of an option that names an instant of the past."""
     if text is None:
         return None
@@ -18,6 +19,8 @@ def read_past(_: click.Context, __: click.Parameter, text: str | None) -> int | 
     at = parse_past(text, now)
     if at > now:
         raise click.BadParameter(f"{text} is still to come")
+    if option.name == "at" and context.params.get("watch"):
+        raise click.UsageError(WATCH_OR_AT)
     return at
 
 

@@ -40,8 +40,11 @@ GAP: Final = "  "
 LISTINGS: Final = ("table", "wide", "json", "yaml", "csv", "name")
 DETAILS: Final = ("text", "json", "yaml")
 LOOK_AGAIN_S: Final = 2.0
+WATCH_OR_AT: Final = "--at shows what was, which --watch would never see change: leave one of them out"
 COLUMN_LEAST: Final = 12
 """Signs of a column that has to make room for the others."""
+
+DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,10 +70,18 @@ class Listing(NamedTuple):
 
 def listing_options(command: F) -> F:
     """`-o` and `--watch`, for every command that lists."""
-    watch = click.option("-w", "--watch", is_flag=True, help="Show it again whenever it changes, until Ctrl-C.")
+    words = "Show it again whenever it changes, until Ctrl-C."
+    watch = click.option("-w", "--watch", is_flag=True, callback=_watch_the_present, help=words)
     return watch(
         click.option("-o", "output", type=click.Choice(LISTINGS), default="table", help="The format.")(command)
     )
+
+
+def _watch_the_present(context: click.Context, _: click.Parameter, watch: bool) -> bool:
+    """The value of `--watch`; the past does not change."""
+    if watch and context.params.get("at") is not None:
+        raise click.UsageError(WATCH_OR_AT)
+    return watch
 
 
 def detail_options(command: F) -> F:
@@ -90,13 +101,19 @@ def show_listing(make: Callable[[], Listing], output: str, watch: bool) -> None:
             lines = "".join(f"{line}\x1b[K\n" for line in _clip([*text.splitlines(), *filter(None, words)]))
             click.echo(f"\x1b[H{lines}\x1b[J", nl=False, color=True)
         elif not watch or text != told:
-            click.echo(text, nl=False, color=True)
+            _put(text, output)
             for line in filter(None, words):
                 click.echo(line, err=True)
         if changes is None:
             return
         told = text
         changes.wait(LOOK_AGAIN_S)
+
+
+def _put(text: str, output: str) -> None:
+    """What programs read is UTF-8, wherever; what people read is in the signs of their terminal."""
+    for_people = output in ("table", "wide", "text")
+    click.echo(text if for_people else text.encode(), nl=False, color=for_people)
 
 
 def _clip(lines: list[str]) -> list[str]:
@@ -213,7 +230,7 @@ def print_detail(output: str, value: object) -> bool:
     """One thing for programs, if that is the format; False if a person reads it."""
     if output == "text":
         return False
-    click.echo(spell(value, output), nl=False)
+    _put(spell(value, output), output)
     return True
 
 

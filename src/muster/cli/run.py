@@ -9,22 +9,31 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 from msgspec.structs import replace
 
 from muster.cli.failing import INTERRUPTED, UNREAD, stop_printing
 from muster.cli.following import follow_output, follow_progress
 from muster.cli.here import get_here
 from muster.cli.jobs import exit_code_of, show_time, show_used
-from muster.cli.printing import show_end, show_origin
-from muster.cli.trying import DRY_RUN, NOTHING_DONE, print_job_trial
+from muster.cli.printing import DRY_RUN, show_end, show_origin
+from muster.cli.trying import NOTHING_DONE, print_job_trial
 from muster.model.spec import Spec
 from muster.model.tier import STANDARD
 from muster.sdk.client import Client
 from muster.sdk.jobfile import JobFile, make_spec
-from muster.units import show_duration, show_money
+from muster.units import parse_count, show_duration, show_money
 from muster.wire.views import JobView, Submitted
 
 LEFT_OUT_SHOWN: Final = 5
+
+
+def _read_array(context: click.Context, _: click.Parameter, text: str) -> str:
+    """How many tasks; whoever says none has counted wrongly, and does not want a job that is no array."""
+    is_said = context.get_parameter_source("array") is not ParameterSource.DEFAULT
+    if is_said and parse_count(text, "array") == 0:
+        raise click.UsageError("--array 0: an array has a task at least; leave it out for a job that is none", context)
+    return text
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -40,7 +49,7 @@ LEFT_OUT_SHOWN: Final = 5
     "--elastic", default="", metavar="HOW", help="It gets another width, or another node, by restart or in-place."
 )
 @click.option("--spares", default="0", metavar="N", help="Places more, kept idle for tasks that lose their node.")
-@click.option("--array", default="0", metavar="N", help="So many independent tasks.")
+@click.option("--array", default="0", callback=_read_array, metavar="N", help="So many independent tasks.")
 @click.option("--at-most", default="0", metavar="N", help="So many tasks of the array at once.  [default: what fits]")
 @click.option("--flavor", multiple=True, metavar="NAME", help="On this kind of node; say it again for a second choice.")
 @click.option("--within", default="", metavar="LEVEL", help="The whole gang in one rack, block, cluster or region.")

@@ -12,7 +12,8 @@ import msgspec
 from muster.cli.failing import OK
 from muster.cli.handing import HandingIn, list_items
 from muster.cli.here import STANDARD_INPUT, get_here, read_file
-from muster.cli.trying import DRY_RUN, NOTHING_DONE, print_job_trial
+from muster.cli.printing import DRY_RUN
+from muster.cli.trying import NOTHING_DONE, print_job_trial
 from muster.model.spec import Spec
 from muster.sdk.client import Client
 from muster.sdk.documents import Draft, make_specs, place_of, read_jobs

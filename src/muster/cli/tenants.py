@@ -17,13 +17,14 @@ from muster.cli.listing import listing_group
 from muster.cli.moments import AT
 from muster.cli.naming import find_named
 from muster.cli.printing import (
+    DRY_RUN,
     Listing,
     detail_options,
     print_detail,
     print_fields,
     print_table,
 )
-from muster.cli.trying import DRY_RUN, print_change_trial
+from muster.cli.trying import print_change_trial
 from muster.model.budget import Budget, parse_budget, show_budget, show_spending
 from muster.model.tenant import CPU, GPU, MEMORY, Line, Tenant, name_line, parse_amount, show_amount
 from muster.sdk.client import Client

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from muster.cli.listing import listing_group
 from muster.cli.moments import AT
 from muster.cli.naming import find_named
-from muster.cli.printing import Listing, detail_options, fields_of, print_detail, print_fields
-from muster.cli.trying import DRY_RUN, print_change_trial
+from muster.cli.printing import DRY_RUN, Listing, detail_options, fields_of, print_detail, print_fields
+from muster.cli.trying import print_change_trial
 from muster.model.sharing import INDEXES, Sharing
 from muster.model.tier import Promise
 from muster.sdk.client import Client

@@ -3,17 +3,19 @@ here, decided there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
-from muster.cli.printing import show_plain
+from muster.cli.printing import show_ago, show_mark, show_plain
 from muster.units import show_duration, show_money
 from muster.wire.forecast_views import DayView, TrialJob, TrialView
+from muster.wire.views import JobView
 
 NOTHING_CHANGED: Final = "nothing was changed; the same without --dry-run does it"
 NOTHING_DONE: Final = "nothing was submitted"
-DRY_RUN: Final = click.option("--dry-run", is_flag=True, help="Say what it would do, and do nothing.")
 
 
 def print_job_trial(view: TrialView) -> None:
@@ -81,18 +83,42 @@ def _percents(pair: tuple[int, int]) -> tuple[str, str]:
     return before, after
 
 
+def spell_job_change(job: JobView, view: TrialView, said: str) -> str:
+    """What something done to a job would do to it, and to others."""
+    name = f" ({show_plain(job.name)})" if job.name else ""
+    where = f" on {', '.join(place.node for place in job.places)}" if job.places else ""
+    lines = [f"job {job.id}{name} of {job.tenant}, {job.phase}{where}, {said}"]
+    if any(each.job == job.id for each in view.stops):
+        others = [each for each in view.stops if each.job != job.id]
+        view = replace(view, stops=others, stopped=view.stopped - 1)
+        lines.append(f"  it would be told to stop{_show_loss(job)}")
+    return "\n".join([*lines, *_spell_effects(view)])
+
+
+def _show_loss(job: JobView) -> str:
+    """For how long it has run, which a checkpoint may have saved."""
+    if job.phase != "running" or job.counts is not None:
+        return ""
+    mark = show_mark(job)
+    return f", after {show_ago(job.since_ms)}{f', {mark}' if mark else ''}"
+
+
 def _print_effects(view: TrialView) -> None:
+    for line in _spell_effects(view):
+        click.echo(line)
+
+
+def _spell_effects(view: TrialView) -> Iterator[str]:
     for words, jobs, count in (
         ("would start", view.starts, view.started),
         ("would be told to stop", view.stops, view.stopped),
         ("would wait for another reason", view.waits, view.waiting),
     ):
         if count:
-            click.echo(f"{count} job{'s' if count != 1 else ''} {words}:")
-            for each in jobs:
-                click.echo(f"  {_show(each)}")
+            yield f"{count} job{'s' if count != 1 else ''} {words}:"
+            yield from (f"  {_show(each)}" for each in jobs)
             if count > len(jobs):
-                click.echo(f"  … and {count - len(jobs)} more")
+                yield f"  … and {count - len(jobs)} more"
 
 
 def _show(each: TrialJob) -> str:

@@ -10,8 +10,9 @@ from typing import Final
 
 import click
 
+from muster.cli.printing import DRY_RUN
 from muster.cli.tenants import print_difference, show_lines, tenant_of
-from muster.cli.trying import DRY_RUN, print_change_trial
+from muster.cli.trying import print_change_trial
 from muster.model.reason import Code
 from muster.model.tenant import Tenant
 from muster.sdk.client import Client

@@ -73,7 +73,9 @@ class Herald:
         self._save = save
         self._look_s = look_s
         now, seq = follower.now_ms(), follower.world.seq
-        self._marks = {route.name: marks.get(route.name) or Mark(seq, now) for route in routes}
+        found = ((route.name, marks.get(route.name)) for route in routes)
+        # A mark beyond the journal is of another one, before a backup was restored: nothing would be told for long.
+        self._marks = {name: Mark(seq, now) if mark is None or mark.seq > seq else mark for name, mark in found}
         self._saved = {name: mark.seq for name, mark in self._marks.items()}
 
     async def run(self) -> None:

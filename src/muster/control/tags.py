@@ -15,6 +15,7 @@ import msgspec
 
 from muster.model.booking import Booking
 from muster.model.event import (
+    Advise,
     BarNode,
     Cancel,
     CancelBooking,
@@ -33,6 +34,7 @@ from muster.model.event import (
     SetTenant,
     SetTier,
     UnbarNode,
+    UseProfile,
 )
 from muster.model.goodput import Mark
 from muster.model.job import Bar, Job
@@ -105,6 +107,8 @@ def _subject(event: Any) -> str:
     """What a change is about, as _LOOKS knows it."""
     if isinstance(event, Reserve):
         return event.booking.name
+    if isinstance(event, Advise):
+        return event.kind
     return str(event.name) if hasattr(event, "name") else f"job {event.job}"
 
 
@@ -119,7 +123,8 @@ _LOOKS: Final[dict[type, Callable[[World, Any], object]]] = {
     SetTier: lambda world, event: world.tiers.get(event.name),
     SetOverlay: lambda world, event: world.fleet.overlays.by_name.get(event.name),
     DropOverlay: lambda world, event: world.fleet.overlays.by_name.get(event.name),
-    SetProfile: lambda world, event: world.profiles.get(event.name),
+    **dict.fromkeys((SetProfile, UseProfile), lambda world, event: world.profiles.get(event.name)),
+    Advise: lambda world, event: world.advice.get(event.kind),
     Reserve: lambda world, event: find_contract(world, event.booking.name),
     CancelBooking: lambda world, event: find_contract(world, event.name),
     **dict.fromkeys((BarNode, UnbarNode), lambda world, event: find_bars(world, event.name)),

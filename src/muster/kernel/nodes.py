@@ -46,11 +46,16 @@ def on_node_seen(turn: Turn, item: event.NodeSeen) -> Done | Refused:
     for seat in _fit(turn, slot, item, seats):
         if seat.phase != TaskPhase.RUNNING:
             _say_again(turn, slot, seat)
-    for held in item.held:
-        for first, count in _uncovered(held, seats):
-            turn.instructions.append(Stop(held.job, held.epoch, first, count, 0))
+    turn.instructions += plan_fences(item.held, seats)
     judge_devices(turn, slot, item.cause)
     return DONE
+
+
+def plan_fences(held: Sequence[event.Held], seats: Sequence[Seat]) -> Iterator[Stop]:
+    """What a node is to end at once: all that it holds and nobody wants there."""
+    for each in held:
+        for first, count in _uncovered(each, seats):
+            yield Stop(each.job, each.epoch, first, count, 0)
 
 
 def on_node_silent(turn: Turn, item: event.NodeSilent) -> Done | Refused:

@@ -115,10 +115,11 @@ class SetUser(Record, frozen=True, tag="set_user"):
 
 
 class DropUser(Record, frozen=True, tag="drop_user"):
-    """A user is to go, with all its tokens."""
+    """A user is to go, with all its tokens. `of_version` is as in SetUser."""
 
     name: str
     by: Principal
+    of_version: Limit = None
 
 
 class MakeToken(Record, frozen=True, tag="make_token"):

@@ -144,6 +144,7 @@ class Code(enum.StrEnum):
     HAS_A_SERVER = "M328"
     IN_THE_CLEAR = "M329"
     UNKNOWN_ROUTE = "M335"
+    NOT_ITS_METHOD = "M336"
     NOT_HERE = "M346"
     TREE_TOO_LARGE = "M347"
     CANNOT_COPY = "M348"

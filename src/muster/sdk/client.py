@@ -214,6 +214,10 @@ class Client:
         """What a job would do, if it were submitted."""
         return self._ask(TrialView, Request("POST", "/v1/trials/jobs", body=_spell_job(job)))
 
+    def try_on(self, job: int, verb: str) -> TrialView:
+        """What `cancel`, `hold`, `release` or `requeue` of a job would do at once, if it were done."""
+        return self._ask(TrialView, Request("POST", job_path(job, f"/{verb}").replace("/v1", "/v1/trials", 1)))
+
     def try_tenant(self, name: str, tenant: Tenant) -> TrialView:
         """What a tenant would change, if it were set."""
         return self._ask(TrialView, Request("PUT", f"/v1/trials/tenants/{quote(name)}", body=_spell_tenant(tenant)))

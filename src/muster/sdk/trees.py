@@ -59,6 +59,8 @@ def copy_tree(directory: Path, home: Home) -> Copied:
     if home.find_address() is None:
         raise _refuse(f"{home.root} is no home of a server on this machine")
     directory = directory.resolve()
+    if not directory.is_dir():
+        raise _refuse(f"{directory} is no directory")
     top = _find_top(directory)
     listing = _list_git(top) if top is not None else _list_plain(directory)
     root = top or directory
@@ -223,8 +225,9 @@ def _keep_diff(top: Path, place: Path) -> str:
     diff = _ask_git(top, "diff", "--binary", "--no-ext-diff", "HEAD")
     if not diff or len(diff) > DIFF_BYTES_MAX:
         return ""
-    (place / "changes.diff").write_bytes(diff)
-    return hashlib.sha256(diff).hexdigest()
+    digest = hashlib.sha256(diff).hexdigest()
+    (place / f"{digest[:16]}.diff").write_bytes(diff)  # one tree may have come about from several commits
+    return digest
 
 
 def _refuse(detail: str) -> RejectedError:

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from muster.model.access import AuditLine, OfAccess, Token, User
+from muster.model.booking import Booking
 from muster.model.errors import StoreError
 from muster.model.event import Event
 from muster.model.reason import Code, Reason
@@ -51,7 +52,9 @@ def describe(request: Event | OfAccess) -> tuple[str, str, str]:
     fields = msgspec.structs.asdict(request)
     fields.pop("by", None)
     fields.pop("cause", None)
-    subject = str(fields.pop("name", "") or fields.pop("id", "") or fields.get("node", ""))
+    subject = str(fields.pop("name", "") or fields.pop("id", "") or fields.get("kind", "") or fields.get("node", ""))
+    if isinstance(fields.get("booking"), Booking):
+        subject = fields["booking"].name
     if isinstance(fields.get("token"), Token):
         fields["token"] = msgspec.structs.replace(fields["token"], digest=b"")
     named = {name: _by_name(value) for name, value in fields.items()}

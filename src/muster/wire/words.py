@@ -324,6 +324,7 @@ _TABLE: Final[dict[Code, Words]] = {
     ),
     Code.OVERLOADED: Words("the server has {needed} requests waiting", "try again in a moment"),
     Code.NOT_FOUND: Words("{subject} not found", "check the address"),
+    Code.NOT_ITS_METHOD: Words("{subject} is not served: only {detail} there", "ask in one of these ways"),
     Code.BAD_BUNDLE: Words("cannot read the bundle: {detail}", "record it anew"),
     Code.FORBIDDEN: Words("{subject}: {detail}", "use the command line or the SDK, on the server's own machine"),
     Code.BAD_TRACE: Words(

@@ -8,7 +8,9 @@ import pytest
 
 from muster.access.audit import verify, write_line
 from muster.model.access import HOME_OWNER, MakeToken, Token
-from muster.model.event import SetTenant
+from muster.model.advice import Advice
+from muster.model.booking import Booking
+from muster.model.event import Advise, Event, Reserve, SetTenant
 from muster.model.tenant import Tenant
 from muster.ports import Change
 from muster.ports.store import Link, link_of
@@ -54,6 +56,14 @@ def test_a_line_says_who_did_what_to_what() -> None:
     line = decode_line(1, write_line(SetTenant("lab", Tenant(weight=3)), HOME_OWNER, 7))
     assert (line.at, line.by, line.action, line.subject) == (7, "owner", "set_tenant", "lab")
     assert '"weight":3' in line.detail
+
+
+@pytest.mark.parametrize(
+    ("request_", "subject"),
+    [(Reserve(Booking("night", "lab", 1, ())), "night"), (Advise("distance", Advice(1, 9, {})), "distance")],
+)
+def test_what_has_its_name_elsewhere_is_named_too(request_: Event, subject: str) -> None:
+    assert decode_line(1, write_line(request_, HOME_OWNER, 7)).subject == subject
 
 
 def test_a_line_repeats_nothing_of_a_secret() -> None:

@@ -155,7 +155,7 @@ def test_a_token_allows_nothing_that_its_user_may_not(grants: list[Grant], most:
     ("name", "user", "code"),
     [
         ("", User(), Code.BAD_NAME),
-        ("owner", User(), Code.BAD_NAME),
+        ("owner", User(), Code.BAD_SPEC),
         ("a b", User(), Code.BAD_NAME),
         ("../x", User(), Code.BAD_NAME),
         ("x\u202e", User(), Code.BAD_NAME),
@@ -174,6 +174,8 @@ def test_a_change_of_what_has_changed_is_refused() -> None:
     assert office.ask(SetUser("ann", User(), HOME_OWNER, of_version=0)) is None
     assert office.ask(SetUser("ann", User((Grant(USER),)), HOME_OWNER, of_version=1)) is None
     assert office.ask(SetUser("ann", User(), HOME_OWNER, of_version=1)) is Code.CHANGED_MEANWHILE
+    assert office.ask(DropUser("ann", HOME_OWNER, of_version=1)) is Code.CHANGED_MEANWHILE
+    assert office.ask(DropUser("ann", HOME_OWNER, of_version=office.roster.versions["ann"])) is None
 
 
 @pytest.mark.parametrize("until", [None, 0, TOKEN_LIFE_MAX_MS + 1])

@@ -113,6 +113,10 @@ EXAMPLES = {
         for what in ("bookings", "flavors", "tiers", "overlays")
     },
     "POST /v1/trials/jobs": Example("/v1/trials/jobs", {"command": ["true"], "tenant": "TENANT"}, 422),
+    **{
+        f"POST /v1/trials/jobs/{{job}}/{verb}": Example(f"/v1/trials/jobs/JOB/{verb}")
+        for verb in ("cancel", "hold", "release", "requeue")
+    },
     "PUT /v1/trials/tenants/{name:path}": Example("/v1/trials/tenants/TENANT-new", {"parent": "TENANT"}),
     "PUT /v1/trials/tiers/{name:path}": Example("/v1/trials/tiers/gold", {"rank": 1, "longest_wait_ms": 1}),
 }

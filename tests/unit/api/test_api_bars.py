@@ -72,7 +72,7 @@ def test_a_node_s_name_may_hold_a_slash(scene: Scene) -> None:
         ("PUT", CORDON, {"until_ms": -5}, 422, "M101"),
         ("PUT", CORDON, {"until_ms": 10**30}, 422, "M101"),
         ("PUT", CORDON, {"lets_finish": False}, 422, "M101"),
-        ("POST", CORDON, {}, 405, "M311"),
+        ("POST", CORDON, {}, 405, "M336"),
     ],
     ids=str,
 )

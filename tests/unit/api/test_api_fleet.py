@@ -83,7 +83,7 @@ def test_what_a_flavor_counts_as_cannot_change_under_work(scene: Scene) -> None:
         ("PUT", "/v1/flavors/h100", {"slots": 8, "partitions": ["3g"]}, 422, "M135"),
         ("PUT", "/v1/flavors/h100", {"slots": 8, "partitions": ["3g=4@0,6"]}, 422, "M135"),
         ("PUT", "/v1/flavors/h100", {"slots": 99, "partitions": ["3g=4@0"]}, 422, "M101"),
-        ("DELETE", "/v1/flavors/h100", b"", 405, "M311"),
+        ("DELETE", "/v1/flavors/h100", b"", 405, "M336"),
     ],
     ids=str,
 )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from api_kit import Scene
+from api_kit import Reply, Scene
 
+from muster.api import pages
 from muster.api.bulk import JOBS_MAX
 from muster.api.guard import BODY_BYTES_MAX, BULK_BYTES_MAX
 from muster.api.pages import PAGE_BYTES_MAX, ROWS_MAX
 from muster.api.rates import BUCKETS_MAX, Rates
-from muster.model.access import Grant, Role
-from muster.model.event import NodeSeen, SetTenant
-from muster.model.reason import Code
+from muster.model.access import HOME_OWNER, Grant, Role, SetUser, User
+from muster.model.event import NodeSeen, SetTenant, Submit
+from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant
 from muster.units import Resources
 
@@ -118,53 +120,44 @@ def test_a_page_is_cut_by_its_bytes_too(scene: Scene) -> None:
     assert len(_walk(scene, "/v1/tenants", 1000)) == 240
 
 
-THINGS = [
-    ("/v1/tenants/lab", {"weight": 2}, {"weight": 3}),
-    ("/v1/tiers/gold", {"rank": 1, "longest_wait_ms": 1}, {"rank": 2, "longest_wait_ms": 1}),
-    ("/v1/profiles/mine", {"weights": {"cost": 1}}, {"weights": {"cost": 2}}),
-    ("/v1/flavors/h100", {"price_micros": 1}, {"price_micros": 2}),
-    ("/v1/users/ann", {}, {"is_service": True}),
-]
+def test_a_page_of_jobs_is_cut_by_its_bytes_and_goes_on_with_the_next(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES_MAX", 40_000)
+    spec = Spec(("true",), name="j" * 128, tenant="t" * 128)
+    scene.follower.happen(*(Submit(spec) for _ in range(200)))
+    for target in ("/v1/jobs", f"/v1/past/{scene.follower.at}/jobs"):
+        replies = list(_turn(scene, f"{target}?limit=1000", "&after="))
+        assert all(len(reply.body) < 40_000 + 1024 for reply in replies)
+        assert [job["id"] for reply in replies for job in reply.json["jobs"]] == list(range(200, 0, -1))
+        assert len(replies) > 1
 
 
-@pytest.mark.parametrize(("target", "first", "second"), THINGS)
-def test_a_change_may_say_what_it_is_a_change_of(scene: Scene, target: str, first: object, second: object) -> None:
-    assert scene.call("PUT", target, first, if_none_match="*").status == 200
-    again = scene.call("PUT", target, first, if_none_match="*")
-    assert (again.status, again.json["code"]) == (412, "M319")
-    tag = scene.call("GET", target).headers["etag"]
-    assert scene.call("PUT", target, second, if_match=tag).status == 200
-    assert scene.call("PUT", target, first, if_match=tag).status == 412
-    fresh = scene.call("GET", target).headers["etag"]
-    assert fresh != tag
-    assert scene.call("PUT", target, first, if_match="*").status == 200
-    assert scene.call("PUT", target, first).status == 200
+def _turn(scene: Scene, target: str, word: str) -> Iterator[Reply]:
+    """All pages of what says in its answer where it goes on."""
+    after = ""
+    while True:
+        reply = scene.call("GET", target + (f"{word}{after}" if after else ""))
+        yield reply
+        after = reply.json.get("next_after")
+        if after is None:
+            return
 
 
-@pytest.mark.parametrize("target", [target for target, _, _ in THINGS])
-def test_what_is_not_there_is_not_shown(scene: Scene, target: str) -> None:
-    reply = scene.call("GET", f"{target}-not")
-    assert reply.status == 404
-    assert reply.json["code"] in {code.value for code in Code}
+def test_pages_of_users_and_of_the_audit_log_are_cut_by_their_bytes_too(scene: Scene) -> None:
+    roles = tuple(Grant(Role.VIEWER, f"{number:0128d}") for number in range(64))
+    for number in range(120):
+        scene.follower.register(SetUser(f"{number:0128d}", User(roles), HOME_OWNER))
+    replies = list(_turn(scene, "/v1/users?limit=1000", "&after="))
+    assert all(len(reply.body) < PAGE_BYTES_MAX + 1024 for reply in replies)
+    assert sum(len(reply.json["users"]) for reply in replies) == 120
+    assert len(replies) > 1
 
 
-def test_a_story_comes_in_pages(scene: Scene) -> None:
-    scene.call("POST", "/v1/jobs", JOB)
-    for _ in range(4):
-        scene.call("POST", "/v1/jobs/1/hold")
-        scene.call("POST", "/v1/jobs/1/release")
-    whole = scene.call("GET", "/v1/jobs/1/story").json["lines"]
-    told: list[object] = []
-    after: int | None = 0
-    while after is not None:
-        page = scene.call("GET", f"/v1/jobs/1/story?limit=2&after={after}").json
-        told += page["lines"]
-        after = page.get("next_after")
-    assert told == whole
-    assert len(whole) > 4
-
-
-def test_ready_is_a_status(scene: Scene) -> None:
-    assert scene.call("GET", "/v1/ready", authorization="").status == 200
-    scene.follower.led = False
-    assert scene.call("GET", "/v1/ready", authorization="").status == 503
+def test_a_page_of_the_audit_log_is_cut_too(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES_MAX", 10_000)
+    for number in range(60):
+        scene.follower.register(SetUser(f"{number:0128d}", User(), HOME_OWNER))
+    replies = list(_turn(scene, "/v1/audit?limit=200", "&after="))
+    assert [line["number"] for reply in replies for line in reply.json["lines"]] == list(range(1, 61))
+    assert len(replies) > 1

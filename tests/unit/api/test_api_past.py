@@ -50,6 +50,26 @@ def test_rules_and_the_account_as_they_were(scene: Scene) -> None:
     )
 
 
+@pytest.mark.parametrize("what", ["tenants", "tiers", "flavors"])
+def test_the_past_comes_in_pages_as_the_present_does(scene: Scene, what: str) -> None:
+    for name in "ab":
+        scene.call("PUT", f"/v1/tenants/{name}", {})
+        scene.call("PUT", f"/v1/flavors/{name}", {"units": 1})
+    whole = scene.call("GET", f"/v1/past/{scene.follower.at}/{what}").json
+    first = scene.call("GET", f"/v1/past/{scene.follower.at}/{what}?limit=1")
+    after = first.headers["muster-next-after"]
+    rest = scene.call("GET", f"/v1/past/{scene.follower.at}/{what}?after={after}")
+    assert len(whole) > 1
+    assert first.json + rest.json == whole
+
+
+def test_nodes_of_the_past_are_narrowed_as_those_of_the_present(scene: Scene) -> None:
+    past = f"/v1/past/{scene.follower.at}/nodes"
+    assert scene.call("GET", f"{past}?phase=gone").json == []
+    assert scene.call("GET", f"{past}?phase=up&flavor=gpu").json == scene.call("GET", past).json != []
+    assert scene.call("GET", f"{past}?limit=1&after=0").json == []
+
+
 def test_a_forecast_says_when_and_whose_end_it_waits_for(scene: Scene) -> None:
     body = {**BIG, "limit_ms": 60_000}
     scene.follower.happen(Started(2, 1, 0), after_ms=1000)
@@ -88,6 +108,20 @@ def test_a_trial_answers_as_the_change_would_and_changes_nothing(scene: Scene) -
     assert scene.call("PUT", "/v1/trials/tiers/gold", {"rank": 1, "longest_wait_ms": 1}).status == 200
     assert scene.follower.world.seq == scene.follower.kernel.world.seq == seq
     assert "lab" not in scene.follower.world.tenants
+
+
+def test_what_is_done_to_a_job_can_be_tried_and_is_refused_as_it_would_be(scene: Scene) -> None:
+    scene.follower.happen(Started(2, 1, 0), after_ms=1000)
+    seq = scene.follower.world.seq
+    for verb in ("cancel", "requeue"):
+        stops = scene.call("POST", f"/v1/trials/jobs/2/{verb}").json["stops"]
+        assert [each["job"] for each in stops] == [2]
+    for verb in ("hold", "release"):
+        assert scene.call("POST", f"/v1/trials/jobs/2/{verb}").json.get("stops", []) == []
+    over = scene.call("POST", "/v1/trials/jobs/1/cancel")
+    assert (over.status, over.json["code"]) == (409, "M121")
+    assert scene.call("POST", "/v1/trials/jobs/99/cancel").json["code"] == "M120"
+    assert scene.follower.world.seq == scene.follower.kernel.world.seq == seq
 
 
 def test_whom_one_may_not_see_is_counted_and_not_named(scene: Scene) -> None:

@@ -49,3 +49,20 @@ def test_what_is_wrong_is_refused(
 def test_the_range_of_a_weight_and_the_names_of_terms_are_told(scene: Scene) -> None:
     assert "1000000" in scene.call("PUT", "/v1/profiles/x", {"weights": {"packing": 10**7}}).json["detail"]
     assert "packing, filling" in scene.call("PUT", "/v1/profiles/x", {"weights": {"luck": 1}}).json["detail"]
+
+
+def test_a_profile_is_used_only_as_what_it_was_seen_to_be(scene: Scene) -> None:
+    scene.call("PUT", "/v1/profiles/dense", {"weights": {"packing": 1200}})
+    seen = scene.call("GET", "/v1/profiles/dense").headers["etag"]
+    scene.call("PUT", "/v1/profiles/dense", {"weights": {"packing": 1300}})
+    late = scene.call("POST", "/v1/profiles/dense/use", if_match=seen)
+    assert (late.status, late.json["code"]) == (412, "M319")
+    now = scene.call("GET", "/v1/profiles/dense").headers["etag"]
+    assert scene.call("POST", "/v1/profiles/dense/use", if_match=now).status == 200
+
+
+def test_advice_that_is_to_be_the_first_replaces_none(scene: Scene) -> None:
+    advice = {"columns": {}, "expires_at_ms": 1 << 40}
+    first, second = (scene.call("PUT", "/v1/advice/distance", advice, if_none_match="*") for _ in range(2))
+    assert first.status == 200, first.json
+    assert (second.status, second.json["code"]) == (412, "M319")

@@ -68,7 +68,7 @@ def test_a_head_is_what_a_get_would_answer() -> None:
 def test_a_method_that_nobody_serves_is_told_all_that_are() -> None:
     status, headers, body = call("POST", "/things/all")
     problem: dict[str, Any] = msgspec.json.decode(body)
-    assert (status, headers[b"allow"], problem["code"]) == (405, b"DELETE, GET, HEAD, PUT", "M311")
+    assert (status, headers[b"allow"], problem["code"]) == (405, b"DELETE, GET, HEAD, PUT", "M336")
 
 
 def test_a_path_that_nobody_serves_is_not_there() -> None:

@@ -13,9 +13,11 @@ from uvicorn.server import ServerState
 
 from muster.app.patience import (
     BODY_S,
+    HEAD_BYTES_MAX,
     HEAD_S,
     IDLE_S,
     READ_S,
+    TARGET_BYTES_MAX,
     UNSENT_BYTES_MAX,
     Envelope,
     PatientProtocol,
@@ -134,6 +136,68 @@ def test_a_body_that_does_not_come_is_not_waited_for(loop: HandLoop) -> None:
     loop.at += HEAD_S - SOON
     protocol.data_received(b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12")
     check_ended_after(loop, BODY_S, protocol, wire, "body")
+
+
+def refused(wire: Wire) -> tuple[int, str]:
+    """With what status and code somebody was refused and hung up on."""
+    assert wire.is_closed
+    head, _, body = wire.sent.partition(b"\r\n\r\n")
+    assert b"content-type: application/problem+json\r\n" in head
+    problem = msgspec.json.decode(body, type=Problem)
+    assert head.startswith(b"HTTP/1.1 %d " % problem.status)
+    return problem.status, problem.code
+
+
+@pytest.mark.parametrize("size", [100, 256 * 1024])
+def test_headers_without_an_end_are_refused_while_they_come(loop: HandLoop, size: int) -> None:
+    protocol, wire = connect(loop, answer)
+    protocol.data_received(b"GET / HTTP/1.1\r\nHost: a\r\nX: ")
+    for _ in range(2 * HEAD_BYTES_MAX // size + 2):
+        if not wire.is_closing():
+            protocol.data_received(size * b"x")
+    assert refused(wire) == (431, "M104")
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_headers_may_have_so_many_bytes_and_not_one_more(loop: HandLoop, asked_before: bool) -> None:
+    for more, status in ((0, b"200"), (1, b"431")):
+        protocol, wire = connect(loop, answer)
+        if asked_before:
+            ask(loop, protocol)
+            wire.pieces.clear()
+        value = (HEAD_BYTES_MAX - len("HostaX") + more) * b"x"
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + value + b"\r\n\r\n")
+        for _ in range(5):
+            loop.run_until_complete(asyncio.sleep(0))
+        assert wire.sent.split()[1] == status
+
+
+def test_an_address_may_have_so_many_bytes_and_not_one_more(loop: HandLoop) -> None:
+    for more, status in ((0, b"200"), (1, b"414")):
+        protocol, wire = connect(loop, answer)
+        target = b"/?" + (TARGET_BYTES_MAX - 2 + more) * b"x"
+        protocol.data_received(b"GET " + target + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+        for _ in range(5):
+            loop.run_until_complete(asyncio.sleep(0))
+        assert wire.sent.split()[1] == status
+
+
+def test_a_large_body_is_no_head(loop: HandLoop) -> None:
+    protocol, wire = connect(loop, answer)
+    size = 4 * HEAD_BYTES_MAX
+    protocol.data_received(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % size + (size - 9) * b"x")
+    protocol.data_received(9 * b"x" + b"GET / HTTP/1.1\r\nHost: ")
+    protocol.data_received(b"a\r\n\r\n")
+    for _ in range(9):
+        loop.run_until_complete(asyncio.sleep(0))
+    assert wire.sent.count(b"yes") == 2
+
+
+@pytest.mark.parametrize("said", [b"FOO / HTTP/1.1\r\n\r\n", b"\x16\x03\x01", b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n"])
+def test_what_is_no_request_is_refused_in_words(loop: HandLoop, said: bytes) -> None:
+    protocol, wire = connect(loop, answer)
+    protocol.data_received(said)
+    assert refused(wire) == (400, "M101")
 
 
 def test_what_is_worked_on_is_never_overdue(loop: HandLoop) -> None:

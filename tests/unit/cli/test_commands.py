@@ -280,6 +280,11 @@ def test_run_shows_ranks_side_by_side(serve: Serve, capsysbinary: pytest.Capture
     assert capsysbinary.readouterr().out == b"[0] a\n[1] c\n[0] b\n[1] d\n"
 
 
+def test_an_array_of_no_tasks_is_no_job_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["run", "--array", "0", "--", "x"]) == 2
+    assert "an array has a task at least" in capsys.readouterr().err
+
+
 def test_run_of_an_array_shows_progress(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     def at(**counts: int) -> JobView:
         is_over = not counts.get("queued")

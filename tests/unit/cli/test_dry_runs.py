@@ -67,6 +67,33 @@ def test_an_array_of_which_some_tasks_would_start(serve: Serve, capsys: pytest.C
     ]
 
 
+@pytest.mark.parametrize(
+    ("verb", "said"),
+    [
+        ("cancel", "would be cancelled"),
+        ("hold", "would be held"),
+        ("release", "would be released"),
+        ("requeue", "would go back to the queue"),
+    ],
+)
+def test_what_would_become_of_a_job_and_of_others(
+    verb: str, said: str, serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stops = [TrialJob(7, "lab", "", "is told to stop")]
+    view = TrialView(1, starts=[TrialJob(9, "vision", "next", "starts")], started=1, stops=stops, stopped=1)
+    seen = serve({"GET /v1/jobs/7": replace(STARTS, name="mine"), f"POST /v1/trials/jobs/7/{verb}": view})
+    assert run_command([verb, "7", "--dry-run"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        f"job 7 (mine) of lab, starting on n1, {said}",
+        "  it would be told to stop",
+        "1 job would start:",
+        "  job 9 next of vision",
+    ]
+    assert told.err == "nothing was changed; the same without --dry-run does it\n"
+    assert all(request.method == "GET" or "/trials/" in request.path for request in seen)
+
+
 def test_jobs_that_come_after_others_are_tried_as_if_those_were_over(
     serve: Serve, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -41,6 +41,13 @@ def test_nodes_leaves_out_columns_that_nobody_fills(serve: Serve, told: Told) ->
         assert word in table
 
 
+def test_nothing_is_free_on_a_node_that_is_gone(serve: Serve, told: Told) -> None:
+    gone = replace(PLAIN, phase="gone", free=PLAIN.capacity)
+    serve({"GET /v1/nodes": (gone,), "GET /v1/nodes/n1": gone})
+    assert {"0/8", "0B/16Gi"} <= set(told("nodes").splitlines()[1].split())
+    assert "nothing of 8 GPUs" in told("show", "n1")
+
+
 def test_nodes_are_narrowed_by_the_server(serve: Serve, told: Told, capsys: pytest.CaptureFixture[str]) -> None:
     seen = serve({"GET /v1/nodes": (PLACED,), "PUT": Changed(5)})
     assert told("nodes", "--flavor", "h100", "--rack", "r1", "-o", "name") == "n2\n"

@@ -36,6 +36,13 @@ def test_ages_are_those_of_the_time_that_is_looked_at(serve: Serve, told: Told) 
     assert told("why", "7", "--at", PAST) == "job 7 was over: succeeded, 5s before\n"
 
 
+@pytest.mark.parametrize("noun", ["ls", "nodes", "quota", "bookings", "goodput"])
+def test_the_past_is_not_watched(noun: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ([noun, "--watch", "--at", PAST], [noun, "--at", PAST, "--watch"]):
+        assert run_command(line) == 2
+        assert "leave one of them out" in capsys.readouterr().err
+
+
 def test_why_of_an_array_says_how_much_of_it_waits(serve: Serve, told: Told) -> None:
     runs = replace(ARRAY, phase="running", counts=TaskCounts(queued=2, running=2))
     why = WhyView(9, "running", "M201", "waiting for room: 1 task must start", "wait", position=1)

@@ -142,6 +142,14 @@ def test_a_herald_that_was_killed_is_followed_by_one_that_leaves_nothing_out(sce
     assert [each.job for each in third.heard] == [3]
 
 
+def test_a_mark_of_another_journal_silences_nobody(scene: Scene) -> None:
+    scene.marks = {"team": Mark(scene.follower.world.seq + 1000, scene.now)}
+    scene.listen(route(ear := Ear()), lambda: scene.marks["team"].seq == scene.follower.world.seq)
+    scene.run_job(1)
+    scene.listen(route(ear), lambda: len(ear.heard) == 1)
+    assert ear.heard[0].job == 1
+
+
 def test_entries_that_the_journal_has_let_go_of_are_passed_over(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     begin(scene, ear := Ear())
     scene.run_job(1)

@@ -98,6 +98,27 @@ def test_ranks_of_a_gang_over_two_nodes() -> None:
     assert rows == [["1", "3", "0", "2", "1", "2,3", "20007"], ["2", "3", "1", "2", "1", "4,5", "20007"]]
 
 
+def test_a_gang_has_every_variable_that_torchrun_sets() -> None:
+    spec = Spec(command=("train",), gang=2, retries=3)
+    (launch,) = plan_launches(start(spec, ["a", "b"], [1, 1], [0, 0]), "b", {}, ROOT, range(20))
+    wanted = {
+        "RANK": "1",
+        "LOCAL_RANK": "0",
+        "GROUP_RANK": "1",
+        "GROUP_WORLD_SIZE": "2",
+        "ROLE_NAME": "default",
+        "ROLE_RANK": "1",
+        "ROLE_WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "1",
+        "WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "TORCHELASTIC_RUN_ID": "7",
+        "TORCHELASTIC_RESTART_COUNT": "1",
+        "TORCHELASTIC_MAX_RESTARTS": "3",
+    }
+    assert {name: launch.env.get(name) for name in wanted} == wanted
+
+
 def test_each_group_of_a_gang_has_its_command_its_devices_and_its_name() -> None:
     groups = (Group("driver", 1, Resources(0, 1000)), Group("worker", 2, Resources(2, 1000)))
     spec = Spec(("work",), gang=3, needs=Needs(groups=groups), commands={"driver": ("drive",)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -64,7 +65,7 @@ def test_a_repository_is_copied_with_its_changes_and_keeps_its_name(tree: Path, 
     assert (origin.directory, origin.files, origin.left_out) == (str(tree / "sub"), 5, 1)
     assert len(origin.commit) == 40
     assert set(origin.locks) == {"uv.lock"}
-    assert b"+print('new')" in (top.parent / "changes.diff").read_bytes()
+    assert b"+print('new')" in (top.parent / f"{origin.diff[:16]}.diff").read_bytes()
     assert find_origin_fault(origin) is None
 
 
@@ -78,6 +79,26 @@ def test_the_same_tree_is_copied_once_unless_somebody_changed_the_copy(tree: Pat
     (tree / "train.py").write_text("print('newer')\n")
     assert copy_tree(tree, home).origin.snapshot != first.origin.snapshot
     assert not list((home.root / "work").glob(".new-*"))
+
+
+def test_each_way_to_the_same_tree_is_kept(tree: Path, home: Home) -> None:
+    first = copy_tree(tree, home)
+    git(tree, "commit", "-q", "--allow-empty", "-am", "the change")
+    (tree / "train.py").write_text("print('other')\n")
+    git(tree, "commit", "-q", "-am", "another")
+    (tree / "train.py").write_text("print('new')\n")
+    second = copy_tree(tree, home)
+    assert (second.workdir, second.origin.snapshot) == (first.workdir, first.origin.snapshot)
+    assert second.origin.diff != first.origin.diff
+    for copied in (first, second):
+        diff = (copied.workdir.parent / f"{copied.origin.diff[:16]}.diff").read_bytes()
+        assert hashlib.sha256(diff).hexdigest() == copied.origin.diff
+
+
+@pytest.mark.parametrize("name", ["nowhere", "train.py"])
+def test_what_is_no_directory_is_no_empty_tree(tree: Path, home: Home, name: str) -> None:
+    with pytest.raises(RejectedError, match="is no directory"):
+        copy_tree(tree / name, home)
 
 
 def test_nothing_is_followed_out_of_a_tree(tmp_path: Path, home: Home) -> None:

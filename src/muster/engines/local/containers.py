@@ -18,6 +18,8 @@ from muster.engines.local.layout import Key, name_of_root
 
 RUNTIMES: Final = ("podman", "docker")
 NO_RUNTIME: Final = "containers need podman or docker, and neither is on this machine [M349]"
+RUNTIME_FAILED: Final = 125
+"""With this podman and docker leave if they themselves failed, and the command did not even begin."""
 
 
 def find_runtime(path: str) -> str | None:
@@ -42,6 +44,13 @@ def plan_container(launch: Launch, image: str, runtime: str, root: Path, named: 
 def plan_removal(root: Path, key: Key, runtime: str) -> list[str]:
     """How to end what is left of a task's container."""
     return [runtime, "rm", "--force", name_of(root, key)]
+
+
+def explain_failure(runtime: str | None, code: int) -> str:
+    """What a container's exit code says of who ran it; nothing if it is the command's own."""
+    if runtime is None or code != RUNTIME_FAILED:
+        return ""
+    return f"{Path(runtime).name} could not run the container, and the job's log has its words [M349]"
 
 
 def name_of(root: Path, key: Key) -> str:

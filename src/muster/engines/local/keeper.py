@@ -27,7 +27,7 @@ from typing import Final
 
 from muster.engines.local.book import Book
 from muster.engines.local.ceilings import Ceilings
-from muster.engines.local.containers import NO_RUNTIME, find_runtime, plan_container, plan_removal
+from muster.engines.local.containers import NO_RUNTIME, explain_failure, find_runtime, plan_container, plan_removal
 from muster.engines.local.groups import VARIABLE as GROUP_VARIABLE
 from muster.engines.local.groups import find_groups
 from muster.engines.local.launch import Launch, marks_of, plan_launches
@@ -291,6 +291,8 @@ class Keeper:
                 code = os.waitstatus_to_exitcode(status)
                 cpu_ms = round(1000 * (usage.ru_utime + usage.ru_stime))
                 word = self._ceilings.remove(run.key)
+                if run.key in self._images:
+                    word = word or explain_failure(self._runtime, code)
                 end = End(128 - code if code < 0 else code, word, cpu_ms, usage.ru_maxrss * 1024)
                 if left:
                     self._leaving[run.key] = (end, left)

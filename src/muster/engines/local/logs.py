@@ -25,9 +25,10 @@ _log = logging.getLogger(__name__)
 
 
 def open_log(path: Path) -> int:
-    """A descriptor to write output to; nowhere if there is no room, since a task can do without its log."""
+    """A descriptor to write output to; nowhere if there is no room, since a task can do without its log. What is there
+    is of a job that had the number before a backup was restored, and nobody else's to read."""
     try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
         _log.error("cannot open %s, so its output is not kept: %s", path, error)
         return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

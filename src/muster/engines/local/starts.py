@@ -58,14 +58,16 @@ def record_width(root: Path, job: int, epoch: int, width: int) -> None:
 
 def find_start(root: Path, name: str) -> Recorded | None:
     """What was recorded under this name, if it can be read."""
+    path = root / STARTS / name
     try:
-        return _read(root / STARTS / name)
+        state = path.stat()
+        return _read(path, state.st_ino, state.st_mtime_ns)
     except (OSError, ValueError, msgspec.MsgspecError):
         return None
 
 
 @lru_cache(maxsize=CACHED)
-def _read(path: Path) -> Recorded:
+def _read(path: Path, inode: int, written_ns: int) -> Recorded:  # noqa: ARG001 - a name may be given a second time
     return _decoder.decode(path.read_bytes())
 
 
