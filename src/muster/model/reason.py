@@ -13,6 +13,9 @@ from muster.model.record import Record
 
 RULED_OUT: Final = "ruled out by "
 """How the detail of a reason begins that names a need without which there would be room."""
+OWN_TASKS: Final = "own tasks"
+JOBS_ELSEWHERE: Final = "jobs elsewhere"
+"""Whom a claim waits for, if it is not for jobs on its places."""
 
 
 class Code(enum.StrEnum):

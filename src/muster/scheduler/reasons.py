@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 
 from muster.model.budget import show_device_time
+from muster.model.claim import Claim
 from muster.model.job import Job
 from muster.model.node import LEVELS
 from muster.model.overlay import SCALE, UNITS
 from muster.model.phase import TERMINAL, Running, Stopping, TaskPhase
-from muster.model.reason import RULED_OUT, Code, Reason
+from muster.model.reason import JOBS_ELSEWHERE, OWN_TASKS, RULED_OUT, Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
 from muster.scheduler.booked import find_booking_reason
@@ -28,8 +29,10 @@ from muster.scheduler.rations import Rations, zone_of
 from muster.scheduler.repair import is_partial
 from muster.scheduler.screen import count_shut
 from muster.scheduler.shadows import Shadow, may_overtake
+from muster.scheduler.stage import leaving
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import INSTANT_MAX, Resources, show_resources
+from muster.world.claiming import is_moving
 from muster.world.fleet import Fleet
 from muster.world.promises import find_deficit, owed_by
 from muster.world.quota import Bound
@@ -58,15 +61,7 @@ def explain(world: World, job: Job) -> Waiting | None:
         return Waiting(Reason(Code.HELD, "job", needed=job.id), 0, [], Resources())
     claim = world.claims.get(job.id)
     if claim is not None:
-        leavers = count_leavers(world, claim, world.now)
-        reason = Reason(Code.CLAIMED, "jobs", needed=leavers, available=claim.until)
-        if claim.gain:
-            account = f"gain {show_device_time(claim.gain)}, cost {show_device_time(claim.cost)}"
-            reason = Reason(Code.MOVED_FOR, "jobs", needed=leavers, available=claim.until, detail=account)
-        if is_partial(job, claim):
-            missing = job.spec.gang - sum(lease.tasks for lease in claim.leases)
-            reason = Reason(Code.REPAIRED, "tasks", needed=missing, available=claim.until)
-        return Waiting(reason, 0, [], Resources())
+        return Waiting(_claim_reason(world, job, claim), 0, [], Resources())
     if job.stands_back or (job.waits and not world.is_waiting(job)):
         return Waiting(_others_reason(job), 0, [], Resources())
     position = find_position(world, job)
@@ -74,6 +69,25 @@ def explain(world: World, job: Job) -> Waiting | None:
         return _find_throttled(world, job)
     reason = (find_booking_reason(world, job) if world.bookings else None) or _dominant_reason(world, job)
     return Waiting(reason, position.place, position.ahead, position.ahead_total)
+
+
+def _claim_reason(world: World, job: Job, claim: Claim) -> Reason:
+    """What a job with a claim waits for: who is on its places, or, if they are free, whoever gives back what it lacks
+    of its quota or of a budget; if it moves, itself; if it is to be repaired, a node."""
+    if is_partial(job, claim):
+        missing = job.spec.gang - sum(lease.tasks for lease in claim.leases)
+        return Reason(Code.REPAIRED, "tasks", needed=missing, available=claim.until)
+    if is_moving(world, job):
+        tasks = len(claim.movers) or claim.width
+        return Reason(Code.CLAIMED, OWN_TASKS, needed=tasks, available=claim.until)
+    leavers = count_leavers(world, claim, world.now)
+    if claim.gain:
+        account = f"gain {show_device_time(claim.gain)}, cost {show_device_time(claim.cost)}"
+        return Reason(Code.MOVED_FOR, "jobs", needed=leavers, available=claim.until, detail=account)
+    if leavers:
+        return Reason(Code.CLAIMED, "jobs", needed=leavers, available=claim.until)
+    elsewhere = len({seat.job for seat in leaving(world, world.now)})
+    return Reason(Code.CLAIMED, JOBS_ELSEWHERE, needed=elsewhere, available=claim.until)
 
 
 def _find_throttled(world: World, job: Job) -> Waiting | None:

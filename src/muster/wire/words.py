@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.model.budget import show_spending
-from muster.model.reason import RULED_OUT, Code, Reason
+from muster.model.reason import JOBS_ELSEWHERE, OWN_TASKS, RULED_OUT, Code, Reason
 from muster.model.tenant import show_amount
 from muster.units import Resources, show_bytes, show_cpus, show_duration, show_instant, spell_bytes
 
@@ -263,11 +263,11 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait, or see why the first of them does: `muster why {needed}`",
     ),
     Code.CLAIMED: Words(
-        "waiting for its places: {needed} jobs are being stopped for it (claim until {limit})",
+        "waiting for its places: {jobs} being stopped for it (claim until {limit})",
         "wait: it starts as soon as they are gone",
     ),
     Code.MOVED_FOR: Words(
-        "waiting for its places: {needed} jobs are being moved so that it fits ({detail}; claim until {limit})",
+        "waiting for its places: {jobs} being moved so that it fits ({detail}; claim until {limit})",
         "wait: it starts as soon as they are gone",
     ),
     Code.AT_ITS_MOST: Words(
@@ -409,6 +409,20 @@ _TABLE: Final[dict[Code, Words]] = {
 }
 
 
+_CLAIMED_FOR: Final = {
+    OWN_TASKS: Words(
+        "moving: {count} of its own have to be gone before it goes on in its new place, which is kept until {limit}",
+        "wait: it starts there as soon as they are gone",
+    ),
+    JOBS_ELSEWHERE: Words(
+        "waiting for its quota or a budget: its places are free and kept for it, and {jobs} being stopped elsewhere"
+        " (claim until {limit})",
+        "wait: it starts as soon as they are gone",
+    ),
+}
+"""What a claim waits for, where it is not for jobs on its places: by the subject of the reason."""
+
+
 Change: TypeAlias = tuple[str, int | str, int | str] | tuple[str, int | str, int | str, int]
 """A field, what was asked, what would do, and how many would have to stop first."""
 
@@ -499,12 +513,13 @@ def put_in_words(reason: Reason) -> Words:
         "more": f" ({reason.detail})" if reason.detail else "",
         "count": _count(reason.needed),
         "others": "another job" if reason.available == 1 else f"{reason.available} other jobs",
+        "jobs": "1 job is" if reason.needed == 1 else f"{reason.needed} jobs are",
         "each": each,
         "tasks": f"{_count(reason.needed)}{each} must start{'' if reason.needed == 1 else ' together'}",
         "amount": show(reason.needed),
         "limit": show(reason.available),
     }
-    what, fix = _TABLE[reason.code]
+    what, fix = _CLAIMED_FOR.get(reason.subject, _TABLE[reason.code])
     if reason.code == Code.BAD_FILE and reason.needed:  # the system's number for why it cannot be read
         fix = "check its name, and whether you may read it"
     if reason.code == Code.NEVER_FITS and reason.detail.startswith(RULED_OUT):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from muster.kernel.kernel import Kernel
-from muster.model.event import NodeSeen, Submit
+from muster.model.event import NodeSeen, SetFlavor, Submit
+from muster.model.node import Flavor, Traits
 from muster.model.reason import Code
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
+from muster.model.tenant import GPU
 from muster.scheduler.reasons import explain
+from muster.testing.scene import Scene
 from muster.units import AMOUNT_MAX, Resources
+from muster.wire.words import put_in_words
 from muster.world.world import World
 
 HUGE = 2**50
@@ -40,3 +44,37 @@ def test_more_may_wait_than_any_amount() -> None:
 def test_what_runs_does_not_wait() -> None:
     world = queue_up(Spec(("x",)))
     assert explain(world, world.jobs[1]) is None
+
+
+def says(scene: Scene, name: str) -> str:
+    """Why somebody waits, in words, up to the instant that is named."""
+    job = scene.find_job(name)
+    assert job is not None
+    waiting = explain(scene.body.world, job)
+    assert waiting is not None
+    return put_in_words(waiting.reason).what.partition(" until")[0]
+
+
+def test_who_claims_places_is_told_how_many_are_stopped_for_it() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).share("owner", 8)
+    scene.job("one", gpus=4, tenant="guest").job("two", gpus=4, tenant="guest").run()
+    scene.job("half", gpus=4, tenant="owner")
+    assert says(scene, "half") == "waiting for its places: 1 job is being stopped for it (claim"
+    scene.cancel("half").run().job("all", gpus=8, tenant="owner")
+    assert says(scene, "all") == "waiting for its places: 2 jobs are being stopped for it (claim"
+
+
+def test_who_moves_waits_for_itself() -> None:
+    scene = Scene().cluster(nodes=6, gpus=8).job("gang", gpus=8, gang=2).job("sweep", gpus=4, array=2).run()
+    moving = "moving: 2 tasks of its own have to be gone before it goes on in its new place, which is kept"
+    for name in ("gang", "sweep"):
+        assert says(scene.migrate(name), name) == moving
+
+
+def test_who_lacks_only_quota_is_told_that_its_places_are_free() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).tenant("lab", gpus=8)
+    scene.send(SetFlavor("big", Flavor(GPU))).node("other", Resources(8, 64_000, 2**39), Traits(flavor="big"))
+    scene.run().job("low", gpus=8, tenant="lab", tier="opportunistic").run().expect(on={"low": "node-0"})
+    scene.job("high", gpus=4, tenant="lab", needs=Needs(flavors=("big",)))
+    said = "waiting for its quota or a budget: its places are free and kept for it, and 1 job is being stopped"
+    assert says(scene, "high") == f"{said} elsewhere (claim"
