@@ -113,6 +113,7 @@ class Code(enum.StrEnum):
     NO_ROOM_FOR_SPARES = "M225"
     MOVED_FOR = "M226"
     AT_ITS_MOST = "M230"
+    NOT_ITS_TURN = "M231"
     JOURNAL_NEWER = "M301"
     JOURNAL_DAMAGED = "M302"
     ALREADY_SERVED = "M303"

@@ -30,8 +30,9 @@ from muster.scheduler.repair import is_partial
 from muster.scheduler.screen import count_shut
 from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.stage import leaving
+from muster.scheduler.timeshare import find_wake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
-from muster.units import INSTANT_MAX, Resources, show_resources
+from muster.units import INSTANT_MAX, Resources, show_instant, show_resources
 from muster.world.claiming import is_moving
 from muster.world.fleet import Fleet
 from muster.world.promises import find_deficit, owed_by
@@ -238,19 +239,17 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     bound = None if pools is EVERYWHERE else _find_bound(world, spec, pools)
     if bound is not None:
         return quota_reason(bound.code, bound)
-    closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
-    details = [f"{closed} of {len(fleet)} nodes closed"] if closed else []
-    if spec.needs.has_company:
-        shut = count_shut(fleet, spec.needs)
-        details += [f"{shut} of {len(fleet)} nodes ruled out by {_show_company(spec.needs)}"] if shut else []
-    if spec.needs.partition and spec.ask.gpu_milli:
-        details = [*filter(None, [explain_slots(fleet, spec.needs.partition)]), *details]
+    details = _find_details(fleet, spec)
     room = widest_room(fleet, spec.ask, spec.places, spec.needs, pools or EVERYWHERE)
     tier = world.tiers[spec.tier]
     if room >= spec.places or (tier.shadows and job.accepted_at + tier.longest_wait_ms <= world.now):
         reason = _find_shadow_reason(world, job)
         if reason is not None:
             return reason
+    if room >= spec.places and tier.sharing is not None:
+        next_look = find_wake(world, world.now) or 0
+        detail = f"looked at again by {show_instant(next_look)}" if next_look else ""
+        return Reason(Code.NOT_ITS_TURN, spec.tier, next_look, world.now, detail)
     if fleet.overlays.by_name and room < spec.places:
         reason = find_overlay_reason(fleet, spec, pools or EVERYWHERE, Code.OVERLAY_FULL)
         if reason is not None:
@@ -260,6 +259,18 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     if room >= spec.gang and spec.spares:
         return Reason(Code.NO_ROOM_FOR_SPARES, "tasks", spec.places, room, "; ".join(details))
     return Reason(Code.NO_ROOM, tasks_of(spec.ask), needed=spec.places, available=room, detail="; ".join(details))
+
+
+def _find_details(fleet: Fleet, spec: Spec) -> list[str]:
+    """Which nodes nobody can use, or this job cannot for the company that it minds; and what of cut devices is free."""
+    closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
+    details = [f"{closed} of {len(fleet)} nodes closed"] if closed else []
+    if spec.needs.has_company:
+        shut = count_shut(fleet, spec.needs)
+        details += [f"{shut} of {len(fleet)} nodes ruled out by {_show_company(spec.needs)}"] if shut else []
+    if spec.needs.partition and spec.ask.gpu_milli:
+        details = [*filter(None, [explain_slots(fleet, spec.needs.partition)]), *details]
+    return details
 
 
 def find_overlay_reason(fleet: Fleet, spec: Spec, pools: Pools, code: Code) -> Reason | None:

@@ -274,11 +274,15 @@ _TABLE: Final[dict[Code, Words]] = {
         "{needed} of its tasks wait until others of it end: at most {available} are at it at once, as its owner said",
         "wait, or let more of them be at it: `muster scale {detail} N`",
     ),
+    Code.NOT_ITS_TURN: Words(
+        "waiting for its turn: there is room, and others of tier {subject} go first{more}",
+        "wait: turns change when somebody ends and with every quantum; `muster tiers` has the rule",
+    ),
     Code.WINDOW_TO_OPEN: Words(
         "waiting for its booking: {subject} opens at {amount}{more}", "wait, or run it without --booking"
     ),
     Code.BOOKING_FULL: Words(
-        "waiting for room in booking {subject}: {tasks}, {available} would fit now",
+        "waiting for room in booking {subject}: {tasks}, {available} would fit now{more}",
         "wait for the other jobs of the booking, or run it without --booking",
     ),
     Code.NODES_BOOKED: Words(
