@@ -18,7 +18,7 @@ from muster.model.phase import TERMINAL, Running, Stopping, TaskPhase
 from muster.model.reason import JOBS_ELSEWHERE, OWN_TASKS, RULED_OUT, Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
-from muster.scheduler.booked import find_booking_reason
+from muster.scheduler.booked import find_booking_reason, only
 from muster.scheduler.claims import count_leavers
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, blank_of, find_pools, widest_capacity, widest_room, widest_unrationed
@@ -44,6 +44,9 @@ LABEL_VALUES_MAX: Final = 64
 
 OTHERS_SHOWN: Final = 8
 """How many of the jobs that one waits for are named."""
+
+_OF_THE_WHOLE: Final = ("within", "near", "spread", "slice", "slice_tasks", "shape", "groups")
+"""What is asked of all tasks of a gang together."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -305,16 +308,27 @@ def _without_groups(needs: Needs) -> Needs:
 
 
 def _find_shadow_reason(world: World, job: Job) -> Reason | None:
-    """The job's own shadow, or the first one that it would delay: a cycle is run on a fork to see them."""
-    shadows = find_shadows(world)
+    """The job's own shadow, or the first one on whose places it would stay too long: where it would fit now, or else
+    where it would if they were empty. A cycle is run on a fork to see them."""
+    spec, shadows = job.spec, find_shadows(world)
     own = next((shadow for shadow in shadows if shadow.job == job.id), None)
     if own is not None:
         return Reason(Code.DUE, "starts by", needed=own.at, available=world.now)
-    leaves_ms = job.spec.leaves_ms
-    for shadow in shadows:
-        if leaves_ms is None or not may_overtake(world.now + leaves_ms, shadow.at):
-            return Reason(Code.SHADOWED, "job", needed=shadow.job, available=shadow.at)
+    leaves_at = None if spec.leaves_ms is None else world.now + spec.leaves_ms
+    too_soon = [shadow for shadow in shadows if leaves_at is None or not may_overtake(leaves_at, shadow.at)]
+    for fleet in (world.fleet, blank_of(world.fleet, spec.needs)) if too_soon else ():
+        for shadow in too_soon:
+            if _would_stand_in(fleet, spec, shadow):
+                return Reason(Code.SHADOWED, "job", needed=shadow.job, available=shadow.at)
     return None
+
+
+def _would_stand_in(fleet: Fleet, spec: Spec, shadow: Shadow) -> bool:
+    """Whether some task of a job would fit on a node of a shadow, wherever the others are."""
+    alone = msgspec.structs.replace(spec.needs, **{field: getattr(ANYWHERE, field) for field in _OF_THE_WHOLE})
+    asks = [group.ask for group in spec.needs.groups] or [spec.ask]
+    with only(fleet, sorted({lease.slot for lease in shadow.leases})):
+        return any(widest_room(fleet, ask, 1, alone) for ask in asks)
 
 
 def _find_bound(world: World, spec: Spec, pools: Pools) -> Bound | None:
