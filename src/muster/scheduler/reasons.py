@@ -18,6 +18,7 @@ from muster.model.phase import TERMINAL, Running, Stopping, TaskPhase
 from muster.model.reason import JOBS_ELSEWHERE, OWN_TASKS, RULED_OUT, Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
+from muster.policy.protection import may_take, recent, takes_again_at
 from muster.scheduler.booked import find_booking_reason, only
 from muster.scheduler.claims import count_leavers
 from muster.scheduler.cycle import run_cycle
@@ -243,6 +244,9 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     if bound is not None:
         return quota_reason(bound.code, bound)
     details = _find_details(fleet, spec)
+    if not may_take(job.took, world.now):
+        times, until = len(recent(job.took, world.now)), show_instant(takes_again_at(job.took, world.now))
+        details.append(f"it had others stopped {times} times in a day, and has none stopped until {until}")
     room = widest_room(fleet, spec.ask, spec.places, spec.needs, pools or EVERYWHERE)
     tier = world.tiers[spec.tier]
     if room >= spec.places or (tier.shadows and job.accepted_at + tier.longest_wait_ms <= world.now):

@@ -78,3 +78,16 @@ def test_who_lacks_only_quota_is_told_that_its_places_are_free() -> None:
     scene.job("high", gpus=4, tenant="lab", needs=Needs(flavors=("big",)))
     said = "waiting for its quota or a budget: its places are free and kept for it, and 1 job is being stopped"
     assert says(scene, "high") == f"{said} elsewhere (claim"
+
+
+def test_who_backs_off_is_told_until_when() -> None:
+    scene = Scene().cluster(nodes=1, gpus=8).job("low", gpus=8, tier="opportunistic", minutes=6000)
+    scene.run().job("high", gpus=8, minutes=6000).run()
+    for _ in range(2):
+        scene.expect(running="high", waiting="low").hold("high").requeue("high").run().expect(running="low")
+        scene.release("high").advance(seconds=6)
+    said = "1 task of 8 GPUs, 8 CPUs, 8Gi must start, 0 would fit now"
+    assert says(scene, "high") == (
+        f"waiting for room: {said} (it had others stopped 2 times in a day, and has none stopped"
+    )
+    scene.advance(minutes=1).expect(running="high")
