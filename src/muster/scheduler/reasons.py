@@ -269,7 +269,8 @@ def _dominant_reason(world: World, job: Job) -> Reason:
 
 
 def _find_details(fleet: Fleet, spec: Spec) -> list[str]:
-    """Which nodes nobody can use, or this job cannot for the company that it minds; and what of cut devices is free."""
+    """Which nodes nobody can use, or this job cannot for the company that it minds; what of cut devices is free, and
+    how many tasks of a box would fit anywhere."""
     closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
     details = [f"{closed} of {len(fleet)} nodes closed"] if closed else []
     if spec.needs.has_company:
@@ -277,6 +278,9 @@ def _find_details(fleet: Fleet, spec: Spec) -> list[str]:
         details += [f"{shut} of {len(fleet)} nodes ruled out by {_show_company(spec.needs)}"] if shut else []
     if spec.needs.partition and spec.ask.gpu_milli:
         details = [*filter(None, [explain_slots(fleet, spec.needs.partition)]), *details]
+    if spec.needs.shape:
+        apart = widest_room(fleet, spec.ask, spec.places, msgspec.structs.replace(spec.needs, shape=()))
+        details = [f"as a box of {'x'.join(map(str, spec.needs.shape))}; {apart} apart from each other", *details]
     return details
 
 

@@ -166,7 +166,8 @@ _TABLE: Final[dict[Code, Words]] = {
         "it cannot have another number of tasks: {detail}", "submit it anew as a gang without a shape, slices or spread"
     ),
     Code.IS_STOPPING: Words(
-        "job {needed} was told to stop, or to shrink, and is not done yet", "say it again when it waits or runs"
+        "job {needed} was told to stop, or to shrink, and is not done yet",
+        "say it again when it waits or runs; if it is over by then, submit it anew",
     ),
     Code.NO_SPARES: Words("no spares: {detail}", "leave `spares` out, or make it a gang of alike tasks"),
     Code.NOTHING_FAILED: Words(

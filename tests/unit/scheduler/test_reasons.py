@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muster.kernel.kernel import Kernel
 from muster.model.event import NodeSeen, SetFlavor, Submit
-from muster.model.node import Flavor, Traits
+from muster.model.node import Flavor, Spot, Traits
 from muster.model.reason import Code
 from muster.model.spec import Needs, Spec
 from muster.model.tenant import GPU
@@ -91,3 +91,18 @@ def test_who_backs_off_is_told_until_when() -> None:
         f"waiting for room: {said} (it had others stopped 2 times in a day, and has none stopped"
     )
     scene.advance(minutes=1).expect(running="high")
+
+
+def test_who_lacks_a_box_is_told_how_many_spots_are_free() -> None:
+    scene, size = Scene(), (4, 1, 1)
+    for at in range(4):
+        scene.node(f"t{at}", Resources(4, 64_000, 2**38), Traits("tpu", spot=Spot("pod", size, (at, 0, 0))))
+    scene.run()
+    for at in range(4):
+        scene.job(f"one{at}", gpus=4, needs=Needs(shape=(1, 1, 1)))
+    scene.run()
+    for name in [name for name in ("one0", "one1", "one2", "one3") if scene.nodes_of(name)[0] in ("t0", "t2")]:
+        scene.cancel(name)
+    scene.run().job("pair", gpus=4, gang=2, needs=Needs(shape=(2, 1, 1)))
+    said = "2 tasks of 4 GPUs, 4 CPUs, 4Gi must start together, 0 would fit now"
+    assert says(scene, "pair") == f"waiting for room: {said} (as a box of 2x1x1; 2 apart from each other)"
