@@ -16,6 +16,11 @@ TROUBLE: dict[str, Any] = {
 BARS = {"nodes": 8, "days": 0.15, "load": 1.2, "maintenance": 20_000, "faults": 500, "device_faults": 4000}
 CROWD = {"nodes": 16, "days": 0.2, "load": 1.6, "maintenance": 300, "faults": 300, "device_faults": 300}
 
+STORM = {
+    "nodes": 16, "days": 0.4, "faults": 2000, "maintenance": 900, "device_faults": 200, "bookings": 3000, "pace": 1,
+    "lost": 50, "doubled": 100, "failures": 0.08, "cancels": 0.04, "tenants": 6, "inspect_every": 100,
+}  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("weather", "seed"),
@@ -35,6 +40,21 @@ CROWD = {"nodes": 16, "days": 0.2, "load": 1.6, "maintenance": 300, "faults": 30
         pytest.param(
             *(CROWD, 51),
             id="a gang that was begun anew did not look who had come to what it kept",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *(STORM, 500_095),
+            id="a node was not what it had said when its spare had left it",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *(STORM, 500_297),
+            id="a job that needs more than a period of its budget never ended",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *(STORM, 500_327),
+            id="who may be helped by moves was told by a try that a restored world had not made",
             marks=pytest.mark.slow,
         ),
     ],

@@ -62,6 +62,8 @@ STATUS: Final[dict[Code, int]] = {
     Code.BELOW_LEAST: 422,
     Code.NO_WIDTH: 422,
     Code.IS_STOPPING: 409,
+    Code.NO_SPARES: 422,
+    Code.TURNS_NOT_MOVED: 422,
     Code.NOT_MOVABLE: 409,
     Code.NO_PLACE_ELSEWHERE: 409,
     Code.EMPTY_OVERLAY: 422,

@@ -152,9 +152,11 @@ class Kernel:
         """What the events mean for everybody else: first who lost something or waited for others, then at most one
         cycle, then who has to give and who may have more."""
         world, queue, widths = turn.world, turn.world.queue, turn.world.widths
+        if widths.spared:
+            drop_closed(turn)
         if world.fleet.said:
             take_over(turn)
-        if world.successors or world.bookings or widths.mending or widths.spared or widths.throttled:
+        if world.successors or world.bookings or widths.mending or widths.throttled:
             self._settle(turn)
         if queue.awake or queue.shadowed or world.claims or queue.floors.waits:
             self._cycle(turn)
@@ -209,8 +211,6 @@ class Kernel:
 
     def _settle(self, turn: Turn) -> None:
         """What the events mean for whoever lost something or waits for others, and for nodes that are booked."""
-        if turn.world.widths.spared:
-            drop_closed(turn)
         if turn.world.widths.mending:
             mend_all(turn)
         if turn.world.successors:
@@ -225,6 +225,7 @@ class Kernel:
         happened."""
         if turn.world.bookings:
             drop_closed(turn)
+            take_over(turn)
         if turn.world.widths.lacking and any(not isinstance(item, _STILL) for item in turn.facts):
             refill_all(turn)
 

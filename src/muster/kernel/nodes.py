@@ -96,7 +96,7 @@ def _fit(turn: Turn, slot: int, item: event.NodeSeen, seats: list[Seat]) -> list
     lack = lack_of(fleet, slot, item)
     if fleet.is_idle(slot):
         mine = (fleet.capacities[slot], fleet.traits[slot], fleet.device_ids.get(slot, ()))
-        if mine != (item.capacity, item.traits, item.devices) or slot in fleet.lacks:
+        if mine != (item.capacity, item.traits, item.devices) or slot in fleet.lacks or slot in fleet.said:
             _join(turn, slot, item)
         return seats
     _hear(turn, slot, item, lack)

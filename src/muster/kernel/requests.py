@@ -125,14 +125,23 @@ def on_requeue_job(turn: Turn, item: event.RequeueJob) -> Done | Refused:
     job = find_live(turn, item.job)
     if isinstance(job, Refused):
         return job
+    if _is_ending(job):
+        return refuse(Code.IS_STOPPING, "job", job.id)
     if isinstance(job.phase, Spread):
         tasks = turn.world.arrays[job.id]
-        going = () if job.phase.cancelled else chain(*spans_of(tasks.phase, GOING_ON, 0, len(tasks)))
+        going = chain(*spans_of(tasks.phase, GOING_ON, 0, len(tasks)))
         stop_ranges(turn, job.id, list(going), Why.REQUEUE, item.cause)
     elif isinstance(job.phase, ACTIVE) and not isinstance(job.phase, Stopping):
         turn.emit(fact.StopAsked(job.id, Why.REQUEUE, cause=item.cause))
         turn.stop_run(job)
     return Done(job.id)
+
+
+def _is_ending(job: Job) -> bool:
+    """Whether a job was told to stop and will be over then: it does not wait again."""
+    if isinstance(job.phase, Spread):
+        return job.phase.cancelled
+    return isinstance(job.phase, Stopping) and job.phase.why in (Why.CANCEL, Why.LIMIT)
 
 
 def _drop_claim(turn: Turn, job: Job, cause: str) -> None:

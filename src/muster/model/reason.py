@@ -13,6 +13,9 @@ from muster.model.record import Record
 
 RULED_OUT: Final = "ruled out by "
 """How the detail of a reason begins that names a need without which there would be room."""
+OWN_TASKS: Final = "own tasks"
+JOBS_ELSEWHERE: Final = "jobs elsewhere"
+"""Whom a claim waits for, if it is not for jobs on its places."""
 
 
 class Code(enum.StrEnum):
@@ -110,6 +113,7 @@ class Code(enum.StrEnum):
     NO_ROOM_FOR_SPARES = "M225"
     MOVED_FOR = "M226"
     AT_ITS_MOST = "M230"
+    NOT_ITS_TURN = "M231"
     JOURNAL_NEWER = "M301"
     JOURNAL_DAMAGED = "M302"
     ALREADY_SERVED = "M303"

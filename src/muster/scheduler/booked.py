@@ -18,13 +18,13 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from muster.model.booking import Keeping
+from muster.model.booking import Booking, Keeping, Window
 from muster.model.job import Job
 from muster.model.reason import Code, Reason
 from muster.model.spec import Needs, Spec
 from muster.scheduler.fit import find_gang, widest_room
 from muster.scheduler.screen import let_in, shut_out
-from muster.units import AMOUNT_MAX, HOUR_MS, MINUTE_MS, SECOND_MS
+from muster.units import AMOUNT_MAX, HOUR_MS, MINUTE_MS, SECOND_MS, show_instant
 from muster.world.arena import OPEN
 from muster.world.compiled import words_of
 from muster.world.fleet import Fleet
@@ -41,7 +41,12 @@ LEAD_MS: Final = HOUR_MS
 
 def leaves_at(job: Job, keeping: Keeping) -> int:
     """When a job that holds a booked node is told to stop."""
-    return keeping.until - job.spec.grace_ms - TIDY_MS
+    return last_start(job.spec, keeping.until)
+
+
+def last_start(spec: Spec, until: int) -> int:
+    """From when on a job does not start on a node that it has to be gone from by then: it would be told to stop."""
+    return until - spec.grace_ms - TIDY_MS
 
 
 def may_be_guest(spec: Spec, keeping: Keeping, now: int) -> bool:
@@ -66,7 +71,7 @@ def own_slots(world: World, spec: Spec, now: int) -> list[int]:
     return sorted(
         slot
         for slot, keeping in booked
-        if keeping.booking == spec.needs.booking and keeping.is_open and now < keeping.until - spec.grace_ms - TIDY_MS
+        if keeping.booking == spec.needs.booking and keeping.is_open and now < last_start(spec, keeping.until)
     )
 
 
@@ -145,16 +150,7 @@ def find_booking_reason(world: World, job: Job) -> Reason | None:
     spec, fleet, now = job.spec, world.fleet, world.now
     booking = world.bookings.get(spec.needs.booking)
     if booking is not None:
-        slots, window = own_slots(world, spec, now), booking.windows[0]
-        if not slots:
-            short = booking.nodes - len(window.slots)
-            opens_at = (
-                window.opens_at if not window.is_open or len(booking.windows) == 1 else booking.windows[1].opens_at
-            )
-            return Reason(Code.WINDOW_TO_OPEN, booking.name, opens_at, now, f"{short} nodes short" if short else "")
-        with only(fleet, slots):
-            room = widest_room(fleet, spec.ask, spec.places, spec.needs)
-        return Reason(Code.BOOKING_FULL, booking.name, spec.places, room) if room < spec.places else None
+        return _own_reason(world, spec, booking)
     if widest_room(fleet, spec.ask, spec.places, spec.needs) >= spec.places:
         return None
     with opened(fleet, fleet.booked):
@@ -164,3 +160,22 @@ def find_booking_reason(world: World, job: Job) -> Reason | None:
         return None
     keeping = fleet.booked[kept[0][1]]
     return Reason(Code.NODES_BOOKED, keeping.booking, keeping.until, now, "until" if keeping.is_open else "from")
+
+
+def _own_reason(world: World, spec: Spec, booking: Booking) -> Reason | None:
+    """What a job of a booking waits for: the window that is open, short of nodes or not, or the next one; None if there
+    is room in the one that is open."""
+    now, window = world.now, booking.windows[0]
+    is_ending = window.is_open and now >= last_start(spec, window.closes_at)
+    if not window.is_open or (is_ending and len(booking.windows) > 1):
+        coming = booking.windows[int(window.is_open)]
+        return Reason(Code.WINDOW_TO_OPEN, booking.name, coming.opens_at, now, _show_short(booking, coming))
+    with only(world.fleet, own_slots(world, spec, now)):
+        room = widest_room(world.fleet, spec.ask, spec.places, spec.needs)
+    detail = f"it closes at {show_instant(window.closes_at)}" if is_ending else _show_short(booking, window)
+    return Reason(Code.BOOKING_FULL, booking.name, spec.places, room, detail) if room < spec.places else None
+
+
+def _show_short(booking: Booking, window: Window) -> str:
+    short = booking.nodes - len(window.slots)
+    return f"{short} node{'s' if short > 1 else ''} short" if short else ""

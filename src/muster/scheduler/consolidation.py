@@ -145,12 +145,15 @@ def plan_moves(world: World, at: int, now: int) -> list[fact.Fact]:
 
 def _heads(world: World, at: int, now: int) -> Iterator[tuple[Line, Job, bool]]:
     """The first of every line that might be helped, in the order of the walk. Once somebody is due, only those who are:
-    nobody is helped past one who has waited for too long."""
-    lines = [line for shape in world.queue.shapes.values() for line in shape.lines.values() if line.band[0] != OVER]
+    nobody is helped past one who has waited for too long. How a line stands is asked anew: what the queue has of it may
+    be from a try that a restored world has not made."""
+    known = [line for shape in world.queue.shapes.values() for line in shape.lines.values()]
+    bands = {line: (int(world.standing_of(line)), *line.band[1:]) for line in known}
+    lines = [line for line in known if bands[line][0] != OVER]
     has_due = any(_is_due(world, line, at) for line in lines)
     usable = [line for line in lines if _may_be_helped(world, line) and (not has_due or _is_due(world, line, at))]
     place = {name: n for n, name in enumerate(world.walk.in_order({line.tenant: None for line in usable}, now))}
-    for line in sorted(usable, key=lambda one: (one.band, place[one.tenant], one.first(_since(world, one, at)))):
+    for line in sorted(usable, key=lambda one: (bands[one], place[one.tenant], one.first(_since(world, one, at)))):
         keys = line.first_keys(_since(world, line, at), BEHIND_MAX)
         number = next((job_of(key) for key in keys if job_of(key) not in world.claims), None)
         if number is not None and may_take(world.jobs[number].took, at):

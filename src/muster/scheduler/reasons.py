@@ -10,14 +10,16 @@ from typing import Final
 import msgspec
 
 from muster.model.budget import show_device_time
+from muster.model.claim import Claim
 from muster.model.job import Job
 from muster.model.node import LEVELS
 from muster.model.overlay import SCALE, UNITS
 from muster.model.phase import TERMINAL, Running, Stopping, TaskPhase
-from muster.model.reason import RULED_OUT, Code, Reason
+from muster.model.reason import JOBS_ELSEWHERE, OWN_TASKS, RULED_OUT, Code, Reason
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import name_line
-from muster.scheduler.booked import find_booking_reason
+from muster.policy.protection import may_take, recent, takes_again_at
+from muster.scheduler.booked import find_booking_reason, only
 from muster.scheduler.claims import count_leavers
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.fit import Pools, blank_of, find_pools, widest_capacity, widest_room, widest_unrationed
@@ -28,8 +30,11 @@ from muster.scheduler.rations import Rations, zone_of
 from muster.scheduler.repair import is_partial
 from muster.scheduler.screen import count_shut
 from muster.scheduler.shadows import Shadow, may_overtake
+from muster.scheduler.stage import leaving
+from muster.scheduler.timeshare import find_wake
 from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
-from muster.units import INSTANT_MAX, Resources, show_resources
+from muster.units import INSTANT_MAX, Resources, show_instant, show_resources
+from muster.world.claiming import is_moving
 from muster.world.fleet import Fleet
 from muster.world.promises import find_deficit, owed_by
 from muster.world.quota import Bound
@@ -40,6 +45,9 @@ LABEL_VALUES_MAX: Final = 64
 
 OTHERS_SHOWN: Final = 8
 """How many of the jobs that one waits for are named."""
+
+_OF_THE_WHOLE: Final = ("within", "near", "spread", "slice", "slice_tasks", "shape", "groups")
+"""What is asked of all tasks of a gang together."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -58,15 +66,7 @@ def explain(world: World, job: Job) -> Waiting | None:
         return Waiting(Reason(Code.HELD, "job", needed=job.id), 0, [], Resources())
     claim = world.claims.get(job.id)
     if claim is not None:
-        leavers = count_leavers(world, claim, world.now)
-        reason = Reason(Code.CLAIMED, "jobs", needed=leavers, available=claim.until)
-        if claim.gain:
-            account = f"gain {show_device_time(claim.gain)}, cost {show_device_time(claim.cost)}"
-            reason = Reason(Code.MOVED_FOR, "jobs", needed=leavers, available=claim.until, detail=account)
-        if is_partial(job, claim):
-            missing = job.spec.gang - sum(lease.tasks for lease in claim.leases)
-            reason = Reason(Code.REPAIRED, "tasks", needed=missing, available=claim.until)
-        return Waiting(reason, 0, [], Resources())
+        return Waiting(_claim_reason(world, job, claim), 0, [], Resources())
     if job.stands_back or (job.waits and not world.is_waiting(job)):
         return Waiting(_others_reason(job), 0, [], Resources())
     position = find_position(world, job)
@@ -74,6 +74,25 @@ def explain(world: World, job: Job) -> Waiting | None:
         return _find_throttled(world, job)
     reason = (find_booking_reason(world, job) if world.bookings else None) or _dominant_reason(world, job)
     return Waiting(reason, position.place, position.ahead, position.ahead_total)
+
+
+def _claim_reason(world: World, job: Job, claim: Claim) -> Reason:
+    """What a job with a claim waits for: who is on its places, or, if they are free, whoever gives back what it lacks
+    of its quota or of a budget; if it moves, itself; if it is to be repaired, a node."""
+    if is_partial(job, claim):
+        missing = job.spec.gang - sum(lease.tasks for lease in claim.leases)
+        return Reason(Code.REPAIRED, "tasks", needed=missing, available=claim.until)
+    if is_moving(world, job):
+        tasks = len(claim.movers) or claim.width
+        return Reason(Code.CLAIMED, OWN_TASKS, needed=tasks, available=claim.until)
+    leavers = count_leavers(world, claim, world.now)
+    if claim.gain:
+        account = f"gain {show_device_time(claim.gain)}, cost {show_device_time(claim.cost)}"
+        return Reason(Code.MOVED_FOR, "jobs", needed=leavers, available=claim.until, detail=account)
+    if leavers:
+        return Reason(Code.CLAIMED, "jobs", needed=leavers, available=claim.until)
+    elsewhere = len({seat.job for seat in leaving(world, world.now)})
+    return Reason(Code.CLAIMED, JOBS_ELSEWHERE, needed=elsewhere, available=claim.until)
 
 
 def _find_throttled(world: World, job: Job) -> Waiting | None:
@@ -224,19 +243,20 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     bound = None if pools is EVERYWHERE else _find_bound(world, spec, pools)
     if bound is not None:
         return quota_reason(bound.code, bound)
-    closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
-    details = [f"{closed} of {len(fleet)} nodes closed"] if closed else []
-    if spec.needs.has_company:
-        shut = count_shut(fleet, spec.needs)
-        details += [f"{shut} of {len(fleet)} nodes ruled out by {_show_company(spec.needs)}"] if shut else []
-    if spec.needs.partition and spec.ask.gpu_milli:
-        details = [*filter(None, [explain_slots(fleet, spec.needs.partition)]), *details]
+    details = _find_details(fleet, spec)
+    if not may_take(job.took, world.now):
+        times, until = len(recent(job.took, world.now)), show_instant(takes_again_at(job.took, world.now))
+        details.append(f"it had others stopped {times} times in a day, and has none stopped until {until}")
     room = widest_room(fleet, spec.ask, spec.places, spec.needs, pools or EVERYWHERE)
     tier = world.tiers[spec.tier]
     if room >= spec.places or (tier.shadows and job.accepted_at + tier.longest_wait_ms <= world.now):
         reason = _find_shadow_reason(world, job)
         if reason is not None:
             return reason
+    if room >= spec.places and tier.sharing is not None:
+        next_look = find_wake(world, world.now) or 0
+        detail = f"looked at again by {show_instant(next_look)}" if next_look else ""
+        return Reason(Code.NOT_ITS_TURN, spec.tier, next_look, world.now, detail)
     if fleet.overlays.by_name and room < spec.places:
         reason = find_overlay_reason(fleet, spec, pools or EVERYWHERE, Code.OVERLAY_FULL)
         if reason is not None:
@@ -246,6 +266,22 @@ def _dominant_reason(world: World, job: Job) -> Reason:
     if room >= spec.gang and spec.spares:
         return Reason(Code.NO_ROOM_FOR_SPARES, "tasks", spec.places, room, "; ".join(details))
     return Reason(Code.NO_ROOM, tasks_of(spec.ask), needed=spec.places, available=room, detail="; ".join(details))
+
+
+def _find_details(fleet: Fleet, spec: Spec) -> list[str]:
+    """Which nodes nobody can use, or this job cannot for the company that it minds; what of cut devices is free, and
+    how many tasks of a box would fit anywhere."""
+    closed = sum(not fleet.is_open(slot) for slot in range(len(fleet)))
+    details = [f"{closed} of {len(fleet)} nodes closed"] if closed else []
+    if spec.needs.has_company:
+        shut = count_shut(fleet, spec.needs)
+        details += [f"{shut} of {len(fleet)} nodes ruled out by {_show_company(spec.needs)}"] if shut else []
+    if spec.needs.partition and spec.ask.gpu_milli:
+        details = [*filter(None, [explain_slots(fleet, spec.needs.partition)]), *details]
+    if spec.needs.shape:
+        apart = widest_room(fleet, spec.ask, spec.places, msgspec.structs.replace(spec.needs, shape=()))
+        details = [f"as a box of {'x'.join(map(str, spec.needs.shape))}; {apart} apart from each other", *details]
+    return details
 
 
 def find_overlay_reason(fleet: Fleet, spec: Spec, pools: Pools, code: Code) -> Reason | None:
@@ -280,16 +316,27 @@ def _without_groups(needs: Needs) -> Needs:
 
 
 def _find_shadow_reason(world: World, job: Job) -> Reason | None:
-    """The job's own shadow, or the first one that it would delay: a cycle is run on a fork to see them."""
-    shadows = find_shadows(world)
+    """The job's own shadow, or the first one on whose places it would stay too long: where it would fit now, or else
+    where it would if they were empty. A cycle is run on a fork to see them."""
+    spec, shadows = job.spec, find_shadows(world)
     own = next((shadow for shadow in shadows if shadow.job == job.id), None)
     if own is not None:
         return Reason(Code.DUE, "starts by", needed=own.at, available=world.now)
-    leaves_ms = job.spec.leaves_ms
-    for shadow in shadows:
-        if leaves_ms is None or not may_overtake(world.now + leaves_ms, shadow.at):
-            return Reason(Code.SHADOWED, "job", needed=shadow.job, available=shadow.at)
+    leaves_at = None if spec.leaves_ms is None else world.now + spec.leaves_ms
+    too_soon = [shadow for shadow in shadows if leaves_at is None or not may_overtake(leaves_at, shadow.at)]
+    for fleet in (world.fleet, blank_of(world.fleet, spec.needs)) if too_soon else ():
+        for shadow in too_soon:
+            if _would_stand_in(fleet, spec, shadow):
+                return Reason(Code.SHADOWED, "job", needed=shadow.job, available=shadow.at)
     return None
+
+
+def _would_stand_in(fleet: Fleet, spec: Spec, shadow: Shadow) -> bool:
+    """Whether some task of a job would fit on a node of a shadow, wherever the others are."""
+    alone = msgspec.structs.replace(spec.needs, **{field: getattr(ANYWHERE, field) for field in _OF_THE_WHOLE})
+    asks = [group.ask for group in spec.needs.groups] or [spec.ask]
+    with only(fleet, sorted({lease.slot for lease in shadow.leases})):
+        return any(widest_room(fleet, ask, 1, alone) for ask in asks)
 
 
 def _find_bound(world: World, spec: Spec, pools: Pools) -> Bound | None:

@@ -86,7 +86,8 @@ class SimulatedNode:
     """One machine: what it remembers, which devices are busy, and whether anybody can reach it.
 
     `ids` are what it calls its devices, by number, if it names them; `missing` are those that fell off the bus, a bit
-    each, and `known_missing` those of them that no start may speak of any more.
+    each, and `known_missing` those of them that no start may speak of any more. What is on its way when it is fenced
+    never reaches it: it is deaf until that is over.
     """
 
     __slots__ = (
@@ -95,6 +96,7 @@ class SimulatedNode:
         "busy_devices",
         "capacity",
         "cohorts",
+        "deaf_until",
         "ids",
         "is_alive",
         "is_reachable",
@@ -118,6 +120,7 @@ class SimulatedNode:
         self.is_alive = True
         self.is_reachable = True
         self.boot = 0
+        self.deaf_until = -1
         self.trouble = 0
 
     def report(self) -> tuple[Resources, tuple[str, ...]]:

@@ -125,6 +125,7 @@ class SimulatedEngine:
             if cohort.is_live:
                 self._end(node, cohort, State.EXITED, KILLED)
         node.boot += 1
+        node.deaf_until = self._agenda.now + LATENCY_MS
         self._say([NodeGone(name, cause=f"{name} fenced")])
 
     def bring_back(self, name: str) -> None:
@@ -197,7 +198,7 @@ class SimulatedEngine:
         ids = item.device_ids or [()] * len(item.nodes)
         for name, count, devices, names in zip(item.nodes, item.counts, item.devices, ids, strict=True):
             node = self._nodes[name]
-            if node.is_alive and node.is_reachable:
+            if node.is_alive and node.is_reachable and node.deaf_until < self._agenda.now:
                 self._start_here(item, node, first, count, node.numbers(devices, names))
             first += count
 

@@ -180,12 +180,10 @@ class Load:
         yield SetTier("urgent", Tier(150, HOUR_MS, shadows=2, promise=promise), cause="admin")
         yield SetTier(STANDARD, Tier(200, 2 * HOUR_MS, moves_max=MOVES_MAX * (self._options.seed % 2)), cause="admin")
 
-    def closing(self) -> Iterator[Event]:
-        """What an admin says when nobody comes any more. Jobs like those of a published cluster may need more than any
-        period of the hard budget has, and lose all that they did whenever it is used up: it is lifted, or they would
-        never end."""
-        if self._options.like:
-            yield self._set_team(len(self._tenants) - 1, ())
+    def closing(self) -> SetTenant:
+        """What an admin says in the end. Some jobs need more than any period of the hard budget has, and lose all that
+        they did whenever it is used up: it is lifted, or they would never end."""
+        return self._set_team(len(self._tenants) - 1, ())
 
     def _set_team(self, number: int, budgets: tuple[Budget, ...]) -> SetTenant:
         total, parts = self._options.nodes * self._options.gpus, max(1, len(self._tenants) // 2)

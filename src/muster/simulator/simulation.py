@@ -43,6 +43,9 @@ from muster.world.snapshot import digest
 
 START_MS: Final = 1_767_225_600_000  # 2026-01-01, so that instants look like instants
 DRAIN_DAYS_MAX: Final = 60
+LIFT_DAYS: Final = 30
+"""How long after the last arrival the hard budget is lifted: at once where jobs are like those of a published cluster,
+which are often too large for it."""
 PROGRESS_REACH: Final = 30
 """How many of the newest jobs may say how far they are, one whenever somebody submits."""
 SCALED_SHARE: Final = 0.02
@@ -148,10 +151,11 @@ class Simulation:
 
     def _drain(self, progress: Callable[[Progress], None] | None) -> None:
         """Liveness: once nothing new comes and every node is back, all that was accepted ends."""
-        for event in self._load.closing():
-            self.body.take(event)
+        lifts_at = self._end if self.options.like else self._end + LIFT_DAYS * DAY_MS
         deadline = self._end + DRAIN_DAYS_MAX * DAY_MS
         while self._agenda.now < deadline and not self._is_quiet():
+            if lifts_at <= self._agenda.now < lifts_at + HOUR_MS:
+                self.body.take(self._load.closing())
             self._go_on(self._agenda.now + HOUR_MS, progress)
         left = [job.id for job in self.body.world.jobs.values() if not isinstance(job.phase, TERMINAL)]
         if left:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from muster.model.budget import show_spending
-from muster.model.reason import RULED_OUT, Code, Reason
+from muster.model.reason import JOBS_ELSEWHERE, OWN_TASKS, RULED_OUT, Code, Reason
 from muster.model.tenant import show_amount
 from muster.units import Resources, show_bytes, show_cpus, show_duration, show_instant, spell_bytes
 
@@ -166,7 +166,8 @@ _TABLE: Final[dict[Code, Words]] = {
         "it cannot have another number of tasks: {detail}", "submit it anew as a gang without a shape, slices or spread"
     ),
     Code.IS_STOPPING: Words(
-        "job {needed} was told to stop, or to shrink, and is not done yet", "say it again when it waits or runs"
+        "job {needed} was told to stop, or to shrink, and is not done yet",
+        "say it again when it waits or runs; if it is over by then, submit it anew",
     ),
     Code.NO_SPARES: Words("no spares: {detail}", "leave `spares` out, or make it a gang of alike tasks"),
     Code.NOTHING_FAILED: Words(
@@ -263,22 +264,26 @@ _TABLE: Final[dict[Code, Words]] = {
         "wait, or see why the first of them does: `muster why {needed}`",
     ),
     Code.CLAIMED: Words(
-        "waiting for its places: {needed} jobs are being stopped for it (claim until {limit})",
+        "waiting for its places: {jobs} being stopped for it (claim until {limit})",
         "wait: it starts as soon as they are gone",
     ),
     Code.MOVED_FOR: Words(
-        "waiting for its places: {needed} jobs are being moved so that it fits ({detail}; claim until {limit})",
+        "waiting for its places: {jobs} being moved so that it fits ({detail}; claim until {limit})",
         "wait: it starts as soon as they are gone",
     ),
     Code.AT_ITS_MOST: Words(
         "{needed} of its tasks wait until others of it end: at most {available} are at it at once, as its owner said",
         "wait, or let more of them be at it: `muster scale {detail} N`",
     ),
+    Code.NOT_ITS_TURN: Words(
+        "waiting for its turn: there is room, and others of tier {subject} go first{more}",
+        "wait: turns change when somebody ends and with every quantum; `muster tiers` has the rule",
+    ),
     Code.WINDOW_TO_OPEN: Words(
         "waiting for its booking: {subject} opens at {amount}{more}", "wait, or run it without --booking"
     ),
     Code.BOOKING_FULL: Words(
-        "waiting for room in booking {subject}: {tasks}, {available} would fit now",
+        "waiting for room in booking {subject}: {tasks}, {available} would fit now{more}",
         "wait for the other jobs of the booking, or run it without --booking",
     ),
     Code.NODES_BOOKED: Words(
@@ -410,6 +415,20 @@ _TABLE: Final[dict[Code, Words]] = {
 }
 
 
+_CLAIMED_FOR: Final = {
+    OWN_TASKS: Words(
+        "moving: {count} of its own have to be gone before it goes on in its new place, which is kept until {limit}",
+        "wait: it starts there as soon as they are gone",
+    ),
+    JOBS_ELSEWHERE: Words(
+        "waiting for its quota or a budget: its places are free and kept for it, and {jobs} being stopped elsewhere"
+        " (claim until {limit})",
+        "wait: it starts as soon as they are gone",
+    ),
+}
+"""What a claim waits for, where it is not for jobs on its places: by the subject of the reason."""
+
+
 Change: TypeAlias = tuple[str, int | str, int | str] | tuple[str, int | str, int | str, int]
 """A field, what was asked, what would do, and how many would have to stop first."""
 
@@ -500,12 +519,13 @@ def put_in_words(reason: Reason) -> Words:
         "more": f" ({reason.detail})" if reason.detail else "",
         "count": _count(reason.needed),
         "others": "another job" if reason.available == 1 else f"{reason.available} other jobs",
+        "jobs": "1 job is" if reason.needed == 1 else f"{reason.needed} jobs are",
         "each": each,
         "tasks": f"{_count(reason.needed)}{each} must start{'' if reason.needed == 1 else ' together'}",
         "amount": show(reason.needed),
         "limit": show(reason.available),
     }
-    what, fix = _TABLE[reason.code]
+    what, fix = _CLAIMED_FOR.get(reason.subject, _TABLE[reason.code])
     if reason.code == Code.BAD_FILE and reason.needed:  # the system's number for why it cannot be read
         fix = "check its name, and whether you may read it"
     if reason.code == Code.NEVER_FITS and reason.detail.startswith(RULED_OUT):

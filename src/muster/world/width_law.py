@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from muster.model.job import Job, Resize
-from muster.model.phase import ACTIVE, RESIZED, TERMINAL, Running, Starting, Stopping, TaskPhase
+from muster.model.phase import ACTIVE, TERMINAL, Running, Starting, Stopping, TaskPhase
 from muster.units import MINUTE_MS
 from muster.world.law import require
 from muster.world.tasks import Tasks
@@ -90,7 +90,7 @@ def _check_spares(world: World) -> None:
 def _check_width(world: World, job: Job) -> None:
     width, spec = width_of(job), job.spec
     shrinks = world.widths.resizes.get(job.id, Resize(0)).to > 0
-    resized = shrinks or (isinstance(job.phase, Stopping) and job.phase.why in RESIZED)
+    resized = shrinks or isinstance(job.phase, Stopping)  # what told it last need not be what gave it other bounds
     most = width if resized else max(spec.gang, spec.gang_most)
     mends = width > 0 and spec.in_place and isinstance(job.phase, (Running, Stopping))
     least = min(width, spec.gang) if mends or (resized and not shrinks) else spec.gang

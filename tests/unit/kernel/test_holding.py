@@ -11,6 +11,7 @@ from muster.model.reason import Code, Done, Refused
 from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene
+from muster.units import HOUR_MS
 from muster.world.snapshot import digest, restore, snapshot
 
 
@@ -130,6 +131,31 @@ def test_requeueing_what_waits_or_stops_does_nothing() -> None:
     for job in (running, waiting):
         outcome = rig.feed(event.RequeueJob(job))
         assert (outcome.facts, outcome.answers) == ([], [Done(job)])
+
+
+@pytest.mark.parametrize("fields", [{}, {"array": 2}], ids=["gang", "array"])
+def test_what_is_cancelled_and_still_stops_does_not_go_back(fields: dict[str, int]) -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(**fields)
+    rig.start(job)
+    rig.feed(event.Cancel(job))
+    before = digest(rig.world)
+    answer = rig.answer(event.RequeueJob(job))
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.IS_STOPPING
+    assert digest(rig.world) == before
+
+
+def test_what_is_past_its_limit_does_not_go_back() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(limit_ms=HOUR_MS)
+    rig.start(job)
+    rig.feed(after_ms=HOUR_MS)
+    answer = rig.answer(event.RequeueJob(job))
+    assert isinstance(answer, Refused)
+    assert answer.reason.code == Code.IS_STOPPING
+    rig.exit(job, 143)
+    assert rig.phase(job) == "Failed"
 
 
 def test_a_restored_world_still_holds() -> None:

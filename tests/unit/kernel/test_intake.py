@@ -376,6 +376,20 @@ def test_a_node_that_is_gone_is_not_back_by_what_it_said() -> None:
     sound(rig)
 
 
+@pytest.mark.parametrize("end", [event.NodeGone("n"), event.Exited(1, 1, 0)], ids=["gone", "over"])
+def test_a_node_that_comes_back_as_it_was_is_not_what_it_said_in_between(end: event.Event) -> None:
+    rig = Rig()
+    rig.feed(seen("n", "abcd"))
+    job = rig.submit(1)
+    rig.start(job)
+    rig.feed(seen("n", "abcdef", event.Held(job, 1, 0, 1)), event.NodeSilent("n"))
+    rig.feed(end)
+    rig.feed(seen("n", "abcd"))
+    assert rig.world.fleet.capacity(0).gpus == 4
+    assert rig.world.fleet.said == {}
+    sound(rig)
+
+
 def test_room_is_never_below_zero() -> None:
     """The node says that it has less CPU than is held there: what runs goes on, and nothing is free until it fits."""
     rig = Rig()

@@ -425,3 +425,25 @@ def test_what_cannot_have_spares_is_refused_and_changes_nothing(fields: dict[str
     assert isinstance(answer, Refused)
     assert answer.reason.code == code
     assert digest(rig.world) == before
+
+
+def test_a_node_that_is_empty_without_its_spare_is_what_it_said_in_the_same_batch() -> None:
+    rig = running(4)
+    rig.feed(event.NodeSeen("node-3", Resources(7, 64_000, 2**39)))
+    assert spares_of(rig) == []
+    assert not rig.world.fleet.said
+    assert rig.world.fleet.capacities[3] == Resources(7, 64_000, 2**39)
+    settled(rig)
+
+
+def test_so_it_is_if_the_node_is_booked_instead_of_another() -> None:
+    rig, larger = running(5), Resources(8, 64_000, 2**39)
+    window = Window(rig.now + 2 * HOUR_MS, rig.now + 3 * HOUR_MS)
+    rig.feed(event.Reserve(Booking("b", "lab", 1, (window,))), event.NodeSeen("node-3", larger))
+    rig.feed(*(event.BarNode(f"node-{number}", BarKind.DRAIN, "op") for number in range(3)))
+    assert rig.world.fleet.said
+    rig.feed(event.NodeGone("node-4"))
+    assert (rig.world.bookings["b"].windows[0].slots, spares_of(rig)) == ((3,), [])
+    assert not rig.world.fleet.said
+    assert rig.world.fleet.capacities[3] == larger
+    settled(rig)

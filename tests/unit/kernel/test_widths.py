@@ -8,6 +8,7 @@ from stage_kit import settled
 from muster.kernel.kernel import Outcome
 from muster.model import event, fact
 from muster.model.instruction import Start, Stop
+from muster.model.job import BarKind
 from muster.model.phase import Stopping, Why
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.growing import IN_PLACE_MS, RESTART_MS
@@ -193,6 +194,29 @@ def test_a_gang_that_is_to_have_more_than_it_has_keeps_its_places() -> None:
     rig.submit(8, tenant="rival")
     rig.exit(2)
     assert (width(rig, 1), rig.phase(3)) == (3, "Queued")
+    settled(rig)
+
+
+@pytest.mark.parametrize(
+    ("item", "phase"),
+    [
+        (event.Cancel(1), "Cancelled"),
+        (event.RequeueJob(1), "Starting"),
+        (event.HoldJob(1), "Queued"),
+        (event.BarNode("node-0", BarKind.DRAIN, "op", lets_finish=False), "Queued"),
+    ],
+    ids=["cancelled", "requeued", "held", "drained"],
+)
+def test_a_gang_that_is_told_something_else_while_it_is_to_have_more(item: event.Event, phase: str) -> None:
+    rig = Rig(3)
+    rig.submit(8, gang=2)
+    start_all(rig, 1)
+    rig.feed(event.ScaleJob(1, 3, 3))
+    rig.feed(item)
+    settled(rig)
+    exit_all(rig, 1, 143)
+    assert rig.phase(1) == phase
+    assert rig.job(1).spec.gang == 3
     settled(rig)
 
 

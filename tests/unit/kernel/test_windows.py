@@ -19,7 +19,7 @@ from muster.model.tenant import GPU, Line, gpu_amount
 from muster.scheduler.booked import LEAD_MS, TIDY_MS
 from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig, spec
-from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources
+from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources, show_instant
 from muster.wire.words import put_in_words
 from muster.world.accounting import read_account
 from muster.world.booking import is_admitted
@@ -61,6 +61,12 @@ def go(rig: Rig, instant: int) -> None:
 def _confirm_stops(rig: Rig) -> None:
     for number in [number for number in rig.world.jobs if rig.phase(number) == "Stopping"]:
         rig.exit(number, 143)
+
+
+def says(rig: Rig, job: int) -> str:
+    waiting = explain(rig.world, rig.job(job))
+    assert waiting is not None
+    return put_in_words(waiting.reason).what
 
 
 def slots_of(rig: Rig, job: int) -> list[int]:
@@ -182,7 +188,7 @@ def test_a_lost_node_is_replaced_and_else_the_window_is_short_before_it_opens() 
     rig.feed(own(2))
     waiting = explain(rig.world, rig.job(1))
     assert waiting is not None
-    assert waiting.reason.detail == "1 nodes short"
+    assert waiting.reason.detail == "1 node short"
     rig.feed(event.UnbarNode("node-2", BarKind.DRAIN, "op"))
     assert rig.world.bookings["b"].windows[0].slots == (1, 2), "as soon as there is one again"
     go(rig, OPENS)
@@ -197,6 +203,19 @@ def test_a_booking_that_lost_all_its_nodes_still_has_its_jobs() -> None:
     go(rig, OPENS)
     assert rig.world.bookings["b"].windows[0].slots == ()
     assert rig.phase(1) == "Queued"
+    assert says(rig, 1).endswith("1 task must start, 0 would fit now (1 node short)"), "its window is open"
+
+
+def test_who_comes_too_late_for_a_window_is_told_when_it_closes_or_when_the_next_one_opens() -> None:
+    rig = booked(1, of=1)
+    go(rig, CLOSES - GRACE_MS - TIDY_MS)
+    rig.feed(own())
+    assert says(rig, 1).endswith(f"0 would fit now (it closes at {show_instant(CLOSES)})")
+    rig = Rig(1)
+    rig.feed(reserve(1, (OPENS, CLOSES), (OPENS + DAY_MS, CLOSES + DAY_MS)))
+    go(rig, CLOSES - GRACE_MS - TIDY_MS)
+    rig.feed(own())
+    assert says(rig, 1) == f"waiting for its booking: b opens at {show_instant(OPENS + DAY_MS)}"
 
 
 def test_nodes_are_those_that_will_be_free() -> None:

@@ -79,6 +79,16 @@ def test_one_is_moved_and_the_other_fits() -> None:
     assert plan.gain == 8000 * (4 * HOUR_MS - 10_000)
 
 
+def test_who_is_due_and_over_its_quota_keeps_nobody_from_being_helped() -> None:
+    """It was found to be so while a whole node was free. Now none is, and a restored world has not tried it."""
+    scene = Watched().send(SetTier("hasty", Tier(150, MINUTE_MS))).cluster(nodes=3, gpus=8).tenant("lab", gpus=8)
+    for name in ("lab-1", "lab-2"):
+        scene.job(name, gpus=8, tenant="lab", tier="hasty", **LONG)
+    scene.expect(waiting="lab-2", reason={"lab-2": Code.OVER_QUOTA})
+    scene.job("a", gpus=4, **LONG).job("brief", gpus=4, minutes=1).job("b", gpus=4, **LONG).run().advance(minutes=2)
+    scene.job("wide", gpus=8, **LONG).expect(stopping="a", reason={"wide": Code.MOVED_FOR})
+
+
 def test_whoever_moves_takes_its_spares_along() -> None:
     """Two ranks on one node and their spare on another; `b` and `c` are in a tier that allows no moves.
 

@@ -22,6 +22,8 @@ from muster.wire.words import put_in_words
 from muster.world.end_law import check_ends
 from muster.world.outlook import LATE_MS
 
+ODD = Traits(labels=(("zone", "odd"),))
+
 
 def rig_with(nodes: int = 4, gpus: int = 8, wait_ms: int = 0, shadows: int = 1) -> Rig:
     rig = Rig(nodes=nodes, gpus=gpus)
@@ -45,6 +47,20 @@ def test_who_would_delay_a_due_job_waits_and_who_is_gone_in_time_does_not() -> N
     assert phases == ["Queued", "Queued", "Queued", "Starting"]
     assert reason_of(rig, due) == Code.DUE
     check_nobody_overslept(rig.world)
+
+
+def test_who_is_kept_back_is_told_by_whose_shadow_and_not_by_one_elsewhere() -> None:
+    rig = rig_with(nodes=2, shadows=2)
+    rig.feed(*(event.NodeSeen(f"odd-{number}", Resources(8, 64_000, 2**38), traits=ODD) for number in (0, 1)))
+    here, there = Needs(labels=("zone!=odd",)), Needs(labels=("zone=odd",))
+    rig.submit(8, needs=here, limit_ms=HOUR_MS)
+    rig.submit(8, needs=there, limit_ms=2 * HOUR_MS)
+    rig.submit(8, gang=2, needs=here, limit_ms=HOUR_MS)
+    due = rig.submit(8, gang=2, needs=there, limit_ms=HOUR_MS)
+    waiting = explain(rig.world, rig.job(rig.submit(8, needs=there, limit_ms=DAY_MS)))
+    assert waiting is not None
+    reason = waiting.reason
+    assert (reason.code, reason.needed, reason.available) == (Code.SHADOWED, due, rig.world.ends.find(2))
 
 
 def test_a_limit_that_is_not_looked_at_is_found() -> None:

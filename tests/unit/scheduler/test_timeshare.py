@@ -15,8 +15,10 @@ from muster.model.reason import Code, Refused
 from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, NARROW, SERVICE, Sharing
 from muster.model.spec import Needs
 from muster.model.tier import EVICTIONS_MAX, STANDARD, Tier
+from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig
 from muster.units import AMOUNT_MAX, DAY_MS, HOUR_MS, MINUTE_MS, Resources
+from muster.wire.words import put_in_words
 from muster.world.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
@@ -273,3 +275,21 @@ def test_who_tolerates_a_taint_has_a_turn_on_what_is_free_behind_it() -> None:
     run(rig, first)
     rig.exit(first)
     assert rig.phase(second) == "Starting"
+
+
+def test_who_would_fit_and_has_no_turn_is_told_so() -> None:
+    rig = shared(2)
+    old, other = run(rig, rig.submit(8)), run(rig, rig.submit(4))
+    new = rig.submit(8)
+    rig.feed(after_ms=QUANTUM_MS)
+    assert (rig.phase(old), rig.phase(other)) == ("Stopping", "Running")
+    late = rig.submit(1)
+    waiting = explain(rig.world, rig.job(late))
+    assert waiting is not None
+    assert (waiting.reason.code, waiting.reason.subject) == (Code.NOT_ITS_TURN, STANDARD)
+    assert waiting.reason.needed > rig.now
+    assert put_in_words(waiting.reason).what.startswith(
+        "waiting for its turn: there is room, and others of tier standard"
+    )
+    rig.exit(old, code=143)
+    assert (rig.phase(new), rig.phase(late)) == ("Starting", "Starting")

@@ -149,6 +149,17 @@ def test_a_fence_kills_and_the_node_still_remembers_what_it_killed() -> None:
     assert bench.tell()[0] == NodeSeen("n0", NODE, (Held(1, 1, 0, 2),), "n0 reports")
 
 
+def test_a_start_that_is_on_its_way_when_its_node_is_fenced_never_reaches_it() -> None:
+    bench = Bench()
+    bench.engine.carry_out([start()])
+    bench.engine.fence("n0")
+    bench.engine.bring_back("n0")
+    bench.tell()
+    assert bench.engine.count_live() == 0
+    bench.tell(start(epoch=2))
+    assert bench.engine.count_live() == 2
+
+
 def test_what_is_lost_on_the_way_is_said_again() -> None:
     bench = Bench(Network(lost=700, doubled=0))
     said = bench.tell(start(), wait_ms=20 * MINUTE_MS)
