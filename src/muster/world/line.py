@@ -173,6 +173,10 @@ class Line:
         """The first job of the line."""
         return self.heap[0] & ID_MASK
 
+    def head_priority(self) -> int:
+        """The priority of the first job, which its place says: nobody's record need be looked up."""
+        return PRIORITY_MAX - (self.heap[0] >> _ID_BITS + _RANK_BITS)
+
     def head_accepted_at(self) -> int:
         """When the head was accepted."""
         return self._accepted[self.heap[0] & ID_MASK]
