@@ -20,6 +20,7 @@ from muster.world.tasks import spans_of
 from muster.world.world import World
 
 _STOPPING: Final = int(TaskPhase.STOPPING)
+_WAITING: Final = (Queued, Spread)  # types: most comers are neither, which is found out sooner of a type
 
 
 def find_next_chance(world: World, now: int) -> int:
@@ -70,7 +71,7 @@ def _is_patience_of_use(world: World, runs: Runs, now: int) -> bool:
     that has a lower one."""
     jobs = world.jobs
     comers = takewhile(lambda job: not has_waited(job.accepted_at, now), map(jobs.__getitem__, reversed(jobs)))
-    wanted = {class_of(job): None for job in comers if isinstance(job.phase, Queued | Spread)}  # ids rise with time
+    wanted = {class_of(job): None for job in comers if type(job.phase) in _WAITING}  # ids rise with time
     kinds = cast("list[Kind]", runs.kinds.names)
     lower = ((tenant, *kind) for tenant, tier, most in wanted for kind in kinds if kind[0] == tier and kind[1] < most)
     return any(map(runs.has_class, lower))

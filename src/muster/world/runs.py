@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
 from muster.model.goodput import Mark
@@ -291,18 +292,28 @@ class Runs:
         self._place.update(zip(jobs, range(end - ROW, begin - ROW, -ROW), strict=True))
 
 
+def amounts_of(ask: Resources, tasks: int) -> tuple[int, int, int]:
+    """Thousandths of devices, CPU, memory."""
+    return (1000 * ask.gpus + ask.gpu_milli) * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks
+
+
+_worth_of: Final = lru_cache(maxsize=4096)(amount_of)
+_measure: Final = lru_cache(maxsize=4096)(amounts_of)
+"""Most runs have one of few asks, so the answers are kept."""
+
+
 def _rows_of(gangs: Iterable[NewGang]) -> list[int]:
     """The rows of gangs, one after the other."""
     flat: list[int] = []
     for ticket, job, spec, (tenant, kind, shelf), run, by_slot, saved in gangs:
         state, back = STAYS if spec.evictable else FIXED, 0
-        worth = amount_of(spec.ask, spec.gang) if spec.spares else amount_of(*spec.whole)
+        worth = _worth_of(*((spec.ask, spec.gang) if spec.spares or not spec.needs.groups else spec.whole))
         held = split_leases(run.leases, spec.gang, spec.ask)[0] if spec.gang_most else run.leases
         for ask, leases in spec.parts((*held, *run.spares) if run.spares else held):
             for lease in leases:
                 slot, tasks = lease.slot, lease.tasks
                 whose = (ticket, job, tenant, kind, slot, by_slot[slot].number)
-                flat += (*whose, *amounts_of(ask, tasks), worth, saved, state, 0, back, tasks, shelf, NO_ROW)
+                flat += (*whose, *_measure(ask, tasks), worth, saved, state, 0, back, tasks, shelf, NO_ROW)
                 back += 1
     return flat
 
@@ -369,8 +380,3 @@ def class_of(job: Job) -> RunClass:
     """What decides whose place a job may take and who may take its."""
     spec = job.spec
     return spec.tenant, spec.tier, spec.priority
-
-
-def amounts_of(ask: Resources, tasks: int) -> tuple[int, int, int]:
-    """Thousandths of devices, CPU, memory."""
-    return (1000 * ask.gpus + ask.gpu_milli) * tasks, ask.cpu_milli * tasks, ask.memory_bytes * tasks

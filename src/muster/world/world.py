@@ -399,8 +399,10 @@ class World:
             if type(job.phase) not in TERMINAL:
                 raise InvariantError("no job vanishes", f"job {number} is to retire and is not over")
             self.varied -= is_varied(job.spec)
-            arrays.pop(number, None)
-            meters.pop(number, None)
+            if arrays:
+                arrays.pop(number, None)
+            if meters:
+                meters.pop(number, None)
             if job.key:
                 self.keys.drop(job.spec.tenant, job.key)
         self.retired += len(numbers)
