@@ -74,7 +74,8 @@ class Ends:
         """A run has given its leases back: neither its limit counts any more, if it had one, nor what was foretold."""
         if end is not None:
             self.remove(job)
-        self.forget(job)
+        if self.told:
+            self.forget(job)
 
     def foretell(self, job: int, spec: Spec, since: int) -> None:
         """A run that has its leases since then will probably end before its limit. The inverse of `forget`."""
