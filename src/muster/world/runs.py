@@ -163,7 +163,7 @@ class Runs:
             self._counts[new[3][2]] -= 1
         elif number in self.arrays:
             del self.arrays[number]
-            self._counts[self._shelves[class_of(job)][2]] -= 1
+            self.count(class_of(job), -1)
         else:
             self._dead += self.write(number, STATE, GONE)
             self._counts[self._table[self._place.pop(number) + SHELF]] -= 1
@@ -178,6 +178,10 @@ class Runs:
         """Whether anybody of a tenant, tier and priority does."""
         shelf = self._shelves.get(key)
         return shelf is not None and self._counts[shelf[2]] > 0
+
+    def count(self, key: RunClass, more: int) -> None:
+        """So many more of a class that was met before hold something."""
+        self._counts[self._shelves[key][2]] += more
 
     def counts(self) -> dict[RunClass, int]:
         """How many there are of each tenant, tier and priority."""
