@@ -207,6 +207,7 @@ FOUND_BY = {
     "device_counted_twice": {"no device is in two nodes"},
     "phantom_device": {"no work goes to a device that is not there"},
     "phantom_comes_free": {"free is capacity minus what is held", "no work goes to a device that is not there"},
+    "still_of_its_class": {"runs are counted by their class"},
     "claim_not_kept": {"what is claimed goes to nobody else", "free is capacity minus what is held"},
     "quota_kept_after_eviction": {"the ledger is the sum of the leases"},
     "claim_forgotten_by_restore": {RESTORE},

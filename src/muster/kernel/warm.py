@@ -89,7 +89,7 @@ def _move_tasks() -> None:
     tasks.find_on(0, 4)
     tasks.endings(1, shared=False)
     tasks.leave(ranges, TaskPhase.SUCCEEDED)
-    close_ranks(words_of(array("q", bytes(8))), 0)
+    close_ranks(words_of(array("q", bytes(8))), 0, 0)
 
 
 def _take_back() -> None:

@@ -196,7 +196,7 @@ class Spec(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, forbid_unk
 
 
 _SELDOM: Final = attrgetter(
-    *("gang_most", "in_place", "spares", "at_most", "expect_ms", "yields", "stop_signal", "tier", "priority"),
+    *("gang_most", "in_place", "spares", "at_most", "expect_ms", "yields", "stop_signal"),
     *("due_at", "commands", "after", "origin", "again"),
 )
 _UNSAID: Final = _SELDOM(Spec(()))
@@ -246,7 +246,7 @@ def find_fault(spec: Spec) -> Reason | None:
     """The first thing wrong with a spec by itself, or None."""
     fault = _find_class_fault(spec.gang, spec.array, spec.retries, spec.ask, spec.limit_ms, spec.grace_ms, spec.needs)
     if fault is None and _SELDOM(spec) == _UNSAID and spec.needs is ANYWHERE:
-        return _find_name_fault(spec) or _find_size_fault(spec)  # most say nothing that could be wrong but these
+        return _find_tier_fault(spec.tier, spec.priority) or _find_name_fault(spec) or _find_size_fault(spec)
     return fault or _find_special_fault(spec)
 
 
@@ -474,9 +474,10 @@ def _unknown_signal(name: str) -> Reason:
     return Reason(Code.BAD_SPEC, "stop_signal", detail=f"{name[:40]!r} is none of {known}")
 
 
+@lru_cache(maxsize=4096)
 def _find_tier_fault(tier: str, priority: int) -> Reason | None:
     """What is wrong with where a job wants to stand; whether there is such a tier is not known here."""
-    if tier != STANDARD and not _NAME.fullmatch(tier):
+    if not _NAME.fullmatch(tier):
         return Reason(Code.BAD_NAME, "tier", needed=len(tier), available=128, detail=tier[:40])
     if not -PRIORITY_MAX <= priority <= PRIORITY_MAX:
         detail = f"between {-PRIORITY_MAX} and {PRIORITY_MAX}"

@@ -20,6 +20,7 @@ from muster.world.tasks import spans_of
 from muster.world.world import World
 
 _STOPPING: Final = int(TaskPhase.STOPPING)
+_WAITING: Final = (Queued, Spread)  # types: most comers are neither, which is found out sooner of a type
 
 
 def find_next_chance(world: World, now: int) -> int:
@@ -40,13 +41,13 @@ def _instants(world: World, now: int) -> Iterator[int]:
     for number in runs.flapping:
         yield takes_again_at(jobs[number].took, now)
     guarded = [name for name, tier in world.tiers.items() if tier.min_run_ms or tier.evictions_max is not None]
-    for (_, tier, _), numbers in runs.by_class.items() if guarded else ():
-        for number in numbers if tier in guarded else ():
-            phase = jobs[number].phase
-            if isinstance(phase, ACTIVE):
-                yield protected_until(world.tiers[tier], phase.run.since, jobs[number].evicted, now)
-            else:
-                yield from (since + world.tiers[tier].min_run_ms for since in world.arrays[number].since if since)
+    for number in runs.gangs_of(guarded) if guarded else ():
+        phase, tier = jobs[number].phase, world.tiers[jobs[number].spec.tier]
+        if isinstance(phase, ACTIVE):
+            yield protected_until(tier, phase.run.since, jobs[number].evicted, now)
+    for number in runs.arrays if guarded else ():
+        if (name := jobs[number].spec.tier) in guarded:
+            yield from (since + world.tiers[name].min_run_ms for since in world.arrays[number].since if since)
 
 
 def _overdue_at(world: World) -> Iterator[int]:
@@ -70,7 +71,7 @@ def _is_patience_of_use(world: World, runs: Runs, now: int) -> bool:
     that has a lower one."""
     jobs = world.jobs
     comers = takewhile(lambda job: not has_waited(job.accepted_at, now), map(jobs.__getitem__, reversed(jobs)))
-    wanted = {class_of(job): None for job in comers if isinstance(job.phase, Queued | Spread)}  # ids rise with time
+    wanted = {class_of(job): None for job in comers if type(job.phase) in _WAITING}  # ids rise with time
     kinds = cast("list[Kind]", runs.kinds.names)
     lower = ((tenant, *kind) for tenant, tier, most in wanted for kind in kinds if kind[0] == tier and kind[1] < most)
-    return any(key in runs.by_class for key in lower)
+    return any(map(runs.has_class, lower))

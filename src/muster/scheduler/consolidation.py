@@ -193,9 +193,10 @@ class Movers:
         self._gangs: list[Candidate] = []
         self._arrays: list[Job] = []
         self._droves: list[Drove] | None = None
-        for (_, tier, _), numbers in world.know_runs().by_class.items():
-            for number in sorted(numbers) if world.tiers[tier].moves_max else ():
-                self._add(world.jobs[number])
+        tiers, runs = [name for name, tier in world.tiers.items() if tier.moves_max], world.know_runs()
+        arrays = [number for number in runs.arrays if world.jobs[number].spec.tier in tiers]
+        for number in (*runs.gangs_of(tiers), *arrays):
+            self._add(world.jobs[number])
         self._gangs.sort(key=_rate_of)
 
     def _add(self, job: Job) -> None:

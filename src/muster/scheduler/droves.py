@@ -19,7 +19,7 @@ from muster.policy.protection import may_move
 from muster.scheduler.fit import Pools, query_of
 from muster.scheduler.moving import why_immovable, why_tasks_stay
 from muster.scheduler.near import find_near
-from muster.scheduler.reach import TAKE, add_one, price_nodes
+from muster.scheduler.reach import note_one, price_nodes, sheet_size
 from muster.scheduler.rights import RESTART_MS
 from muster.scheduler.stage import Seat
 from muster.scheduler.teams import lead_of
@@ -96,18 +96,18 @@ def choose_near(
     """Who may be moved and loses less than that, node by node: those nodes first that promise most; to the first group
     of a gang that has several."""
     fleet, nodes, shape = world.fleet, max(1, len(world.fleet)), lead_of(shape)
-    sums, prices = words_of(array("q", bytes(8 * TAKE * nodes))), array("q", (0, NOWHERE)) * nodes
+    sheet, prices = words_of(array("q", bytes(8 * sheet_size(nodes)))), array("q", (0, NOWHERE)) * nodes
     for each in gangs:
         for ask, leases in each.seat.spec.parts(each.seat.leases):
             for lease in leases:
-                add_one(sums, lease.slot, *amounts_of(ask, lease.tasks), each.cost)
+                note_one(sheet, lease.slot, *amounts_of(ask, lease.tasks), each.cost)
     for drove in droves:
         slots, amounts = column_of(world.arrays[drove.job.id].slot), amounts_of(drove.job.spec.ask, 1)
-        add_drove(drove.tasks, drove.costs, slots, below, *amounts, sums)
+        add_drove(drove.tasks, drove.costs, slots, below, *amounts, sheet)
     price_nodes(
         fleet.words,
         query_of(fleet, shape.ask, shape.gang, shape.needs, pools),
-        sums,
+        sheet,
         shape.gang,
         words_of(prices),
     )
@@ -153,12 +153,12 @@ def pick_movable(
 
 @compiled
 def add_drove(
-    tasks: Words, costs: Words, slots: Words, below: int, milli: int, cpu: int, memory: int, sums: Words
+    tasks: Words, costs: Words, slots: Words, below: int, milli: int, cpu: int, memory: int, sheet: Words
 ) -> None:
-    """Add what tasks have that lose less than that to the sums of their nodes."""
+    """Add what tasks have that lose less than that to what could be taken from their nodes."""
     for at in range(len(tasks)):
         if costs[at] < below:
-            add_one(sums, slots[tasks[at]], milli, cpu, memory, costs[at])
+            note_one(sheet, slots[tasks[at]], milli, cpu, memory, costs[at])
 
 
 @compiled

@@ -71,7 +71,7 @@ class Heads:
 
     def may_look(self, line: Line) -> bool:
         """Whether the head of a line might take something."""
-        priority = self._world.jobs[line.head()].spec.priority
+        priority = line.head_priority()
         return self._may_take(line.shape) and self._might(line, (line.band[2], priority))
 
     def _may_take(self, shape: Shape) -> bool:
@@ -95,10 +95,10 @@ class Heads:
         """Those of a band that might, and whether they are owed nothing: all, if nobody may take anybody's place."""
         if not self._rights.has_any:
             return [(False, lines)]
-        jobs, known, found = self._world.jobs, dict[tuple[str, int], bool](), (dict[str, Line](), dict[str, Line]())
+        known, found = dict[tuple[str, int], bool](), (dict[str, Line](), dict[str, Line]())
         minding, tops = dict[int, bool](), self._tops
         for tenant, line in lines.items():  # there may be many thousands, of a few kinds
-            priority = jobs[line.head()].spec.priority
+            priority = line.head_priority()
             minds = minding.get(priority)
             if minds is None:
                 minds = minding[priority] = self._minds_tenants((tier, priority))

@@ -49,7 +49,6 @@ class Neighbourhood:
 
     def rounds(self) -> Iterator[list[int]]:
         """The nodes to look at: those that promise most, and then all; none at all if it would fit nowhere."""
-        slots = find_filled(self._prices, 2)
         near = sorted(find_near(self._world, self._shape, self._prices))
         if not near:
             return
@@ -58,7 +57,7 @@ class Neighbourhood:
             self._wanted[2 * slot + 1] = 0
         yield near
         self._wanted = array("q", bytes(16 * self._nodes))
-        yield slots
+        yield find_filled(self._prices, 2)
 
     def candidates(self) -> list[Candidate]:
         """Everybody who may be taken from these nodes."""

@@ -92,7 +92,7 @@ def _ranges_of(tasks: list[Candidate]) -> list[tuple[int, int, int]]:
 
 def plan_takings(world: World, now: int) -> list[fact.Fact]:
     """What is taken from whom now, as facts that are not true yet."""
-    if not world.know_runs().by_class:
+    if not world.know_runs().has_any():
         return []
     facts: list[fact.Fact] = []
     with Stage(world, now) as stage:
@@ -107,7 +107,7 @@ def plan_takings(world: World, now: int) -> list[fact.Fact]:
 def plan_taking(world: World, now: int, job: Job) -> Plan | None:
     """What one job that waits would take now, if nobody else who waits took anything."""
     line = world.queue.find_line(job)
-    if line is None or not world.know_runs().by_class:
+    if line is None or not world.know_runs().has_any():
         return None
     with Stage(world, now) as stage:
         return _Taker(world, stage, now).plan_for(line, job)

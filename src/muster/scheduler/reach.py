@@ -34,6 +34,8 @@ from muster.world.arena import (
     PLANE,
     POOL,
     POOL_FIRST,
+    POOL_GPUS,
+    POOL_PLANES,
     POOL_ROW,
     POOL_SIZE,
 )
@@ -65,13 +67,14 @@ NOW, RESTART, OWED, KINDS, CODES = range(5)
 and kind, then the kin of every tenant."""
 KINS: Final = 3
 
-TAKE_MILLI, TAKE_CPU, TAKE_MEMORY, TAKE_COST, TAKE_RATE = range(5)
-TAKE: Final = 5
-"""Of a node: what could be taken there, what would be lost by all of it, and by the cheapest thousandth: one more than
-that, and 0 if there is none.
+TAKE_SLOT, TAKE_MILLI, TAKE_CPU, TAKE_MEMORY, TAKE_COST, TAKE_RATE = range(6)
+TAKE: Final = 6
+"""Of a node: which it is, what could be taken there, what would be lost by all of it, and by the cheapest thousandth:
+one more than that.
 
-A *sheet* has this of every node; then how many nodes there are of which anything could be taken, and which these
-are."""
+A *sheet* says of how many nodes anything could be taken; then for each node where that begins in it, or 0; then that of
+one after the other, in the order in which they were met. Rights are mostly about few nodes of a large fleet, and these
+then lie together."""
 
 
 @compiled
@@ -136,34 +139,39 @@ def may_take_row(rows: Words, at: int, right: Words) -> bool:
 
 @compiled
 def note_one(sheet: Words, slot: int, milli: int, cpu: int, memory: int, cost: int) -> None:
-    """Add what one victim has on a node, which is listed if it is the first there."""
-    if sheet[TAKE * slot + TAKE_RATE] == 0:
-        count = (len(sheet) - 1) // (TAKE + 1) * TAKE
-        sheet[count] += 1
-        sheet[count + sheet[count]] = slot
-    add_one(sheet, slot, milli, cpu, memory, cost)
+    """Add what one victim has on a node."""
+    to, rate = sheet[1 + slot], cost // max(1, milli) + 1
+    if not to:
+        to = end_of(sheet)
+        sheet[0] += 1
+        sheet[1 + slot], sheet[to + TAKE_SLOT], sheet[to + TAKE_RATE] = to, slot, rate
+    sheet[to + TAKE_MILLI] += milli
+    sheet[to + TAKE_CPU] += cpu
+    sheet[to + TAKE_MEMORY] += memory
+    sheet[to + TAKE_COST] += cost
+    sheet[to + TAKE_RATE] = min(sheet[to + TAKE_RATE], rate)
 
 
 @compiled
-def add_one(sums: Words, slot: int, milli: int, cpu: int, memory: int, cost: int) -> None:
-    """Add what one victim has on a node."""
-    to, rate = TAKE * slot, cost // max(1, milli) + 1
-    if sums[to + TAKE_RATE] == 0 or rate < sums[to + TAKE_RATE]:
-        sums[to + TAKE_RATE] = rate
-    sums[to + TAKE_MILLI] += milli
-    sums[to + TAKE_CPU] += cpu
-    sums[to + TAKE_MEMORY] += memory
-    sums[to + TAKE_COST] += cost
+def first_of(sheet: Words) -> int:
+    """Where what could be taken begins in a sheet."""
+    return 1 + (len(sheet) - 1) // (TAKE + 1)
+
+
+@compiled
+def end_of(sheet: Words) -> int:
+    """And where it ends."""
+    return int(first_of(sheet) + TAKE * sheet[0])
 
 
 @compiled
 def wipe(sheet: Words) -> None:
     """Make a sheet blank again."""
-    count = (len(sheet) - 1) // (TAKE + 1) * TAKE
-    for place in range(count + 1, count + 1 + sheet[count]):
-        for word in range(TAKE * sheet[place], TAKE * sheet[place] + TAKE):
+    for take in range(first_of(sheet), end_of(sheet), TAKE):
+        sheet[1 + sheet[take + TAKE_SLOT]] = 0
+        for word in range(take, take + TAKE):
             sheet[word] = 0
-    sheet[count] = 0
+    sheet[0] = 0
 
 
 def sheet_size(nodes: int) -> int:
@@ -269,18 +277,29 @@ def sum_tenants(rows: Words, ends: Words, edges: Words, right: Words, sites: int
 
 
 @compiled
-def count_untaken(words: Words, query: Words, sheet: Words, most: int) -> int:
-    """How many tasks, up to `most`, could be on open nodes at best, if nobody is taken; the sheet is blank."""
+def count_untaken(words: Words, query: Words, most: int) -> int:
+    """How many tasks, up to `most`, could be on open nodes at best, if nobody is taken."""
     found, milli = 0, DEVICE * query[GPUS] + query[ASK_MILLI]
     for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
         pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
         members, cells = words[AT_MEMBERS] + words[pool + POOL_FIRST], words[AT_CELLS] + words[pool + POOL_FIRST]
-        for rank in range(words[pool + POOL_SIZE]):
+        for rank in range(words[pool + POOL_SIZE] if _may_have_devices(words, pool, milli) else 0):
             if _has_devices(words[cells + rank], milli):
-                found += room_at_best(words, query, sheet, words[members + rank], most - found)
+                found += room_beside(words, query, words[members + rank], most - found, 0, 0, 0)
                 if found >= most:
                     return found
     return found
+
+
+@compiled
+def _may_have_devices(words: Words, pool: int, milli: int) -> bool:
+    """Whether any node of a pool could have so much of its devices free: there are a few words for all of it, and in a
+    full fleet they mostly say no."""
+    planes = words[pool + POOL_PLANES]
+    for plane in range((words[pool + POOL_GPUS] + 1) * PARTS):
+        if words[planes + plane] and _has_devices(plane * PLANE, milli):
+            return True
+    return False
 
 
 @compiled
@@ -292,14 +311,14 @@ def _has_devices(cell: int, milli: int) -> bool:
 
 
 @compiled
-def count_reach(words: Words, query: Words, sheet: Words, blank: Words, untaken: int, most: int) -> int:
+def count_reach(words: Words, query: Words, sheet: Words, untaken: int, most: int) -> int:
     """How many tasks, up to `most`, could be on open nodes at best, if without anybody taken there is room for so many:
     only nodes of which something could be taken have more."""
-    found, count = untaken, (len(sheet) - 1) // (TAKE + 1) * TAKE
-    for place in range(count + 1, count + 1 + sheet[count]):
-        slot = sheet[place]
+    found = untaken
+    for take in range(first_of(sheet), end_of(sheet), TAKE):
+        slot = sheet[take + TAKE_SLOT]
         if _is_in_pools(words, query, slot):
-            found += room_at_best(words, query, sheet, slot, most) - room_at_best(words, query, blank, slot, most)
+            found += _room_at_best(words, query, sheet, slot, most) - room_beside(words, query, slot, most, 0, 0, 0)
             if found >= most:
                 return most
     return found
@@ -315,19 +334,28 @@ def _is_in_pools(words: Words, query: Words, slot: int) -> bool:
 
 
 @compiled
-def room_at_best(words: Words, query: Words, sheet: Words, slot: int, most: int) -> int:
-    """How many tasks, up to `most`, a node could have."""
-    node, take = words[AT_NODES] + NODE_ROW * slot, TAKE * slot
+def _room_at_best(words: Words, query: Words, sheet: Words, slot: int, most: int) -> int:
+    """How many tasks, up to `most`, a node could have if all went of it that could be taken."""
+    take = sheet[1 + slot]
+    if not take:
+        return int(room_beside(words, query, slot, most, 0, 0, 0))
+    more = sheet[take + TAKE_MILLI], sheet[take + TAKE_CPU], sheet[take + TAKE_MEMORY]
+    return int(room_beside(words, query, slot, most, more[0], more[1], more[2]))
+
+
+@compiled
+def room_beside(words: Words, query: Words, slot: int, most: int, milli: int, cpu: int, memory: int) -> int:
+    """How many tasks, up to `most`, a node could have with so much more than it has free."""
+    node, each = words[AT_NODES] + NODE_ROW * slot, DEVICE * query[GPUS] + query[ASK_MILLI]
     if not words[node + OPEN]:
         return 0
-    milli = DEVICE * query[GPUS] + query[ASK_MILLI]
-    if milli:
+    if each:
         free = DEVICE * words[node + FREE_GPUS] + words[node + FREE_PART] * words[DEVICES]
-        most = min(most, (free + sheet[take + TAKE_MILLI]) // milli)
+        most = min(most, (free + milli) // each)
     if query[ASK_CPU] and most:
-        most = min(most, (words[node + FREE_CPU] + sheet[take + TAKE_CPU]) // query[ASK_CPU])
+        most = min(most, (words[node + FREE_CPU] + cpu) // query[ASK_CPU])
     if query[ASK_MEMORY] and most:
-        most = min(most, (words[node + FREE_MEMORY] + sheet[take + TAKE_MEMORY]) // query[ASK_MEMORY])
+        most = min(most, (words[node + FREE_MEMORY] + memory) // query[ASK_MEMORY])
     return int(most)
 
 
@@ -339,24 +367,33 @@ def price_nodes(words: Words, query: Words, sheet: Words, most: int, prices: Wor
     for row in range(POOL_ROWS, POOL_ROWS + QUERY_ROW * query[POOL_COUNT], QUERY_ROW):
         pool = words[AT_POOLS] + POOL_ROW * query[row + ROW_POOL]
         members, cells = words[AT_MEMBERS] + words[pool + POOL_FIRST], words[AT_CELLS] + words[pool + POOL_FIRST]
-        for rank in range(words[pool + POOL_SIZE]):
+        for rank in range(words[pool + POOL_SIZE] if _may_have_devices(words, pool, milli) else 0):
             slot = words[members + rank]
-            may_have = sheet[TAKE * slot + TAKE_RATE] or _has_devices(words[cells + rank], milli)
-            room = room_at_best(words, query, sheet, slot, most) if may_have else 0
-            if room:
-                prices[2 * slot] = room
-                prices[2 * slot + 1] = _least_price(words, query, sheet, slot)
-                found += 1
+            if not sheet[1 + slot] and _has_devices(words[cells + rank], milli):
+                found += _price_node(words, query, sheet, slot, most, prices)
+    for take in range(first_of(sheet), end_of(sheet), TAKE):
+        slot = sheet[take + TAKE_SLOT]
+        if _is_in_pools(words, query, slot):
+            found += _price_node(words, query, sheet, slot, most, prices)
     return found
+
+
+@compiled
+def _price_node(words: Words, query: Words, sheet: Words, slot: int, most: int, prices: Words) -> bool:
+    """Whether a node could have any task; then it is written how many, and the least that one costs."""
+    room = _room_at_best(words, query, sheet, slot, most)
+    if room:
+        prices[2 * slot], prices[2 * slot + 1] = room, _least_price(words, query, sheet, slot)
+    return bool(room)
 
 
 @compiled
 def _least_price(words: Words, query: Words, sheet: Words, slot: int) -> int:
     """All of what could be taken if all is needed; else the cheapest thousandths, as many as are missing."""
-    node, take = words[AT_NODES] + NODE_ROW * slot, TAKE * slot
+    node, take = words[AT_NODES] + NODE_ROW * slot, sheet[1 + slot]
     milli = DEVICE * query[GPUS] + query[ASK_MILLI]
     missing = milli - DEVICE * words[node + FREE_GPUS] - words[node + FREE_PART] * int(query[GPUS] == 0)
-    if missing <= 0:
+    if missing <= 0 or not take:
         return 0
     if missing >= sheet[take + TAKE_MILLI]:
         return int(sheet[take + TAKE_COST])

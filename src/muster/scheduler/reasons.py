@@ -131,7 +131,7 @@ def find_shortfall(world: World, job: Job, now: int) -> Reason | None:
 
 def never_fits(world: World, spec: Spec) -> Reason | None:
     """Why no moment can ever come at which a gang, or a task of an array, starts: fleet or quota are too small."""
-    key = (spec.tenant, spec.ask, spec.places, spec.needs, spec.evictable)
+    key = (spec.tenant, spec.ask, spec.gang, spec.spares, spec.needs, spec.evictable)
     found: tuple[Reason | None] | None = world.quotas.recall(key)
     if found is None:
         found = (_find_never(world, spec),)

@@ -40,7 +40,7 @@ from muster.scheduler.reach import (
 from muster.scheduler.stage import Stage
 from muster.scheduler.victims import Candidate
 from muster.units import MINUTE_MS, Resources
-from muster.world.compiled import Words, blank_words, column_of, words_of
+from muster.world.compiled import Words, blank_words, column_of, find_filled, words_of
 from muster.world.loans import Loans, clear_loans, factors_of, no_edges
 from muster.world.queue import Shape
 from muster.world.quota import Fund, Room, Standing
@@ -122,7 +122,6 @@ class Rights:
         self._made: dict[Key, Right] = {}
         self._untaken: dict[tuple[Resources, Needs, int], int] = {}
         self._full: dict[Shape, None] = {}
-        self._blank = self._find_sheet()
         self._ranks: tuple[tuple[int, bool], ...] = ()
         self._about_any: dict[Party, bool] = {}
         self._totals: dict[Fund, tuple[list[str], Words]] = {}
@@ -143,7 +142,6 @@ class Rights:
         """The look is over: others may have its sheets."""
         self._keep_sheets()
         self._made = {}
-        self._runs.sheets.append(self._blank)
 
     def note_full(self, shape: Shape) -> None:
         """A shape did not fit anywhere, and nobody was taken for it: nor will it, if nobody may be."""
@@ -193,10 +191,10 @@ class Rights:
         words, untaken = fleet.words, self._untaken.get(key)
         query = query_of(fleet, ask, 1, needs)
         if untaken is None:
-            untaken = self._untaken[key] = count_untaken(words, query, self._blank, most)
+            untaken = self._untaken[key] = count_untaken(words, query, most)
         if not right.found or untaken >= most:
             return untaken
-        return count_reach(words, query, self.sheet_of(right), self._blank, untaken, most)
+        return count_reach(words, query, self.sheet_of(right), untaken, most)
 
     def sheet_of(self, right: Right) -> Words:
         """What could come free by a right, node by node."""
@@ -316,13 +314,12 @@ class Rights:
         return blank_words(3 * max(1, len(self._world.sites.all) * len(self._runs.tenants)))
 
     def _amounts(self, totals: Words) -> Iterator[Amount]:
-        """What each tenant has on each site."""
-        sites, names, flat = self._world.sites.all, self._runs.tenants.names, totals.tolist()
-        for place in range(0, len(flat), 3):
-            milli, cpu, memory = flat[place : place + 3]
-            if milli or cpu or memory:
-                tenant, site = divmod(place // 3, len(sites))
-                yield str(names[tenant]), sites[site], Resources(0, cpu, memory, milli)
+        """What each tenant has on each site: mostly few have anything."""
+        sites, names = self._world.sites.all, self._runs.tenants.names
+        for place in dict.fromkeys(word // 3 for word in find_filled(totals, 1)):
+            milli, cpu, memory = (int(totals[3 * place + kind]) for kind in range(3))
+            tenant, site = divmod(place, len(sites))
+            yield str(names[tenant]), sites[site], Resources(0, cpu, memory, milli)
 
     def _is_about_any(self, codes: array[int]) -> bool:
         """Whether there may be anybody, of whatever kin and kind, whom codes are about: of those who borrow only if

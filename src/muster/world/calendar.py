@@ -28,15 +28,15 @@ FEW: Final = 8
 
 class Ends:
     """The ends of all runs that have one; `_order` is (end, job) in order, as it was when somebody last asked for it:
-    who came since then are `_fresh`, and who left are `_gone`. As long as nobody is due, nobody asks. Those that are
-    foretold are `told`, and in order `_told_order`; of these, `yielding` are those who yield then. `advised` is for how
-    long an adviser says that jobs run. `spread` are the arrays with a limit whose tasks hold places, each of which has
-    an end of its own."""
+    of those in it `_known` are still here and `_gone` have left, and who came since are `_fresh`. As long as nobody is
+    due, nobody asks. Those that are foretold are `told`, and in order `_told_order`; of these, `yielding` are those who
+    yield then. `advised` is for how long an adviser says that jobs run. `spread` are the arrays with a limit whose
+    tasks hold places, each of which has an end of its own."""
 
-    __slots__ = ("_by_job", "_fresh", "_gone", "_order", "_told_order", "advised", "spread", "told", "yielding")
+    __slots__ = ("_fresh", "_gone", "_known", "_order", "_told_order", "advised", "spread", "told", "yielding")
 
     def __init__(self) -> None:
-        self._by_job: dict[int, int] = {}
+        self._known: dict[int, int] = {}
         self._order: list[tuple[int, int]] = []
         self._fresh: dict[int, int] = {}
         self._gone: list[tuple[int, int]] = []
@@ -51,29 +51,31 @@ class Ends:
         return iter(self._in_order())
 
     def __len__(self) -> int:
-        return len(self._by_job)
+        return len(self._known) + len(self._fresh)
 
     def add(self, job: int, end: int) -> None:
         """A run will end by then. The inverse of `remove`."""
-        self._by_job[job] = self._fresh[job] = end
+        self._fresh[job] = end
 
     def remove(self, job: int) -> None:
         """A run has given its leases back."""
-        end = self._by_job.pop(job, None)
+        if self._fresh.pop(job, None) is not None:
+            return
+        end = self._known.pop(job, None)
         if end is None:
             raise InvariantError("every run with a limit has its end", f"job {job} has none")
-        if self._fresh.pop(job, None) is None:
-            self._gone.append((end, job))
+        self._gone.append((end, job))
 
     def find(self, job: int) -> Limit:
         """When a job's run will end, if that is known."""
-        return self._by_job.get(job)
+        return self._fresh.get(job, self._known.get(job))
 
     def leave(self, job: int, end: Limit) -> None:
         """A run has given its leases back: neither its limit counts any more, if it had one, nor what was foretold."""
         if end is not None:
             self.remove(job)
-        self.forget(job)
+        if self.told:
+            self.forget(job)
 
     def foretell(self, job: int, spec: Spec, since: int) -> None:
         """A run that has its leases since then will probably end before its limit. The inverse of `forget`."""
@@ -126,7 +128,7 @@ class Ends:
     def fork(self) -> Ends:
         """An independent copy."""
         twin = Ends()
-        twin._by_job, twin._order = self._by_job.copy(), self._in_order().copy()
+        twin._order, twin._known = self._in_order().copy(), self._known.copy()
         twin.told, twin._told_order, twin.advised = self.told.copy(), self._told_order.copy(), self.advised
         twin.yielding, twin.spread = self.yielding.copy(), self.spread.copy()
         return twin
@@ -135,8 +137,9 @@ class Ends:
         """Every (end, job) in order: those who came or left since somebody last asked are moved one by one if they are
         few, else all are sorted again."""
         fresh, gone, order = self._fresh, self._gone, self._order
+        self._known |= fresh
         if FEW * (len(fresh) + len(gone)) > len(order):
-            self._order = sorted((end, job) for job, end in self._by_job.items())
+            self._order = sorted((end, job) for job, end in self._known.items())
         else:
             for each in gone:
                 del order[bisect_left(order, each)]

@@ -106,9 +106,10 @@ def find_differences(one: array[int], other: array[int]) -> list[int]:
     return np.flatnonzero(left != right).tolist()
 
 
-def find_filled(buffer: array[int], width: int) -> list[int]:
+def find_filled(buffer: array[int] | Words, width: int) -> list[int]:
     """Of rows of so many words, those whose first one is not 0."""
-    return np.flatnonzero(np.frombuffer(buffer, dtype=np.int64)[::width]).tolist()
+    places: list[int] = np.frombuffer(buffer, dtype=np.int64)[::width].nonzero()[0].tolist()
+    return places
 
 
 def count_filled(buffer: array[int]) -> int:

@@ -366,7 +366,8 @@ class Goodput:
         turned out so, if it has ended."""
         phase, since = job.phase, self.since
         if type(phase) is Running:
-            began, placed = max(phase.since, since), max(phase.run.since, since)
+            began = phase.since if phase.since > since else since  # as `max` would say, at half the cost
+            placed = phase.run.since if phase.run.since > since else since
             mark = self.marks.get(job.id) if self.marks else None
             ran_since = began if mark is None else max(began, mark.saved_at)
             if self.carries and job.id in self.carries:  # what came before it is booked, or carried

@@ -8,6 +8,7 @@ InvariantError that names the law and shows the evidence.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -419,8 +420,10 @@ def _check_runs(world: World) -> None:
     """Who holds places is who has leases; and it is known how many are not plain."""
     holders = {job.id: class_of(job) for job, _, _, _ in leases_of(world)}
     if world.runs is not None:
-        kept = {number: key for key, jobs in world.runs.by_class.items() for number in jobs}
-        require(kept == holders, "runs are those who hold places", first_change(kept, holders))
+        kept, held = world.runs.all(), sorted(holders)
+        require(kept == held, "runs are those who hold places", f"kept {kept[:5]}, wanted {held[:5]}")
+        counts, counted = world.runs.counts(), dict(Counter(holders.values()))
+        require(counts == counted, "runs are counted by their class", first_change(counts, counted))
         rows, wanted = (runs.content() for runs in (world.runs, _runs_anew(world)))
         require(rows == wanted, "the rows of runs are their leases, by age", first_change(rows, wanted))
     varied = sum(is_varied(job.spec) for job in world.jobs.values())

@@ -26,11 +26,7 @@ FEW: Final = 3
 
 def rows_of(leases: Sequence[Lease]) -> array[int]:
     """Leases as words."""
-    rows = array("q", bytes(8 * LEASE * len(leases)))
-    rows[::LEASE] = array("q", [lease.slot for lease in leases])
-    rows[1::LEASE] = array("q", [lease.tasks for lease in leases])
-    rows[2::LEASE] = array("q", [lease.devices for lease in leases])
-    return rows
+    return array("q", [word for lease in leases for word in (lease.slot, lease.tasks, lease.devices)])
 
 
 def occupy_all(fleet: Fleet, job: int, ask: Resources, leases: Sequence[Lease], rows: array[int] | None = None) -> None:

@@ -1,8 +1,8 @@
 """Timers: instants that the world's records already imply, in order, so that nothing here is a second truth.
 
-`limits` has (deadline, job, epoch) of gangs with a time limit, of which most are outlived by then; `ended` is a heap of
-(ended at, job) of jobs that are over; `bars` one of (until, slot, kind, owner) of bars that end by themselves. An entry
-that is no longer true is dropped when it would come first. `tasks` are the limits of tasks of arrays.
+`limits` has (deadline, job, epoch) of gangs with a time limit, of which most are outlived by then; `ended` has
+(ended at, job) of jobs that are over; `bars` is a heap of (until, slot, kind, owner) of bars that end by themselves. An
+entry that is no longer true is dropped when it would come first. `tasks` are the limits of tasks of arrays.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from muster.model.job import Bar, BarKind, Job
 from muster.model.phase import TERMINAL, Running
 from muster.world.deadlines import Deadlines
 from muster.world.limits import TaskLimits
+from muster.world.over import Over
 
 BarEnd: TypeAlias = tuple[int, int, BarKind, str]
 
@@ -27,7 +28,7 @@ class Timers:
 
     def __init__(self) -> None:
         self.limits = Deadlines()
-        self.ended: list[tuple[int, int]] = []
+        self.ended = Over()
         self.bars: list[BarEnd] = []
         self.tasks = TaskLimits()
 
@@ -35,7 +36,7 @@ class Timers:
         """Note what a job's new phase implies."""
         phase = job.phase
         if type(phase) in TERMINAL:
-            heapq.heappush(self.ended, (phase.since, job.id))
+            self.ended.add((phase.since, job.id))
         elif isinstance(phase, Running) and job.spec.limit_ms is not None:
             self.limits.add((phase.since + job.spec.limit_ms, job.id, job.epoch))
 
@@ -60,21 +61,11 @@ class Timers:
 
     def find_ended(self, jobs: dict[int, Job]) -> tuple[int, int] | None:
         """The earliest (ended at, job) of a job that is over and still in the world."""
-        while self.ended:
-            if self.ended[0][1] in jobs:
-                return self.ended[0]
-            heapq.heappop(self.ended)
-        return None
+        return self.ended.find(jobs) if self.ended else None
 
     def take_ended(self, jobs: dict[int, Job], by: int, most: int) -> list[int]:
         """Up to `most` jobs that ended by an instant, oldest first; the caller retires them."""
-        taken: list[int] = []
-        ended = self.ended
-        while ended and ended[0][0] <= by and len(taken) < most:
-            number = heapq.heappop(ended)[1]
-            if number in jobs:
-                taken.append(number)
-        return taken
+        return self.ended.take(jobs, by, most)
 
     def trim(self, jobs: dict[int, Job], bars: Mapping[int, tuple[Bar, ...]]) -> None:
         """Drop what has been outlived: a world that only folds never asks for the earliest."""
@@ -87,7 +78,7 @@ class Timers:
         """An independent copy."""
         twin = Timers()
         twin.limits = self.limits.fork()
-        twin.ended = self.ended.copy()
+        twin.ended = self.ended.fork()
         twin.bars = self.bars.copy()
         twin.tasks = self.tasks.fork()
         return twin

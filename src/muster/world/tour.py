@@ -93,23 +93,20 @@ class Tour:
 
     def _find_below(self) -> str | None:
         """The same down a tree, where a child may turn out to have nobody left below it."""
-        self._trail.clear()
+        trail, levels, siblings = self._trail, self._levels, self._walk.siblings
+        trail.clear()
         node = ROOT
-        while (level := self._levels.get(node) or self._find_level(node)) is not None:
+        while node in siblings:
+            level = levels.get(node)
+            if level is None:
+                level = levels[node] = Level(siblings[node], self._met)
             if level.heap:
-                self._trail.append(level)
+                trail.append(level)
                 node = level.heap[0][1]
-            elif not self._trail:
+            elif not trail:
                 return None
             else:
-                self._trail[-1].replace_first(None)
-                self._trail.clear()
+                trail[-1].replace_first(None)
+                trail.clear()
                 node = ROOT
         return node.removeprefix(OWN)
-
-    def _find_level(self, node: str) -> Level | None:
-        siblings = self._walk.find_children(node)
-        if siblings is None:
-            return None
-        level = self._levels[node] = Level(siblings, self._met)
-        return level

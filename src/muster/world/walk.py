@@ -90,21 +90,21 @@ class Siblings:
 class Walk:
     """`touched` are the tenants that may stand elsewhere than they do. In a tree that `is_flat` all are right below the
     root. `_waiting` counts the lines of each tenant; `_charges` are the charges of tenants and `_totals` those of all
-    below a node, when they were last looked at. `_spots` are above each node that was met the next one, and its own
-    weight."""
+    below a node, when they were last looked at; `siblings` are the children of each node that has any, and stand where
+    they belong once the walk is settled. `_spots` are above each node that was met the next one, and its own weight."""
 
     __slots__ = (
         "_bucket",
         "_charges",
         "_parents",
         "_paths",
-        "_siblings",
         "_spots",
         "_tenants",
         "_totals",
         "_usage",
         "_waiting",
         "is_flat",
+        "siblings",
         "touched",
     )
 
@@ -121,7 +121,7 @@ class Walk:
         self._parents = frozenset(tenant.parent for tenant in self._tenants.values())
         self._charges: dict[str, int] = {}
         self._totals: dict[str, int] = {}
-        self._siblings: dict[str, Siblings] = {ROOT: Siblings()}
+        self.siblings: dict[str, Siblings] = {ROOT: Siblings()}
         self._paths: dict[str, Path] = {}
         self._spots: dict[str, tuple[str, int]] = {}
         self.is_flat = self._parents <= {ROOT}
@@ -160,11 +160,7 @@ class Walk:
 
     def top(self) -> Siblings:
         """The children of the root. The walk must be settled."""
-        return self._siblings[ROOT]
-
-    def find_children(self, node: str) -> Siblings | None:
-        """The children of a node, if it has any. The walk must be settled."""
-        return self._siblings.get(node)
+        return self.siblings[ROOT]
 
     def charge(self, tenant: str) -> int:
         """A tenant's charge in the hour in which the walk was settled."""
@@ -212,7 +208,7 @@ class Walk:
         for node, change in grown.items():
             self._grow(node, change, moves)
         for parent, steps in moves.items():
-            self._siblings[parent].stand(steps)
+            self.siblings[parent].stand(steps)
 
     def _climb(self, tenant: str, path: Path, grown: dict[str, int], moves: dict[str, dict[str, Step]]) -> None:
         """Count by how much all nodes above a tenant have grown, and correct where it stands itself, if it waits."""
@@ -229,8 +225,8 @@ class Walk:
     def _grow(self, node: str, change: int, moves: dict[str, dict[str, Step]]) -> None:
         """Correct where a node stands that has others below it, whose charges changed together by so much."""
         total = self._totals[node] = self._totals.get(node, 0) + change
-        if node not in self._siblings:
-            self._siblings[node] = Siblings()
+        if node not in self.siblings:
+            self.siblings[node] = Siblings()
         parent, weight = self._spots[node]
         moves.setdefault(parent, {})[node] = (total // weight, node)
 

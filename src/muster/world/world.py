@@ -395,13 +395,14 @@ class World:
         """Drop jobs that are over."""
         jobs, arrays, meters = self.jobs, self.arrays, self.meters
         for number in numbers:
-            job = jobs[number]
+            job = jobs.pop(number)
             if type(job.phase) not in TERMINAL:
                 raise InvariantError("no job vanishes", f"job {number} is to retire and is not over")
-            del jobs[number]
             self.varied -= is_varied(job.spec)
-            arrays.pop(number, None)
-            meters.pop(number, None)
+            if arrays:
+                arrays.pop(number, None)
+            if meters:
+                meters.pop(number, None)
             if job.key:
                 self.keys.drop(job.spec.tenant, job.key)
         self.retired += len(numbers)

@@ -60,3 +60,22 @@ def test_on_a_shelf_are_all_rows_of_a_tenant_and_kind_the_newest_first() -> None
                     wanted.setdefault(key, []).append(at)
             assert shelves_of(runs) == wanted
             assert shelves_of(twin) == wanted
+
+
+def test_it_is_known_how_many_there_are_of_a_class_and_who_is_of_a_tier() -> None:
+    rig, here = Rig(nodes=4, gpus=8), list[int]()
+    runs = rig.world.know_runs()
+    for tenant, tier, gang in (("a", "standard", 1), ("a", "standard", 3), ("b", "critical", 1)):
+        here.append(rig.submit(1, gang=gang, tenant=tenant, tier=tier))
+    rig.submit(1, array=3, tenant="b", tier="critical")
+    for _ in range(2):  # before rows are written, and after
+        assert runs.counts() == {("a", "standard", 0): 2, ("b", "critical", 0): 2}
+        assert (runs.gangs_of(("standard",)), runs.gangs_of(("critical",))) == (here[:2], here[2:])
+    rig.exit(here[2])
+    assert runs.has_class(("b", "critical", 0))
+    assert not runs.has_class(("b", "standard", 0))
+    for job in here[:2]:
+        rig.exit(job)
+    assert not runs.has_class(("a", "standard", 0))
+    assert runs.gangs_of(("standard", "critical")) == []
+    check_world(rig.world)

@@ -11,6 +11,7 @@ import msgspec
 
 from muster.kernel import attempts
 from muster.model import fact
+from muster.model.job import Job
 from muster.model.node import Lack
 from muster.model.phase import TAKEN, Why
 from muster.policy.taking import Kin, Party
@@ -20,6 +21,7 @@ from muster.units import DAY_MS
 from muster.world import apply, snapshot
 from muster.world.fleet import Fleet
 from muster.world.ledger import Ledger
+from muster.world.runs import Runs, class_of
 from muster.world.world import World
 
 _replace = msgspec.structs.replace
@@ -120,7 +122,21 @@ def served_as_new() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def still_of_its_class() -> Iterator[None]:
+    """Whoever gave all back is counted among those of its tenant and tier for ever."""
+    honest = Runs.remove
+
+    def remove(runs: Runs, job: Job) -> None:
+        honest(runs, job)
+        runs.count(class_of(job), 1)
+
+    with mock.patch.object(Runs, "remove", remove):
+        yield
+
+
 PLANTS: Final[tuple[Plant, ...]] = (
+    still_of_its_class,
     claim_not_kept,
     quota_kept_after_eviction,
     claim_forgotten_by_restore,
