@@ -33,10 +33,6 @@ _RANK_BITS: Final = _DUE_BITS + _SIZE_BITS
 _NO_DUE: Final = (1 << _DUE_BITS) - 1
 _BEFORE_ALL: Final = -1
 """An instant at which nobody was accepted yet, so nobody is due."""
-_NO_JOBS: Final[dict[int, None]] = {}
-_NO_DUES: Final[dict[int, int]] = {}
-_NO_PLACES: Final[list[int]] = []
-"""What most lines have nothing of all their life: whoever has something has one of its own."""
 _SLACK: Final = 64
 """How many places of those who left a line keeps, at least, before it clears them away."""
 
@@ -114,7 +110,9 @@ class Line:
         self.heap: list[int] = []
         self.oldest = AMOUNT_MAX
         self._accepted: dict[int, int] = {}
-        self.uneven, self.dated, self._due_at = _NO_JOBS, _NO_PLACES, _NO_DUES
+        self.uneven: dict[int, None] = {}
+        self.dated: list[int] = []
+        self._due_at: dict[int, int] = {}
         self._is_shared = False
         self._rank: int | None = None
         self._leaf: Leaf | None = None
@@ -129,7 +127,6 @@ class Line:
             self._unshare()
         spec = job.spec
         if spec.limit_ms is not None or spec.array:
-            self.uneven = self.uneven or {}
             self.uneven[job.id] = None
         self._accepted[job.id] = job.accepted_at
         if job.accepted_at < self.oldest:
@@ -138,7 +135,6 @@ class Line:
         self._rank = rank if self._rank == rank or not heap else None
         heappush(heap, rank << _ID_BITS | job.id)
         if due_at is not None:
-            self._due_at, self.dated = self._due_at or {}, self.dated or []
             self._due_at[job.id] = due_at
             heappush(self.dated, ((PRIORITY_MAX - spec.priority) << _DUE_BITS | due_at) << _ID_BITS | job.id)
         if self.dated or heap[0] != self.place:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from muster.model.errors import InvariantError
 from muster.model.group import least_of
@@ -87,15 +87,15 @@ class Shape:
     """
 
     __slots__ = (
+        "_bands",
         "_kept",
+        "_lines",
         "ask",
-        "bands",
         "did_not_fit",
         "evictable",
         "gang",
         "key",
         "least",
-        "lines",
         "needs",
         "short",
         "size",
@@ -110,22 +110,27 @@ class Shape:
         self.did_not_fit = False
         self.tries_freed = False
         self.short = 0
-        self.lines: dict[tuple[str, str], Line] = {}
-        self.bands: dict[BandKey, Band] = {}
+        self._lines: dict[tuple[str, str], Line] = {}
+        self._bands: dict[BandKey, Band] = {}
         self._kept: tuple[Mapping[tuple[str, str], Line], Mapping[BandKey, Band]] | None = None
 
-    if not TYPE_CHECKING:  # for which it would have every name
-
-        def __getattr__(self, name: str) -> object:
-            """Its lines or bands, of which it has none of its own since a fork: from now on it has."""
-            if name not in ("lines", "bands") or self._kept is None:
-                raise AttributeError(name)
+    @property
+    def lines(self) -> dict[tuple[str, str], Line]:
+        """Its own lines, by tenant and tier."""
+        if self._kept is not None:
             self._unshare(*self._kept)
-            return getattr(self, name)
+        return self._lines
+
+    @property
+    def bands(self) -> dict[BandKey, Band]:
+        """The same by how they stand."""
+        if self._kept is not None:
+            self._unshare(*self._kept)
+        return self._bands
 
     def peek(self) -> Collection[Line]:
         """Its lines for whoever only reads: they may be those of a fork too."""
-        return (self.lines if self._kept is None else self._kept[0]).values()
+        return (self._lines if self._kept is None else self._kept[0]).values()
 
     def stand(self, line: Line, walk: Walk) -> None:
         """Put a line into its band."""
@@ -149,25 +154,23 @@ class Shape:
         twin = Shape(self.key)
         twin.did_not_fit, twin.tries_freed, twin.short = self.did_not_fit, self.tries_freed, self.short
         if self._kept is None:
-            self._kept = self.lines, self.bands
-            del self.lines, self.bands
+            self._kept = self._lines, self._bands
         twin._kept = self._kept
-        del twin.lines, twin.bands
         return twin
 
     def regrow(self, walk: Walk) -> None:
         """Its lines stand in another tree."""
-        lines, self.bands = self.lines, {}
+        lines, self._bands = self.lines, {}
         for line in lines.values():
             self.stand(line, walk)
 
     def _unshare(self, lines: Mapping[tuple[str, str], Line], bands: Mapping[BandKey, Band]) -> None:
         """Have lines of its own from now on, that are like some others."""
-        self.lines = {name: line.fork(self) for name, line in lines.items()}
-        self.bands = {}
+        self._lines = {name: line.fork(self) for name, line in lines.items()}
+        self._bands = {}
         for key, band in bands.items():
-            other = self.bands[key] = Band(is_flat=not band.nodes)
-            other.lines.update((tenant, self.lines[(tenant, key[2])]) for tenant in band.lines)
+            other = self._bands[key] = Band(is_flat=not band.nodes)
+            other.lines.update((tenant, self._lines[(tenant, key[2])]) for tenant in band.lines)
             other.nodes.update(band.nodes)
         self._kept = None
 
