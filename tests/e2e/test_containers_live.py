@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from live import await_true, serving
 from test_engine_crashes import Scene, wait_until
 
 from muster.model.event import Progressed
@@ -157,3 +158,19 @@ def test_an_image_that_is_not_there_is_no_fault_of_the_command(scene: Scene) -> 
     bench.start(bench.shell("exit 0", image="localhost/muster-test:none"))
     ended = bench.wait_exited()
     assert (ended.code, "[M349]" in ended.note) == (125, True)
+
+
+def test_exec_and_shell_enter_the_container(podman: Podman, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{podman.path.parent}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    with serving(tmp_path / "home", "cpus=4") as live:
+        script = "echo up > up; while [ ! -e go ]; do sleep 0.05; done"
+        job = live.muster("run", "-d", "--image", IMAGE, "--env", "WORD=x", "--", "sh", "-c", script).stdout.strip()
+        await_true(lambda: (tmp_path / "up").exists(), "the job runs")
+        inside = "readlink /proc/self/ns/pid; echo $WORD $MUSTER_JOB; cat up"
+        ran = live.muster("exec", job, "--", "sh", "-c", inside).stdout.splitlines()
+        assert ran[1:] == [f"x {job}", "up"]
+        assert ran[0] != str(Path("/proc/self/ns/pid").readlink())
+        assert live.muster("shell", job, stdin="cat up; exit 5\n", code=5).stdout == "up\n"
+        (tmp_path / "go").touch()
+        live.muster("wait", job)

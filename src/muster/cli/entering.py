@@ -1,4 +1,5 @@
-"""`muster exec` and `muster shell`: a command beside a running task, with its environment, in its directory.
+"""`muster exec` and `muster shell`: a command beside a running task, with its environment, in its directory, and in its
+container if it has one.
 
 It is your process and not the job's: it counts for nobody, and goes on when the job ends.
 """
@@ -6,8 +7,9 @@ It is your process and not the job's: it counts for nobody, and goes on when the
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import click
 
@@ -16,8 +18,10 @@ from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.client import Client
 from muster.sdk.home import Home
-from muster.sdk.tasks import TaskProcess, get_task_process
+from muster.sdk.tasks import TaskProcess, find_container, get_task_process
 from muster.sdk.whereabouts import default_root
+
+SHELL: Final = "/bin/sh"
 
 
 @click.command(name="exec")
@@ -26,7 +30,7 @@ from muster.sdk.whereabouts import default_root
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def exec_(job: int, task: int, command: tuple[str, ...]) -> NoReturn:
     """Run a command beside a running job, on its machine: muster exec 12 -- nvidia-smi"""
-    _become(command, _enter(job, task))
+    _become(*_enter(job, task, command))
 
 
 @click.command()
@@ -34,18 +38,25 @@ def exec_(job: int, task: int, command: tuple[str, ...]) -> NoReturn:
 @click.option("--task", type=click.IntRange(min=0), default=0, show_default=True, help="The task or rank.")
 def shell(job: int, task: int) -> NoReturn:
     """Open a shell beside a running job, on its machine."""
-    process = _enter(job, task)
-    _become((process.env.get("SHELL", "/bin/sh"),), process)
+    _become(*_enter(job, task))
 
 
-def _enter(job: int, task: int) -> TaskProcess:
+def _enter(job: int, task: int, command: tuple[str, ...] = ()) -> tuple[tuple[str, ...], TaskProcess]:
+    """What to run beside a task, a shell if nothing is said, and where."""
     with Client() as client:
         view = client.show(job)  # refused with the server's own words if there is no such job
     if view.is_over:
         raise RejectedError(Reason(Code.ALREADY_OVER, "job", needed=job))
     if view.phase == "queued":
         raise click.UsageError(f"job {job} waits, so nothing of it runs yet; `muster why {job}` says for what")
-    return get_task_process(Home(Path(default_root())), job, task)
+    process = get_task_process(Home(Path(default_root())), job, task)
+    container = find_container(process) if view.spec is not None and view.spec.image else None
+    if container is None:
+        return command or (process.env.get("SHELL", SHELL),), process
+    runtime, name = container
+    streams = "-it" if sys.stdin.isatty() else "-i"
+    words = (runtime, "exec", streams, f"--workdir={process.directory}", name, *(command or (SHELL,)))
+    return words, process._replace(env=dict(os.environ))  # whoever enters it is no part of the job
 
 
 def _become(command: tuple[str, ...], process: TaskProcess) -> NoReturn:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.home import Home
+
+RUNTIMES: Final = ("podman", "docker")
 
 
 class TaskProcess(NamedTuple):
@@ -30,7 +32,15 @@ def get_task_process(home: Home, job: int, task: int) -> TaskProcess:
     ]
     if not found:
         raise RejectedError(Reason(Code.NOT_HERE, "job", needed=job, available=task))
-    return max(found, key=lambda each: (int(each.env.get("MUSTER_EPOCH", "0")), each.pid))
+    return max(found, key=lambda each: (int(each.env.get("MUSTER_EPOCH", "0")), -each.pid))
+
+
+def find_container(process: TaskProcess) -> tuple[str, str] | None:
+    """The program that runs a task in a container, and the container's name; None if it is not that program."""
+    words = os.fsdecode((Path("/proc") / str(process.pid) / "cmdline").read_bytes()).split("\0")
+    runtime = Path(words[0]).name
+    name = next((word.removeprefix("--name=") for word in words if word.startswith("--name=")), None)
+    return (runtime, name) if runtime in RUNTIMES and name is not None else None
 
 
 def _list_pids() -> list[int]:
