@@ -24,9 +24,9 @@ from muster.model.event import Progressed
 
 IMAGE: Final = "localhost/muster-test:1"
 APPLETS: Final = ("sh", "cat", "sleep", "hostname", "readlink")
-PLAIN: Final = ""
-MODEST: Final = """
-[containers]
+PLAIN: Final = '[containers]\nipcns = "host"\n'
+"""With a memory of its own to share, each container would have a mount, and a test that is killed would leave one."""
+MODEST: Final = f"""{PLAIN}
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 [engine]
 runtime = "runc"
