@@ -200,15 +200,11 @@ class Jobs:
     async def scale(self, request: Request) -> Response:
         """Let a gang have more tasks, or fewer, or an array so many at once; that it is asked for is durable, not that
         it is done."""
-        body = await read_body(request, _scale_decoder, "scale")
-        asked = ScaleJob(read_job(request), body.most, body.least, cause_of(request))
-        return await self._change(request, asked, 202)
+        return await self._change(request, await read_scale(request), 202)
 
     async def migrate(self, request: Request) -> Response:
         """Let a gang go on elsewhere, or tasks of an array; that it is asked for is durable, not that it is done."""
-        body = await read_body(request, _migrate_decoder, "migrate")
-        asked = MigrateJob(read_job(request), body.to, body.off, cause_of(request))
-        return await self._change(request, asked, 202)
+        return await self._change(request, await read_migrate(request), 202)
 
     async def requeue(self, request: Request) -> Response:
         """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done. Or have the
@@ -311,6 +307,18 @@ class Jobs:
 async def read_spec(request: Request) -> Spec:
     """The job that a request brings."""
     return await read_body(request, _spec_decoder, "spec")
+
+
+async def read_scale(request: Request) -> ScaleJob:
+    """How many tasks a job may have, as a request says it."""
+    body = await read_body(request, _scale_decoder, "scale")
+    return ScaleJob(read_job(request), body.most, body.least, cause_of(request))
+
+
+async def read_migrate(request: Request) -> MigrateJob:
+    """Where a job is to go on, as a request says it."""
+    body = await read_body(request, _migrate_decoder, "migrate")
+    return MigrateJob(read_job(request), body.to, body.off, cause_of(request))
 
 
 def read_asked(request: Request) -> Asked:

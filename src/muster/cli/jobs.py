@@ -36,6 +36,7 @@ from muster.model.spec import Spec
 from muster.sdk.client import Client
 from muster.sdk.errors import AnsweredError, UnfitError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
+from muster.wire.forecast_views import TrialView
 from muster.wire.views import JobPage, JobView, Place
 
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
@@ -364,16 +365,21 @@ def _bring_back(client: Client, job: int) -> str:
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("width")
-def scale(job: int, width: str) -> None:
+@DRY_RUN
+def scale(job: int, width: str, dry_run: bool) -> None:
     """Let a gang have at most so many tasks, or other bounds; an array, so many at once: muster scale 12 4, 12 2-16
 
     What runs of an array goes on, also if there is more of it than that.
     """
     first, second = parse_width(width, "width")
     least, most = (first, second) if "-" in width else (0, first)
+    said = f"have {f'{least} to' if least else 'at most'} {most} task{'s' if most != 1 else ''}"
+    if dry_run:
+        _try_once(job, lambda client: client.try_scale(job, most, least), f"would {said}")
+        return
     with Client() as client:
         client.scale(job, most, least)
-        click.echo(f"job {job} is to have {f'{least} to' if least else 'at most'} {most} tasks")
+        click.echo(f"job {job} is to {said}")
         client.settle()
 
 
@@ -381,16 +387,29 @@ def scale(job: int, width: str) -> None:
 @click.argument("job", type=JOB)
 @click.option("--to", multiple=True, metavar="NODE", help="Only on these nodes.")
 @click.option("--off", multiple=True, metavar="NODE", help="On none of these; by itself, none of those that it has.")
-def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
+@DRY_RUN
+def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...], dry_run: bool) -> None:
     """Let a gang, or tasks of an array, go on elsewhere, from the checkpoint: muster migrate 12 --off node-3
 
     It is told to stop only if there is a place for it, which is kept until it is gone from the old one. Of an array,
     only those tasks are that have to go.
     """
+    if dry_run:
+        _try_once(job, lambda client: client.try_migrate(job, to, off), "would go on elsewhere")
+        return
     with Client() as client:
         client.migrate(job, to, off)
         click.echo(f"job {job} is to go on elsewhere")
         client.settle()
+
+
+def _try_once(job: int, ask: Callable[[Client], TrialView], said: str) -> None:
+    """What would become of one job, and of others."""
+    from muster.cli.trying import NOTHING_CHANGED, spell_job_change  # here: most changes are made
+
+    with Client() as client:
+        click.echo(spell_job_change(client.show(job), ask(client), said))
+    click.echo(NOTHING_CHANGED, err=True)
 
 
 def _try_on_each(jobs: tuple[int, ...], verb: str, said: str) -> None:

@@ -10,12 +10,15 @@ import click
 from msgspec.structs import replace
 
 from muster.cli.printing import show_ago, show_mark, show_plain
-from muster.units import show_duration, show_money
+from muster.units import show_duration, show_instant, show_money
 from muster.wire.forecast_views import DayView, TrialJob, TrialView
-from muster.wire.views import JobView
+from muster.wire.views import JobView, Place
 
 NOTHING_CHANGED: Final = "nothing was changed; the same without --dry-run does it"
 NOTHING_DONE: Final = "nothing was submitted"
+NOBODY: Final = "no job would start, stop or wait for another reason at once"
+PLACES_SHOWN: Final = 8
+WINDOWS_SHOWN: Final = 8
 
 
 def print_job_trial(view: TrialView) -> None:
@@ -47,7 +50,7 @@ def print_change_trial(view: TrialView) -> None:
     """What a change of the rules would do to jobs."""
     _print_effects(view)
     if not (view.started or view.stopped or view.waiting):
-        click.echo("no job would start, stop or wait for another reason at once")
+        click.echo(NOBODY)
     if view.day is not None:
         _print_day(view.day)
     else:
@@ -83,6 +86,27 @@ def _percents(pair: tuple[int, int]) -> tuple[str, str]:
     return before, after
 
 
+def print_node_trial(view: TrialView) -> None:
+    """What something done to a node, or a booking, would do to jobs."""
+    _print_effects(view)
+    if not (view.started or view.stopped or view.waiting):
+        click.echo(NOBODY)
+    click.echo(NOTHING_CHANGED, err=True)
+
+
+def print_booking_trial(view: TrialView) -> None:
+    """Which nodes a booking would get, window by window, and what that would do to jobs."""
+    windows = () if view.booking is None else view.booking.windows
+    for window in windows[:WINDOWS_SHOWN]:
+        nodes = ", ".join(window.nodes[:PLACES_SHOWN])
+        more = f" and {len(window.nodes) - PLACES_SHOWN} more" if len(window.nodes) > PLACES_SHOWN else ""
+        span = f"{show_instant(window.opens_at_ms)[:16]} to {show_instant(window.closes_at_ms)[:16]}"
+        click.echo(f"  {span}: {nodes or 'no node yet'}{more}{f', short by {window.short}' if window.short else ''}")
+    if len(windows) > WINDOWS_SHOWN:
+        click.echo(f"  … and {_count(len(windows) - WINDOWS_SHOWN, 'window')} more")
+    print_node_trial(view)
+
+
 def spell_job_change(job: JobView, view: TrialView, said: str) -> str:
     """What something done to a job would do to it, and to others."""
     name = f" ({show_plain(job.name)})" if job.name else ""
@@ -92,7 +116,25 @@ def spell_job_change(job: JobView, view: TrialView, said: str) -> str:
         others = [each for each in view.stops if each.job != job.id]
         view = replace(view, stops=others, stopped=view.stopped - 1)
         lines.append(f"  it would be told to stop{_show_loss(job)}")
+    held = sum(place.tasks for place in job.places)
+    if view.tasks and view.tasks != held:
+        lines.append(f"  it would have {_count(view.tasks, 'task')} instead of {held}")
+    if view.places:
+        lines.append(f"  it would go on on {', '.join(map(_show_place, view.places[:PLACES_SHOWN]))}{_show_more(view)}")
     return "\n".join([*lines, *_spell_effects(view)])
+
+
+def _show_place(place: Place) -> str:
+    return place.node if place.tasks == 1 else f"{place.node} ({place.tasks} tasks)"
+
+
+def _show_more(view: TrialView) -> str:
+    more = len(view.places) - PLACES_SHOWN
+    return f" and {more} more" if more > 0 else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _show_loss(job: JobView) -> str:
