@@ -172,7 +172,7 @@ def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
         ("held", f"until `muster release {view.id}`" if view.held else ""),
         ("progress", show_progress(view) or show_mark(view)),
         *_ask_fields(view),
-        ("places", "; ".join(_show_place(place) for place in view.places)),
+        ("places", "; ".join([*map(_show_place, view.places), *_show_more(view.places_total - len(view.places))])),
         ("spares", _show_spares(view)),
         ("accepted", show_instant(view.accepted_at_ms)),
         ("ended", show_instant(view.since_ms) if view.is_over else ""),
@@ -270,8 +270,17 @@ def _show_spares(view: JobView) -> str:
     if view.is_over or view.spec is None or not view.spec.spares:
         return ""
     held = sum(place.tasks for place in view.spares)
-    places = ", ".join(place.node if place.tasks == 1 else f"{place.tasks} on {place.node}" for place in view.spares)
+    more = _show_more(view.spares_total - len(view.spares))
+    named = [place.node if place.tasks == 1 else f"{place.tasks} on {place.node}" for place in view.spares]
+    places = ", ".join([*named, *more])
+    if more:
+        return places
     return places if held == view.spec.spares else f"{held} of {view.spec.spares}{f': {places}' if places else ''}"
+
+
+def _show_more(count: int) -> list[str]:
+    """That the server told the first alone."""
+    return [f"… and {count} more"] if count > 0 else []
 
 
 def _show_place(place: Place) -> str:

@@ -129,7 +129,7 @@ def _show_place(place: Place) -> str:
 
 
 def _show_more(view: TrialView) -> str:
-    more = len(view.places) - PLACES_SHOWN
+    more = view.places_total - len(view.places[:PLACES_SHOWN])
     return f" and {more} more" if more > 0 else ""
 
 

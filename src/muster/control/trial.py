@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, TypeGuard
 
 from muster.control.bookings import view_bookings
-from muster.control.views import complete_reason, find_reason, price_of, view_job
+from muster.control.views import complete_reason, cut_places, find_reason, price_of, view_job
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.errors import RejectedError
@@ -50,6 +50,7 @@ def try_out(world: World, event: Event, now: int, *more: Event) -> TrialView:
     stops = list(dict.fromkeys(item.job for item in found.facts if _tells_to_stop(item)))
     waits = list(_changed(found, frozenset(starts)))
     job = found.after.jobs.get(own)
+    places = _find_new_places(found, event.job) if isinstance(event, MigrateJob) else []
     reason = None if job is None else find_reason(found.after, own)
     return TrialView(
         seq=world.seq,
@@ -62,7 +63,8 @@ def try_out(world: World, event: Event, now: int, *more: Event) -> TrialView:
         started=len(starts),
         stopped=len(stops),
         waiting=len(waits),
-        places=_find_new_places(found, event.job) if isinstance(event, MigrateJob) else [],
+        places=cut_places(places),
+        places_total=len(places),
         tasks=_count_tasks(found.after, event.job) if isinstance(event, ScaleJob) else 0,
         booking=_find_booking(found.after, event) if isinstance(event, Reserve) else None,
     )

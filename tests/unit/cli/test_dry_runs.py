@@ -101,7 +101,7 @@ def test_what_would_become_of_a_job_and_of_others(
 
 def test_what_a_move_and_other_bounds_would_do(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     stops = [TrialJob(7, "lab", "", "is told to stop")]
-    moves = TrialView(1, stops=stops, stopped=1, places=[Place("n2", 1), Place("n3", 2)])
+    moves = TrialView(1, stops=stops, stopped=1, places=[Place("n2", 1), Place("n3", 2)], places_total=4)
     answers = {
         "GET /v1/jobs/7": replace(STARTS, phase="running"),
         "POST /v1/trials/jobs/7/migrate": moves,
@@ -112,7 +112,7 @@ def test_what_a_move_and_other_bounds_would_do(serve: Serve, capsys: pytest.Capt
     told = capsys.readouterr()
     assert told.out.splitlines()[0] == "job 7 of lab, running on n1, would go on elsewhere"
     assert told.out.splitlines()[1].startswith("  it would be told to stop, after ")
-    assert told.out.splitlines()[2:] == ["  it would go on on n2, n3 (2 tasks)"]
+    assert told.out.splitlines()[2:] == ["  it would go on on n2, n3 (2 tasks) and 2 more"]
     assert msgspec.json.decode(seen[0 if seen[0].body else 1].body) == {"to": [], "off": ["n1"]}
     assert run_command(["scale", "7", "2-4", "--dry-run"]) == 0
     told = capsys.readouterr()
