@@ -11,7 +11,7 @@ import click
 
 from muster.cli.failing import JOB_FAILED
 from muster.cli.moments import AT, read_past
-from muster.cli.naming import JOB
+from muster.cli.naming import JOB, take_one
 from muster.cli.printing import (
     DRY_RUN,
     Listing,
@@ -48,8 +48,8 @@ LATELY = "; --since 1h shows what ended lately"
 
 @click.command()
 @click.option("-a", "--all", "show_all", is_flag=True, help="Also jobs that are over.")
-@click.option("--tenant", default="", help="Only this tenant's.")
-@click.option("--phase", type=click.Choice(PHASES), help="Only jobs in this phase.")
+@click.option("--tenant", multiple=True, callback=take_one, help="Only this tenant's.")
+@click.option("--phase", type=click.Choice(PHASES), multiple=True, callback=take_one, help="Only jobs in this phase.")
 @click.option("--since", callback=read_past, metavar="TIME", help="Also jobs that ended since then: 2h, 03:10, a date.")
 @click.option("--oldest", is_flag=True, help="The oldest first.")
 @click.option("--after", default=0, help="Begin after this job; continues a long listing.")
@@ -59,7 +59,7 @@ LATELY = "; --since 1h shows what ended lately"
 def ls(
     show_all: bool,
     tenant: str,
-    phase: str | None,
+    phase: str,
     since: int | None,
     oldest: bool,
     after: int,
@@ -76,7 +76,7 @@ def ls(
 
         def look() -> Listing:
             order = "oldest" if oldest else "newest"
-            read = partial(client.list, state=state, tenant=tenant, phase=phase or "", order=order)
+            read = partial(client.list, state=state, tenant=tenant, phase=phase, order=order)
             return _list(_read_pages(partial(read, since_ms=since or 0, at_ms=at), after, limit), state, at)
 
         show_listing(look, output, watch)
