@@ -74,7 +74,8 @@ def reserve(
         client.settle()
         made = next((each for each in client.bookings() if each.name == called), None)
     opens_at_ms = made.windows[0].opens_at_ms if made is not None else windows[0][0]
-    more = f", and {len(windows) - 1} times more" if len(windows) > 1 else ""
+    again = len(windows) - 1
+    more = f", and {'once' if again == 1 else f'{again} times'} more" if again else ""
     click.echo(f"booking {called} opens at {show_instant(opens_at_ms)}{more}")
 
 

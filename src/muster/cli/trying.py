@@ -32,7 +32,7 @@ def print_job_trial(view: TrialView) -> None:
     if why is None:
         click.echo(f"would be accepted, and start now{where}")
     elif begun:
-        click.echo(f"would be accepted, and {begun} of {job.tasks} tasks start now{where}")
+        click.echo(f"would be accepted, and {begun} of {job.tasks} tasks start{'s' if begun == 1 else ''} now{where}")
         click.echo(f"  the others would be {why.words} [{why.code}]")
     else:
         from muster.cli.explain import print_waiting  # here: most trials start
@@ -66,7 +66,7 @@ def _print_day(day: DayView) -> None:
     changed = [row for row in day.tenants if row.started[0] != row.started[1] or row.wait_ms[0] != row.wait_ms[1]]
     for row in changed:
         waits = _show_pair(*(show_duration(wait_ms) for wait_ms in row.wait_ms))
-        starts = f"{row.started[1]} of {row.jobs} jobs start"
+        starts = f"{row.started[1]} of {_count(row.jobs, 'job')} start{'s' if row.jobs == 1 else ''}"
         instead = f" instead of {row.started[0]}" if row.started[0] != row.started[1] else ""
         more = "less" if row.wait_ms[1] < row.wait_ms[0] else "more" if row.wait_ms[1] > row.wait_ms[0] else "as long"
         click.echo(f"  {row.tenant} waits {more}: {waits} on the average; {starts}{instead}")
