@@ -21,7 +21,7 @@ def test_a_command_beside_a_task_has_its_environment_and_its_directory(live: Liv
     live.muster("exec", job, "--", "sh", "-c", "exit 9", code=9)
     assert live.muster("shell", job).returncode == 0  # with nothing to read it leaves at once
     assert "error[M346]: task 2 of job" in live.muster("exec", job, "--task", "2", "--", "true", code=2).stderr
-    assert "surely-not-there" in live.muster("exec", job, "--", "surely-not-there", code=2).stderr
+    assert "surely-not-there" in live.muster("exec", job, "--", "surely-not-there", code=127).stderr
     (tmp_path / "go").touch()
     live.muster("wait", job)
     assert "error[M121]" in live.muster("shell", job, code=2).stderr

@@ -46,16 +46,20 @@ class Bars:
 
     async def bar(self, request: Request) -> Response:
         """Set a bar, or replace it."""
-        name, kind = _read_target(request)
-        body = await read_body(request, _bar_decoder, "bar")
-        event = BarNode(name, kind, OPERATOR, body.reason, body.until_ms, body.lets_finish, cause_of(request))
-        return changed_response(await ask_change(request, self._follower, event))
+        return changed_response(await ask_change(request, self._follower, await read_bar(request)))
 
     async def unbar(self, request: Request) -> Response:
         """Lift a bar; one that does not stand is lifted already."""
         name, kind = _read_target(request)
         event = UnbarNode(name, kind, OPERATOR, cause_of(request))
         return changed_response(await ask_change(request, self._follower, event))
+
+
+async def read_bar(request: Request) -> BarNode:
+    """The bar that a request wants."""
+    name, kind = _read_target(request)
+    body = await read_body(request, _bar_decoder, "bar")
+    return BarNode(name, kind, OPERATOR, body.reason, body.until_ms, body.lets_finish, cause_of(request))
 
 
 def _read_target(request: Request) -> tuple[str, BarKind]:

@@ -79,13 +79,7 @@ class Bookings:
 
     async def reserve(self, request: Request) -> Response:
         """Make a booking under a name that nobody has."""
-        body = await read_body(request, _decoder, "booking")
-        check_tenant(request, Role.OPERATOR, body.tenant)
-        windows = tuple(Window(each.opens_at_ms, each.closes_at_ms) for each in body.windows)
-        name = request.path_params["name"]
-        booking = Booking(name, body.tenant, body.nodes, windows, body.gpus, body.flavor, body.within, body.shared)
-        event = Reserve(booking, body.flexible_ms, cause_of(request))
-        return changed_response(await ask_change(request, self._follower, event))
+        return changed_response(await ask_change(request, self._follower, await read_reserve(request)))
 
     async def cancel(self, request: Request) -> Response:
         """Give a booking up."""
@@ -97,3 +91,13 @@ class Bookings:
             check_tenant(request, Role.OPERATOR, booking.tenant)
         event = CancelBooking(name, cause_of(request))
         return changed_response(await ask_change(request, self._follower, event))
+
+
+async def read_reserve(request: Request) -> Reserve:
+    """The booking that a request wants; raise if it is not for whoever asks to make it."""
+    body = await read_body(request, _decoder, "booking")
+    check_tenant(request, Role.OPERATOR, body.tenant)
+    windows = tuple(Window(each.opens_at_ms, each.closes_at_ms) for each in body.windows)
+    name = request.path_params["name"]
+    booking = Booking(name, body.tenant, body.nodes, windows, body.gpus, body.flavor, body.within, body.shared)
+    return Reserve(booking, body.flexible_ms, cause_of(request))

@@ -129,6 +129,11 @@ RIGHTS: Final[dict[str, Need]] = {
     "POST /v1/trials/jobs/{job}/hold": Need(Role.USER, Where.JOB),
     "POST /v1/trials/jobs/{job}/release": Need(Role.USER, Where.JOB),
     "POST /v1/trials/jobs/{job}/requeue": Need(Role.USER, Where.JOB),
+    "POST /v1/trials/jobs/{job}/scale": Need(Role.USER, Where.JOB),
+    "POST /v1/trials/jobs/{job}/migrate": Need(Role.USER, Where.JOB),
+    "PUT /v1/trials/bookings/{name:path}": Need(Role.OPERATOR, Where.NAMED),
+    "PUT /v1/trials/nodes/{name:path}/bars/{kind}": Need(Role.OPERATOR, Where.FLEET),
+    "DELETE /v1/trials/nodes/{name:path}/bars": Need(Role.OPERATOR, Where.FLEET),
     "PUT /v1/trials/tenants/{name:path}": Need(Role.ADMIN, Where.NAMED),
     "PUT /v1/trials/tiers/{name:path}": Need(Role.ADMIN, Where.FLEET),
 }

@@ -19,14 +19,14 @@ from muster.api.answers import answer_response, fresh_response, read_response
 from muster.api.gate import Gate, cause_of, gate_of, principal_of, sees_of
 from muster.api.logs import Piece, read_piece
 from muster.api.pages import fit_jobs, read_limit
-from muster.api.params import find_header, read_body, read_choice, read_job, read_match, read_number, read_world
+from muster.api.params import read_body, read_choice, read_job, read_key, read_match, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
 from muster.control.follower import Follower
 from muster.control.listing import ORDERS, PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want
 from muster.control.story import cut_story, find_failure_note, find_tries, get_beginning, tell
-from muster.control.tags import changed_meanwhile, find_standing, tag_of
+from muster.control.tags import changed_meanwhile, find_standing, fits, tag_of
 from muster.control.views import (
     complete_reason,
     find_reason,
@@ -130,7 +130,7 @@ class Jobs:
     async def submit(self, request: Request) -> Response:
         """A new job, or the one that the same key made before."""
         spec = await check_submit(request, await read_spec(request))
-        key = find_header(request, b"idempotency-key") or ""
+        key = read_key(request)
         return answer_response(await self._follower.submit(spec, key, cause_of(request)), 201)
 
     async def page(self, request: Request) -> Response:
@@ -200,15 +200,11 @@ class Jobs:
     async def scale(self, request: Request) -> Response:
         """Let a gang have more tasks, or fewer, or an array so many at once; that it is asked for is durable, not that
         it is done."""
-        body = await read_body(request, _scale_decoder, "scale")
-        asked = ScaleJob(read_job(request), body.most, body.least, cause_of(request))
-        return await self._change(request, asked, 202)
+        return await self._change(request, await read_scale(request), 202)
 
     async def migrate(self, request: Request) -> Response:
         """Let a gang go on elsewhere, or tasks of an array; that it is asked for is durable, not that it is done."""
-        body = await read_body(request, _migrate_decoder, "migrate")
-        asked = MigrateJob(read_job(request), body.to, body.off, cause_of(request))
-        return await self._change(request, asked, 202)
+        return await self._change(request, await read_migrate(request), 202)
 
     async def requeue(self, request: Request) -> Response:
         """Stop a job's run and let it wait again; that it is asked for is durable, not that it is done. Or have the
@@ -219,14 +215,14 @@ class Jobs:
         return await self._change(request, RequeueJob(read_job(request), cause_of(request)), 202)
 
     async def _bring_back(self, request: Request, number: int) -> Answer:
-        follower, key = self._follower, find_header(request, b"idempotency-key") or ""
+        follower, key = self._follower, read_key(request)
         world = await read_world(request, follower)
         entries = await follower.read_story(number)
         if not entries:
             raise unknown_job(number)
         await follower.reach(entries[-1].seq)  # whoever runs them again already is known here too
         match = read_match(request)
-        if match and match != tag_of(find_standing(world, number) or await self._view(number)):
+        if match and not fits(match, find_standing(world, number) or await self._view(number)):
             raise RejectedError(changed_meanwhile(f"job {number}", match))
         found = await find_failures(follower.read_story, number, entries)
         for taker, made_by in found.takers.items():
@@ -311,6 +307,18 @@ class Jobs:
 async def read_spec(request: Request) -> Spec:
     """The job that a request brings."""
     return await read_body(request, _spec_decoder, "spec")
+
+
+async def read_scale(request: Request) -> ScaleJob:
+    """How many tasks a job may have, as a request says it."""
+    body = await read_body(request, _scale_decoder, "scale")
+    return ScaleJob(read_job(request), body.most, body.least, cause_of(request))
+
+
+async def read_migrate(request: Request) -> MigrateJob:
+    """Where a job is to go on, as a request says it."""
+    body = await read_body(request, _migrate_decoder, "migrate")
+    return MigrateJob(read_job(request), body.to, body.off, cause_of(request))
 
 
 def read_asked(request: Request) -> Asked:

@@ -161,6 +161,11 @@ SHAPES: Final[dict[str, Shape]] = {
         f"POST /v1/trials/jobs/{{job}}/{verb}": Shape(forecast_views.TrialView)
         for verb in ("cancel", "hold", "release", "requeue")
     },
+    "POST /v1/trials/jobs/{job}/scale": Shape(forecast_views.TrialView, ScaleBody),
+    "POST /v1/trials/jobs/{job}/migrate": Shape(forecast_views.TrialView, MigrateBody),
+    "PUT /v1/trials/bookings/{name:path}": Shape(forecast_views.TrialView, BookingBody),
+    "PUT /v1/trials/nodes/{name:path}/bars/{kind}": Shape(forecast_views.TrialView, BarBody),
+    "DELETE /v1/trials/nodes/{name:path}/bars": Shape(forecast_views.TrialView),
     "PUT /v1/trials/tenants/{name:path}": Shape(forecast_views.TrialView, TenantBody),
     "PUT /v1/trials/tiers/{name:path}": Shape(forecast_views.TrialView, TierBody),
 }

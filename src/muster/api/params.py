@@ -10,12 +10,14 @@ from starlette.types import Receive
 
 from muster.api.problems import RefusedError, bad_field
 from muster.control.follower import Follower
-from muster.control.tags import ABSENT
+from muster.control.tags import ABSENT, ANY, NEVER
 from muster.model.reason import Code, Reason
 from muster.world.world import World
 
 DIGITS_MAX: Final = 18
 KNOWN_MAX: Final = 16
+NO_VERSION: Final = -1
+"""A version that nothing has."""
 HEADERS: Final = "muster.headers"
 """Where the guard leaves what the headers say, by name: it has looked at each of them."""
 Body = TypeVar("Body")
@@ -92,12 +94,17 @@ async def _read_whole(receive: Receive) -> bytes:
 
 
 def read_match(request: Request) -> str:
-    """The tag of what a change is a change of: `If-Match: "tag"`, or `If-None-Match: *` for what shall be new; empty if
-    nothing is said."""
+    """The tags of what a change is a change of, with commas between: `If-Match: "tag"`, or several of which one is it,
+    or `*` for whatever is there; or `If-None-Match: *` for what shall be new. Empty if nothing is said."""
     if find_header(request, b"if-none-match") == "*":
         return ABSENT
-    text = find_header(request, b"if-match")
-    return "" if text is None or text == "*" else text.removeprefix('"').removesuffix('"')[:DIGITS_MAX] or ABSENT
+    said = request.scope[HEADERS].get(b"if-match")
+    if said is None:
+        return ""
+    tags = [tag for each in b",".join(said).decode("latin-1").split(",") if (tag := each.strip())]
+    if len(tags) > KNOWN_MAX:
+        raise bad_field("If-Match", f"it names {len(tags)} tags, and at most {KNOWN_MAX} are looked at")
+    return ",".join(tag.removeprefix('"').removesuffix('"')[:DIGITS_MAX] or NEVER for tag in tags) or NEVER
 
 
 def read_known(request: Request) -> list[str]:
@@ -106,7 +113,24 @@ def read_known(request: Request) -> list[str]:
     return [each.strip().removeprefix("W/").strip('"') for each in found]
 
 
-def read_version(request: Request) -> int | None:
-    """The same of what has a numbered version, 0 of what shall be new; None if nothing is said."""
+def read_version(request: Request, known: int | None) -> int | None:
+    """The same of what has a numbered version: the one that must be it, 0 of what shall be new; None if nothing is said
+    that is not so. `known` is the version that it has, as far as one knows here: where several would do, one is asked
+    for, and where none is a number, none will do."""
     match = read_match(request)
-    return 0 if match == ABSENT else read_number(match or None, "If-Match", default=0) if match else None
+    if match == ABSENT:
+        return 0
+    if not match or (match == ANY and known is not None):
+        return None
+    tags = match.split(",")
+    if str(known) in tags:
+        return known
+    return max((int(tag) for tag in tags if tag.isascii() and tag.isdigit()), default=NO_VERSION)
+
+
+def read_key(request: Request) -> str:
+    """The key under which a repeat makes nothing new; empty if there is none. Of two keys nobody could say which."""
+    said = request.scope[HEADERS].get(b"idempotency-key", [b""])
+    if len(set(said)) > 1:
+        raise bad_field("Idempotency-Key", "two different ones are said, and nobody could tell which is meant")
+    return said[0].decode("latin-1")  # type: ignore[no-any-return]  # what the guard left there are headers

@@ -85,7 +85,8 @@ class Users:
         body = await read_body(request, _decoder, "user")
         grants = tuple(Grant(grant.role, grant.tenant) for grant in body.roles)
         user = User(grants, body.is_service, body.is_disabled)
-        asked = SetUser(request.path_params["name"], user, principal_of(request), read_version(request))
+        name = request.path_params["name"]
+        asked = SetUser(name, user, principal_of(request), read_version(request, self._find_version(name)))
         return changed_response(await self._follower.ask(asked))
 
     async def drop(self, request: Request) -> Response:
@@ -93,10 +94,14 @@ class Users:
         name = request.path_params["name"]
         if not self._is_seen(principal_of(request), name):
             raise RejectedError(Reason(Code.UNKNOWN_USER, "user", detail=name[:128]))
-        return changed_response(await self._follower.ask(DropUser(name, principal_of(request), read_version(request))))
+        asked = DropUser(name, principal_of(request), read_version(request, self._find_version(name)))
+        return changed_response(await self._follower.ask(asked))
 
     def _is_seen(self, by: Principal, name: str) -> bool:
         return is_user_seen(self._follower, by, name)
+
+    def _find_version(self, name: str) -> int | None:
+        return self._follower.roster.versions.get(name)
 
     def _view(self, name: str) -> UserView:
         roster = self._follower.roster

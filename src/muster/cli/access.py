@@ -187,7 +187,9 @@ def verify_audit() -> int:
     with Client() as client:
         verdict = client.verify_audit()
     if verdict.is_sound:
-        click.echo(f"whole: {verdict.lines} lines, the last one linked as {verdict.head}")
+        click.echo(
+            f"whole: {verdict.lines} line{'s' if verdict.lines != 1 else ''}, the last one linked as {verdict.head}"
+        )
         return 0
     click.echo(f"broken at line {verdict.broken_at} of {verdict.lines}")
     return 1

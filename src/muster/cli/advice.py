@@ -49,7 +49,7 @@ def set_table(kind: str, file: Path, span: str) -> None:
     columns = {column_of(row, column): (number,) for row, column, number in _read(file)}
     with Client() as client:
         client.advise(kind, columns, int(time.time() * 1000) + parse_duration(span))
-    click.echo(f"{kind}: {len(columns)} lines, for {span}")
+    click.echo(f"{kind}: {len(columns)} line{'s' if len(columns) != 1 else ''}, for {span}")
 
 
 def _read(file: Path) -> Iterator[tuple[str, str, int]]:

@@ -9,13 +9,15 @@ from typing import Final
 import click
 
 from muster.cli.printing import DRY_RUN, show_plain
-from muster.cli.trying import NOTHING_CHANGED
+from muster.cli.trying import NOTHING_CHANGED, print_node_trial
 from muster.model.job import BarKind
 from muster.sdk.client import Client
 from muster.units import parse_duration, show_duration
 from muster.wire.views import BarView, JobView, NodeView
 
 PAGE: Final = 1000
+OPERATOR: Final = "operator"
+"""Whose the bars are that are set by hand."""
 _reason = click.option("--reason", default="", metavar="TEXT", help="Why, for whoever looks at the node.")
 _span = click.option("--for", "span", metavar="TIME", help="Lift it by itself after so long, such as 2h.")
 
@@ -24,8 +26,12 @@ _span = click.option("--for", "span", metavar="TIME", help="Lift it by itself af
 @click.argument("node")
 @_reason
 @_span
-def cordon(node: str, reason: str, span: str | None) -> None:
+@DRY_RUN
+def cordon(node: str, reason: str, span: str | None, dry_run: bool) -> None:
     """Keep new work off a node; what runs there goes on."""
+    if dry_run:
+        _try_cordon(node, reason, span)
+        return
     view = _bar(node, BarKind.CORDON, reason, span)
     click.echo(f"{node} is cordoned; {_count(view, 'goes', 'go')} on there")
 
@@ -50,8 +56,12 @@ def drain(node: str, reason: str, span: str | None, now: bool, dry_run: bool) ->
 
 @click.command()
 @click.argument("node")
-def uncordon(node: str) -> None:
+@DRY_RUN
+def uncordon(node: str, dry_run: bool) -> None:
     """Lift your cordon and your drain of a node."""
+    if dry_run:
+        _try_uncordon(node)
+        return
     with Client() as client:
         for kind in BarKind:
             client.unbar(node, kind)
@@ -85,6 +95,25 @@ def _preview(node: str) -> None:
     click.echo(NOTHING_CHANGED, err=True)
 
 
+def _try_cordon(node: str, reason: str, span: str | None) -> None:
+    with Client() as client:
+        view = client.node(node)
+        trial = client.try_bar(node, BarKind.CORDON, reason=reason, until_ms=_find_end(span))
+    click.echo(f"{node} would be cordoned; {_count(view, 'goes', 'go')} on there")
+    print_node_trial(trial)
+
+
+def _try_uncordon(node: str) -> None:
+    with Client() as client:
+        bars, trial = client.node(node).bars, client.try_unbar(node)
+    others = [bar for bar in bars if bar.owner != OPERATOR]
+    if others:
+        click.echo(f"{node} would still be barred: {show_bars(others)}")
+    else:
+        click.echo(f"{node} would be open for new work" if bars else f"{node} is open for new work already")
+    print_node_trial(trial)
+
+
 def _all_in(client: Client, phase: str) -> Iterator[JobView]:
     after: int | None = 0
     while after is not None:
@@ -94,10 +123,13 @@ def _all_in(client: Client, phase: str) -> Iterator[JobView]:
 
 
 def _bar(node: str, kind: BarKind, reason: str, span: str | None, *, lets_finish: bool = True) -> NodeView:
-    until_ms = None if span is None else _now_ms() + parse_duration(span)
     with Client() as client:
-        client.bar(node, kind, reason=reason, until_ms=until_ms, lets_finish=lets_finish)
+        client.bar(node, kind, reason=reason, until_ms=_find_end(span), lets_finish=lets_finish)
         return client.node(node)
+
+
+def _find_end(span: str | None) -> int | None:
+    return None if span is None else _now_ms() + parse_duration(span)
 
 
 def _count(view: NodeView, one: str, many: str) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 import click
 
+from muster.cli.failing import NOT_FOUND, NOT_RUNNABLE
 from muster.cli.naming import JOB
+from muster.cli.printing import show_plain
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.client import Client
@@ -28,17 +30,17 @@ SHELL: Final = "/bin/sh"
 @click.argument("job", type=JOB)
 @click.option("--task", type=click.IntRange(min=0), default=0, show_default=True, help="The task or rank.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
-def exec_(job: int, task: int, command: tuple[str, ...]) -> NoReturn:
+def exec_(job: int, task: int, command: tuple[str, ...]) -> int:
     """Run a command beside a running job, on its machine: muster exec 12 -- nvidia-smi"""
-    _become(*_enter(job, task, command))
+    return _become(*_enter(job, task, command))
 
 
 @click.command()
 @click.argument("job", type=JOB)
 @click.option("--task", type=click.IntRange(min=0), default=0, show_default=True, help="The task or rank.")
-def shell(job: int, task: int) -> NoReturn:
+def shell(job: int, task: int) -> int:
     """Open a shell beside a running job, on its machine."""
-    _become(*_enter(job, task))
+    return _become(*_enter(job, task))
 
 
 def _enter(job: int, task: int, command: tuple[str, ...] = ()) -> tuple[tuple[str, ...], TaskProcess]:
@@ -59,14 +61,22 @@ def _enter(job: int, task: int, command: tuple[str, ...] = ()) -> tuple[tuple[st
     return words, process._replace(env=dict(os.environ))  # whoever enters it is no part of the job
 
 
-def _become(command: tuple[str, ...], process: TaskProcess) -> NoReturn:
-    """Leave this program for the command."""
+def _become(command: tuple[str, ...], process: TaskProcess) -> int:
+    """Leave this program for the command; what is not there or cannot be run is said as shells say it."""
     terminal = {"TERM": os.environ["TERM"]} if "TERM" in os.environ else {}
     try:
         os.chdir(process.directory)
+    except OSError as error:
+        detail = f"{process.directory}: {error.strerror}"
+        raise RejectedError(Reason(Code.BAD_SPEC, "directory", detail=detail)) from error
+    try:
         os.execvpe(command[0], command, {**process.env, **terminal})  # noqa: S606 - no shell is the point
     except OSError as error:
-        raise RejectedError(Reason(Code.BAD_SPEC, "command", detail=f"{command[0]}: {error.strerror}")) from error
+        is_missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+        said = "command not found" if is_missing else f"cannot be run ({error.strerror})"
+        click.echo(f"error: {said}: {show_plain(command[0])}", err=True)
+        click.echo(f"help: it is looked for where the job looks, in PATH={process.env.get('PATH', '')}", err=True)
+        return NOT_FOUND if is_missing else NOT_RUNNABLE
 
 
 COMMANDS = {"exec": exec_, "shell": shell}

@@ -20,6 +20,8 @@ USAGE: Final = 2
 NO_SERVER: Final = 3
 SERVER_ERROR: Final = 4
 MACHINE_ERROR: Final = 5
+NOT_RUNNABLE: Final = 126
+NOT_FOUND: Final = 127
 INTERRUPTED: Final = 130
 UNREAD: Final = 141
 """As a shell says it of a program that was ended by SIGPIPE."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from muster.cli.bars import show_bars
 from muster.cli.listing import listing_group
 from muster.cli.moments import AT
-from muster.cli.naming import find_named
+from muster.cli.naming import find_named, take_one
 from muster.cli.printing import (
     Listing,
     detail_options,
@@ -28,16 +28,22 @@ _LABEL_GAP = " "
 
 
 @listing_group
-@click.option("--flavor", default="", metavar="NAME", help="Only of this kind.")
-@click.option("--region", default="", metavar="NAME", help="Only in this region.")
-@click.option("--cluster", default="", metavar="NAME", help="Only in this cluster.")
-@click.option("--rack", default="", metavar="NAME", help="Only in this rack.")
-@click.option("--phase", type=click.Choice(["up", "unknown", "gone"]), default=None, help="Only in this phase.")
+@click.option("--flavor", multiple=True, callback=take_one, metavar="NAME", help="Only of this kind.")
+@click.option("--region", multiple=True, callback=take_one, metavar="NAME", help="Only in this region.")
+@click.option("--cluster", multiple=True, callback=take_one, metavar="NAME", help="Only in this cluster.")
+@click.option("--rack", multiple=True, callback=take_one, metavar="NAME", help="Only in this rack.")
+@click.option(
+    "--phase",
+    type=click.Choice(["up", "unknown", "gone"]),
+    multiple=True,
+    callback=take_one,
+    help="Only in this phase.",
+)
 @AT
-def nodes(client: Client, phase: str | None, at: int | None, **wanted: str) -> Listing:
+def nodes(client: Client, phase: str, at: int | None, **wanted: str) -> Listing:
     """List nodes and what is free on them; or show one."""
     is_narrow = bool(phase or any(wanted.values()))
-    return _list_nodes(client.nodes(at_ms=at, phase=phase or "", **wanted), is_narrow)
+    return _list_nodes(client.nodes(at_ms=at, phase=phase, **wanted), is_narrow)
 
 
 def _list_nodes(views: Sequence[NodeView], is_narrow: bool) -> Listing:

@@ -11,7 +11,7 @@ import click
 
 from muster.cli.failing import JOB_FAILED
 from muster.cli.moments import AT, read_past
-from muster.cli.naming import JOB
+from muster.cli.naming import JOB, take_one
 from muster.cli.printing import (
     DRY_RUN,
     Listing,
@@ -36,6 +36,7 @@ from muster.model.spec import Spec
 from muster.sdk.client import Client
 from muster.sdk.errors import AnsweredError, UnfitError
 from muster.units import parse_width, show_bytes, show_duration, show_instant, show_money, show_resources
+from muster.wire.forecast_views import TrialView
 from muster.wire.views import JobPage, JobView, Place
 
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
@@ -47,8 +48,8 @@ LATELY = "; --since 1h shows what ended lately"
 
 @click.command()
 @click.option("-a", "--all", "show_all", is_flag=True, help="Also jobs that are over.")
-@click.option("--tenant", default="", help="Only this tenant's.")
-@click.option("--phase", type=click.Choice(PHASES), help="Only jobs in this phase.")
+@click.option("--tenant", multiple=True, callback=take_one, help="Only this tenant's.")
+@click.option("--phase", type=click.Choice(PHASES), multiple=True, callback=take_one, help="Only jobs in this phase.")
 @click.option("--since", callback=read_past, metavar="TIME", help="Also jobs that ended since then: 2h, 03:10, a date.")
 @click.option("--oldest", is_flag=True, help="The oldest first.")
 @click.option("--after", default=0, help="Begin after this job; continues a long listing.")
@@ -58,7 +59,7 @@ LATELY = "; --since 1h shows what ended lately"
 def ls(
     show_all: bool,
     tenant: str,
-    phase: str | None,
+    phase: str,
     since: int | None,
     oldest: bool,
     after: int,
@@ -75,7 +76,7 @@ def ls(
 
         def look() -> Listing:
             order = "oldest" if oldest else "newest"
-            read = partial(client.list, state=state, tenant=tenant, phase=phase or "", order=order)
+            read = partial(client.list, state=state, tenant=tenant, phase=phase, order=order)
             return _list(_read_pages(partial(read, since_ms=since or 0, at_ms=at), after, limit), state, at)
 
         show_listing(look, output, watch)
@@ -171,7 +172,7 @@ def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
         ("held", f"until `muster release {view.id}`" if view.held else ""),
         ("progress", show_progress(view) or show_mark(view)),
         *_ask_fields(view),
-        ("places", "; ".join(_show_place(place) for place in view.places)),
+        ("places", "; ".join([*map(_show_place, view.places), *_show_more(view.places_total - len(view.places))])),
         ("spares", _show_spares(view)),
         ("accepted", show_instant(view.accepted_at_ms)),
         ("ended", show_instant(view.since_ms) if view.is_over else ""),
@@ -269,8 +270,17 @@ def _show_spares(view: JobView) -> str:
     if view.is_over or view.spec is None or not view.spec.spares:
         return ""
     held = sum(place.tasks for place in view.spares)
-    places = ", ".join(place.node if place.tasks == 1 else f"{place.tasks} on {place.node}" for place in view.spares)
+    more = _show_more(view.spares_total - len(view.spares))
+    named = [place.node if place.tasks == 1 else f"{place.tasks} on {place.node}" for place in view.spares]
+    places = ", ".join([*named, *more])
+    if more:
+        return places
     return places if held == view.spec.spares else f"{held} of {view.spec.spares}{f': {places}' if places else ''}"
+
+
+def _show_more(count: int) -> list[str]:
+    """That the server told the first alone."""
+    return [f"… and {count} more"] if count > 0 else []
 
 
 def _show_place(place: Place) -> str:
@@ -364,16 +374,21 @@ def _bring_back(client: Client, job: int) -> str:
 @click.command()
 @click.argument("job", type=JOB)
 @click.argument("width")
-def scale(job: int, width: str) -> None:
+@DRY_RUN
+def scale(job: int, width: str, dry_run: bool) -> None:
     """Let a gang have at most so many tasks, or other bounds; an array, so many at once: muster scale 12 4, 12 2-16
 
     What runs of an array goes on, also if there is more of it than that.
     """
     first, second = parse_width(width, "width")
     least, most = (first, second) if "-" in width else (0, first)
+    said = f"have {f'{least} to' if least else 'at most'} {most} task{'s' if most != 1 else ''}"
+    if dry_run:
+        _try_once(job, lambda client: client.try_scale(job, most, least), f"would {said}")
+        return
     with Client() as client:
         client.scale(job, most, least)
-        click.echo(f"job {job} is to have {f'{least} to' if least else 'at most'} {most} tasks")
+        click.echo(f"job {job} is to {said}")
         client.settle()
 
 
@@ -381,16 +396,29 @@ def scale(job: int, width: str) -> None:
 @click.argument("job", type=JOB)
 @click.option("--to", multiple=True, metavar="NODE", help="Only on these nodes.")
 @click.option("--off", multiple=True, metavar="NODE", help="On none of these; by itself, none of those that it has.")
-def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...]) -> None:
+@DRY_RUN
+def migrate(job: int, to: tuple[str, ...], off: tuple[str, ...], dry_run: bool) -> None:
     """Let a gang, or tasks of an array, go on elsewhere, from the checkpoint: muster migrate 12 --off node-3
 
     It is told to stop only if there is a place for it, which is kept until it is gone from the old one. Of an array,
     only those tasks are that have to go.
     """
+    if dry_run:
+        _try_once(job, lambda client: client.try_migrate(job, to, off), "would go on elsewhere")
+        return
     with Client() as client:
         client.migrate(job, to, off)
         click.echo(f"job {job} is to go on elsewhere")
         client.settle()
+
+
+def _try_once(job: int, ask: Callable[[Client], TrialView], said: str) -> None:
+    """What would become of one job, and of others."""
+    from muster.cli.trying import NOTHING_CHANGED, spell_job_change  # here: most changes are made
+
+    with Client() as client:
+        click.echo(spell_job_change(client.show(job), ask(client), said))
+    click.echo(NOTHING_CHANGED, err=True)
 
 
 def _try_on_each(jobs: tuple[int, ...], verb: str, said: str) -> None:

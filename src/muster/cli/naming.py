@@ -45,6 +45,14 @@ def find_named(views: Sequence[N], name: str, what: str) -> N:
     raise click.UsageError(f"there is no {what} {name!r}{near or f'; `muster {what}s` lists them'}")
 
 
+def take_one(context: click.Context, option: click.Parameter, said: Sequence[str]) -> str:
+    """The one value of an option of `multiple`, or nothing: of two, click would take the last and drop the first
+    without a word."""
+    if len(set(said)) > 1:
+        raise click.UsageError(f"{option.opts[0]} is said as {' and as '.join(dict.fromkeys(said))}: say one", context)
+    return said[0] if said else ""
+
+
 def suggest(word: str, words: Iterable[str]) -> str:
     """`; did you mean nodes?`, if one of the words is much like it."""
     from difflib import get_close_matches  # here: most words are spelt right

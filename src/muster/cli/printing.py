@@ -311,7 +311,7 @@ def show_end(view: JobView) -> str:
         return view.phase
     note = f": {show_plain(view.note)}" if view.note else ""
     if view.counts is not None:
-        return f"failed: {view.counts.failed} of {view.tasks} tasks{note}"
+        return f"failed: {view.counts.failed} of {view.tasks} task{'s' if view.tasks != 1 else ''}{note}"
     words = {"limit": "ran past its limit", "lost": "its node was lost"}
     return f"failed: {words.get(view.why, f'exit code {view.exit_code}{note}')}"
 

@@ -9,8 +9,10 @@ from typing import Final
 import click
 
 from muster.cli.moments import AT
-from muster.cli.printing import Listing, listing_options, show_listing
+from muster.cli.printing import DRY_RUN, Listing, listing_options, show_listing
+from muster.cli.trying import print_booking_trial
 from muster.sdk.client import Client
+from muster.sdk.spelling import Wishes
 from muster.sdk.windows import EVERY, expand_windows
 from muster.units import parse_count, parse_duration, show_instant
 from muster.wire.views import BookingView
@@ -32,6 +34,7 @@ SHOWN: Final = 3
 @click.option("--tz", default="UTC", show_default=True, metavar="ZONE", help="The zone of the time, with its DST.")
 @click.option("--flexible", default="", metavar="TIME", help="It may begin so much later.")
 @click.option("--shared", is_flag=True, help="For the jobs of all tenants below, too.")
+@DRY_RUN
 def reserve(
     name: str | None,
     tenant: str,
@@ -46,28 +49,33 @@ def reserve(
     tz: str,
     flexible: str,
     shared: bool,
+    dry_run: bool,
 ) -> None:
     """Book nodes for a tenant in a window of time: muster reserve night --tenant vision --nodes 4 --from 2h --for 2h"""
     count = parse_count(times, "times") if times else 7 if every else 1
     now_ms = int(time.time() * 1000)
     windows = expand_windows(begin, parse_duration(span), now_ms, every=every or "", times=count, zone=tz)
     called = name or f"{tenant}-{show_instant(windows[0][0])[:16].replace(' ', '-').replace(':', '')}"
+    wishes: Wishes = {
+        "gpus": parse_count(gpus, "gpus"),
+        "flavor": flavor,
+        "within": within,
+        "shared": shared,
+        "flexible_ms": parse_duration(flexible) if flexible else 0,
+    }
+    booked = (called, tenant, parse_count(nodes, "nodes"), windows)
     with Client() as client:
-        client.reserve(
-            called,
-            tenant,
-            parse_count(nodes, "nodes"),
-            windows,
-            gpus=parse_count(gpus, "gpus"),
-            flavor=flavor,
-            within=within,
-            shared=shared,
-            flexible_ms=parse_duration(flexible) if flexible else 0,
-        )
+        if dry_run:
+            trial = client.try_reserve(*booked, **wishes)
+            click.echo(f"booking {called} would be made, for {tenant}:")
+            print_booking_trial(trial)
+            return
+        client.reserve(*booked, **wishes)
         client.settle()
         made = next((each for each in client.bookings() if each.name == called), None)
     opens_at_ms = made.windows[0].opens_at_ms if made is not None else windows[0][0]
-    more = f", and {len(windows) - 1} times more" if len(windows) > 1 else ""
+    again = len(windows) - 1
+    more = f", and {'once' if again == 1 else f'{again} times'} more" if again else ""
     click.echo(f"booking {called} opens at {show_instant(opens_at_ms)}{more}")
 
 

@@ -44,7 +44,12 @@ SHOWN_MAX: Final = 10
 @click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="Its key (PEM).")
 @click.option("--learn/--no-learn", "learns", default=None, help="Learn for how long jobs run (default: as before).")
 @click.option("--flavor", metavar="NAME", help="What kind of capacity this machine is.")
-@click.option("--capacity", metavar="K=N,...", help="What it has, where that is not found: gpus=8,cpus=64,memory=1Ti.")
+@click.option(
+    "--capacity",
+    multiple=True,
+    metavar="K=N,...",
+    help="What it has, where that is not found: gpus=8,cpus=64,memory=1Ti.",
+)
 @click.option("--region", metavar="NAME", help="The region that it stands in.")
 @click.option("--cluster", metavar="NAME", help="The cluster.")
 @click.option("--block", metavar="NAME", help="The block.")
@@ -92,6 +97,8 @@ def _describe(said: Mapping[str, Any]) -> dict[str, Any]:
     named = {field: value for field, value in said.items() if value is not None and value != ()}
     if "labels" in named:
         named["labels"] = dict(_parse_label(text) for text in named["labels"])
+    if "capacity" in named:
+        named["capacity"] = ",".join(named["capacity"])
     if "taints" in named:
         named["taints"] = list(named["taints"])
     return named

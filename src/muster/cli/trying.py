@@ -10,12 +10,15 @@ import click
 from msgspec.structs import replace
 
 from muster.cli.printing import show_ago, show_mark, show_plain
-from muster.units import show_duration, show_money
+from muster.units import show_duration, show_instant, show_money
 from muster.wire.forecast_views import DayView, TrialJob, TrialView
-from muster.wire.views import JobView
+from muster.wire.views import JobView, Place
 
 NOTHING_CHANGED: Final = "nothing was changed; the same without --dry-run does it"
 NOTHING_DONE: Final = "nothing was submitted"
+NOBODY: Final = "no job would start, stop or wait for another reason at once"
+PLACES_SHOWN: Final = 8
+WINDOWS_SHOWN: Final = 8
 
 
 def print_job_trial(view: TrialView) -> None:
@@ -29,7 +32,7 @@ def print_job_trial(view: TrialView) -> None:
     if why is None:
         click.echo(f"would be accepted, and start now{where}")
     elif begun:
-        click.echo(f"would be accepted, and {begun} of {job.tasks} tasks start now{where}")
+        click.echo(f"would be accepted, and {begun} of {job.tasks} tasks start{'s' if begun == 1 else ''} now{where}")
         click.echo(f"  the others would be {why.words} [{why.code}]")
     else:
         from muster.cli.explain import print_waiting  # here: most trials start
@@ -47,7 +50,7 @@ def print_change_trial(view: TrialView) -> None:
     """What a change of the rules would do to jobs."""
     _print_effects(view)
     if not (view.started or view.stopped or view.waiting):
-        click.echo("no job would start, stop or wait for another reason at once")
+        click.echo(NOBODY)
     if view.day is not None:
         _print_day(view.day)
     else:
@@ -63,7 +66,7 @@ def _print_day(day: DayView) -> None:
     changed = [row for row in day.tenants if row.started[0] != row.started[1] or row.wait_ms[0] != row.wait_ms[1]]
     for row in changed:
         waits = _show_pair(*(show_duration(wait_ms) for wait_ms in row.wait_ms))
-        starts = f"{row.started[1]} of {row.jobs} jobs start"
+        starts = f"{row.started[1]} of {_count(row.jobs, 'job')} start{'s' if row.jobs == 1 else ''}"
         instead = f" instead of {row.started[0]}" if row.started[0] != row.started[1] else ""
         more = "less" if row.wait_ms[1] < row.wait_ms[0] else "more" if row.wait_ms[1] > row.wait_ms[0] else "as long"
         click.echo(f"  {row.tenant} waits {more}: {waits} on the average; {starts}{instead}")
@@ -83,6 +86,27 @@ def _percents(pair: tuple[int, int]) -> tuple[str, str]:
     return before, after
 
 
+def print_node_trial(view: TrialView) -> None:
+    """What something done to a node, or a booking, would do to jobs."""
+    _print_effects(view)
+    if not (view.started or view.stopped or view.waiting):
+        click.echo(NOBODY)
+    click.echo(NOTHING_CHANGED, err=True)
+
+
+def print_booking_trial(view: TrialView) -> None:
+    """Which nodes a booking would get, window by window, and what that would do to jobs."""
+    windows = () if view.booking is None else view.booking.windows
+    for window in windows[:WINDOWS_SHOWN]:
+        nodes = ", ".join(window.nodes[:PLACES_SHOWN])
+        more = f" and {len(window.nodes) - PLACES_SHOWN} more" if len(window.nodes) > PLACES_SHOWN else ""
+        span = f"{show_instant(window.opens_at_ms)[:16]} to {show_instant(window.closes_at_ms)[:16]}"
+        click.echo(f"  {span}: {nodes or 'no node yet'}{more}{f', short by {window.short}' if window.short else ''}")
+    if len(windows) > WINDOWS_SHOWN:
+        click.echo(f"  … and {_count(len(windows) - WINDOWS_SHOWN, 'window')} more")
+    print_node_trial(view)
+
+
 def spell_job_change(job: JobView, view: TrialView, said: str) -> str:
     """What something done to a job would do to it, and to others."""
     name = f" ({show_plain(job.name)})" if job.name else ""
@@ -92,7 +116,25 @@ def spell_job_change(job: JobView, view: TrialView, said: str) -> str:
         others = [each for each in view.stops if each.job != job.id]
         view = replace(view, stops=others, stopped=view.stopped - 1)
         lines.append(f"  it would be told to stop{_show_loss(job)}")
+    held = sum(place.tasks for place in job.places)
+    if view.tasks and view.tasks != held:
+        lines.append(f"  it would have {_count(view.tasks, 'task')} instead of {held}")
+    if view.places:
+        lines.append(f"  it would go on on {', '.join(map(_show_place, view.places[:PLACES_SHOWN]))}{_show_more(view)}")
     return "\n".join([*lines, *_spell_effects(view)])
+
+
+def _show_place(place: Place) -> str:
+    return place.node if place.tasks == 1 else f"{place.node} ({place.tasks} tasks)"
+
+
+def _show_more(view: TrialView) -> str:
+    more = view.places_total - len(view.places[:PLACES_SHOWN])
+    return f" and {more} more" if more > 0 else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _show_loss(job: JobView) -> str:

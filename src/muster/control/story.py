@@ -150,7 +150,7 @@ class _Teller:
     def ended(self, item: fact.Ended) -> str:
         word = item.phase.name.lower()
         if self._is_array:
-            return f"ended: {word}" + (f", {item.code} of {self._tasks} tasks" if item.code else "")
+            return f"ended: {word}" + (f", {item.code} of {_count(self._tasks)}" if item.code else "")
         why = f", {WHY_WORDS[item.why]}" if item.why in (Why.LIMIT, Why.DEPENDENCY) else ""
         return f"ended: {word}{why}{_exit(item.code)}"
 

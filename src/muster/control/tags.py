@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from muster.control.fleet import view_flavors
 from muster.model.booking import Booking
 from muster.model.event import (
     Advise,
@@ -43,6 +44,10 @@ from muster.model.record import Record
 from muster.world.world import World
 
 ABSENT: Final = "none"
+ANY: Final = "*"
+"""Stands for the tag of whatever is there."""
+NEVER: Final = "-"
+"""A tag that nothing has."""
 _TAG_BYTES: Final = 8
 _encoder: Final = msgspec.msgpack.Encoder()
 
@@ -92,10 +97,25 @@ def find_mismatch(world: World, event: Event, wanted: str) -> Reason | None:
     """Why a change is not one of what there is; None if it is, or if nothing is said of that. Of a job that is not
     there the kernel says why."""
     look = _LOOKS.get(type(event))
-    found = look(world, event) if wanted and look is not None else None
-    if not wanted or look is None or tag_of(found) == wanted or (look is _find_job and found is None):
+    if not wanted or look is None:
+        return None
+    found = look(world, event)
+    if fits(wanted, found) or (look is _find_job and found is None) or (wanted == ANY and _is_there(world, event)):
         return None
     return changed_meanwhile(_subject(event), wanted)
+
+
+def fits(wanted: str, thing: object) -> bool:
+    """Whether a thing has one of the tags that are wanted, or is there at all if any will do."""
+    return thing is not None if wanted == ANY else tag_of(thing) in wanted.split(",")
+
+
+def _is_there(world: World, event: Event) -> bool:
+    """Whether something is shown that nobody has defined: it is what it is by default."""
+    if isinstance(event, SetTenant | DropTenant):
+        held = any(tenant == event.name for tenant, _, _ in world.ledger.holdings())
+        return held or any(job.spec.tenant == event.name for job in world.jobs.values())
+    return isinstance(event, SetFlavor) and any(view.name == event.name for view in view_flavors(world))
 
 
 def changed_meanwhile(subject: str, wanted: str) -> Reason:

@@ -7,20 +7,25 @@ comes of it in hours or days is a forecast, and is not made here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple, TypeGuard
 
-from muster.control.views import complete_reason, find_reason, price_of, view_job
+from muster.control.bookings import view_bookings
+from muster.control.views import complete_reason, cut_places, find_reason, price_of, view_job
 from muster.kernel.kernel import Kernel
 from muster.model import fact
 from muster.model.errors import RejectedError
-from muster.model.event import Event, Submit
+from muster.model.event import Event, MigrateJob, Reserve, ScaleJob, Submit
+from muster.model.job import Resize
+from muster.model.phase import ACTIVE, TaskPhase
 from muster.model.reason import Done, Refused
 from muster.model.spec import Spec
 from muster.scheduler.reasons import explain
 from muster.wire.forecast_views import TrialJob, TrialView
+from muster.wire.views import BookingView, Place
 from muster.wire.words import put_in_words
 from muster.world.snapshot import restore, snapshot
+from muster.world.widths import width_of
 from muster.world.world import World
 
 COMPARED_MAX: Final = 500
@@ -36,14 +41,16 @@ class Aftermath(NamedTuple):
     answer: Done
 
 
-def try_out(world: World, event: Event, now: int) -> TrialView:
-    """What an event would do to a world, which is used up by this; RejectedError if it would be refused."""
-    found = _play(world, event, now)
+def try_out(world: World, event: Event, now: int, *more: Event) -> TrialView:
+    """What an event would do to a world, which is used up by this, or several that come at once; RejectedError if it
+    would be refused."""
+    found = _play(world, [event, *more], now)
     own = found.answer.job if isinstance(event, Submit) else 0
     starts = [job for job in _started(found.facts) if job != own]
-    stops = [item.job for item in found.facts if isinstance(item, fact.StopAsked)]
+    stops = list(dict.fromkeys(item.job for item in found.facts if _tells_to_stop(item)))
     waits = list(_changed(found, frozenset(starts)))
     job = found.after.jobs.get(own)
+    places = _find_new_places(found, event.job) if isinstance(event, MigrateJob) else []
     reason = None if job is None else find_reason(found.after, own)
     return TrialView(
         seq=world.seq,
@@ -56,22 +63,54 @@ def try_out(world: World, event: Event, now: int) -> TrialView:
         started=len(starts),
         stopped=len(stops),
         waiting=len(waits),
+        places=cut_places(places),
+        places_total=len(places),
+        tasks=_count_tasks(found.after, event.job) if isinstance(event, ScaleJob) else 0,
+        booking=_find_booking(found.after, event) if isinstance(event, Reserve) else None,
     )
 
 
-def _play(world: World, event: Event, now: int) -> Aftermath:
+def _play(world: World, events: Sequence[Event], now: int) -> Aftermath:
     """Let everything settle that is due anyway, and only then make the change, on a copy."""
     kernel = Kernel(world)
     now = max(now, world.now)
     for _ in range(2):
         kernel.handle([], now)
     changed = Kernel(restore(snapshot(world)))
-    outcome = changed.handle([event], now)
-    [answer] = outcome.answers
-    if isinstance(answer, Refused):
-        raise RejectedError(answer.reason)
+    outcome = changed.handle(events, now)
+    answers = [answer for answer in outcome.answers if isinstance(answer, Done)]
+    for answer in outcome.answers:
+        if isinstance(answer, Refused):
+            raise RejectedError(answer.reason)
     later = changed.handle([], now)
-    return Aftermath(world, changed.world, [*outcome.facts, *later.facts], answer)
+    return Aftermath(world, changed.world, [*outcome.facts, *later.facts], answers[0])
+
+
+def _tells_to_stop(item: fact.Fact) -> TypeGuard[fact.StopAsked | fact.TasksMoved]:
+    """Of a gang, or of tasks of an array."""
+    return isinstance(item, fact.StopAsked) or (isinstance(item, fact.TasksMoved) and item.phase == TaskPhase.STOPPING)
+
+
+def _find_new_places(found: Aftermath, number: int) -> list[Place]:
+    """What is kept for a job that moves, node by node."""
+    shown, held = found.after.fleet.shown(), dict[str, int]()
+    for item in found.facts:
+        if isinstance(item, fact.Claimed) and item.job == number:
+            for slot, tasks in zip(item.slots, item.tasks, strict=True):
+                held[shown[slot]] = held.get(shown[slot], 0) + tasks
+    return [Place(node, tasks) for node, tasks in held.items()]
+
+
+def _count_tasks(world: World, number: int) -> int:
+    """How many tasks a gang would have in a while; 0 if it has none, or is an array."""
+    job = world.jobs[number]
+    if job.spec.array or not isinstance(job.phase, ACTIVE):
+        return 0
+    return world.widths.resizes.get(number, Resize(0)).to or width_of(job)
+
+
+def _find_booking(world: World, event: Reserve) -> BookingView | None:
+    return next((view for view in view_bookings(world) if view.name == event.booking.name), None)
 
 
 def _started(facts: list[fact.Fact]) -> list[int]:

@@ -39,15 +39,18 @@ from muster.world.world import World
 
 PLACES_SHOWN: Final = 1000
 PLACES_LISTED: Final = 4
-_UNMETERED: Final = Meter()
 """Of a job as a whole, and in a listing: a gang may have tens of thousands."""
+PLACES_BYTES_MAX: Final = 320 * 1024
+"""What the places of one job may take of an answer, and its spares once more: nodes may have very long names."""
+_PLACE_BYTES: Final = 64
+_UNMETERED: Final = Meter()
 
 
 def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> JobView:
     """A job, now if that is later than the last that was heard; a row of a listing is not `whole` and carries no
     spec."""
     phase, spec = job.phase, job.spec
-    places = _places(world, job, whole=whole)
+    places, spares = _places(world, job, whole=whole), _spares(world, job)
     meter = world.meters.get(job.id, _UNMETERED)
     return JobView(
         id=job.id,
@@ -62,9 +65,10 @@ def view_job(world: World, job: Job, *, whole: bool = True, now: int = 0) -> Job
         failures=job.failures,
         why=phase.why.value if isinstance(phase, Failed | Stopping) or _gave_up(phase) else "",
         exit_code=_exit_code(job),
-        places=places[: PLACES_SHOWN if whole else PLACES_LISTED],
+        places=cut_places(places) if whole else places[:PLACES_LISTED],
         places_total=len(places),
-        spares=_spares(world, job)[: PLACES_SHOWN if whole else PLACES_LISTED],
+        spares=cut_places(spares) if whole else spares[:PLACES_LISTED],
+        spares_total=len(spares),
         counts=TaskCounts(*world.arrays[job.id].counts) if spec.array else None,
         spec=spec if whole else None,
         is_over=is_over(job),
@@ -251,6 +255,16 @@ def _places(world: World, job: Job, *, whole: bool) -> list[Place]:
             Place(names[slot], here[job.id]) for slot, here in sorted(world.fleet.holders.items()) if job.id in here
         ]
     return []
+
+
+def cut_places(places: list[Place]) -> list[Place]:
+    """As many of the first places as one answer may have."""
+    size = 0
+    for number, place in enumerate(places[:PLACES_SHOWN]):
+        size += _PLACE_BYTES + len(place.node.encode()) + len(place.partition) + 4 * len(place.devices)
+        if size > PLACES_BYTES_MAX:
+            return places[:number]
+    return places[:PLACES_SHOWN]
 
 
 def _spares(world: World, job: Job) -> list[Place]:

@@ -18,8 +18,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 import msgspec
 
@@ -27,10 +26,21 @@ from muster.model.again import indexes_of
 from muster.model.errors import RejectedError
 from muster.model.partition import show_partition
 from muster.model.reason import Code, Reason
-from muster.sdk.errors import make_error, strange_answer
 from muster.sdk.paths import add_query, job_path, quote
-from muster.sdk.transport import ANSWER_TIMEOUT_S, Reply, Request, Transport
-from muster.sdk.whereabouts import Address, default_root, find_server, find_token
+from muster.sdk.spelling import (
+    BarWords,
+    Wishes,
+    ask_bar,
+    ask_migrate,
+    ask_reserve,
+    ask_scale,
+    bar_path,
+    spell_job,
+    spell_tenant,
+    spell_tier,
+)
+from muster.sdk.transport import Request
+from muster.sdk.trying import Trying
 from muster.wire.access_views import (
     AuditPage,
     AuditVerdict,
@@ -42,7 +52,7 @@ from muster.wire.access_views import (
     UserPage,
     UserView,
 )
-from muster.wire.forecast_views import ForecastView, TrialView
+from muster.wire.forecast_views import ForecastView
 from muster.wire.views import (
     AdviceView,
     AvailView,
@@ -73,10 +83,8 @@ if TYPE_CHECKING:  # the caller brings these along; a listing needs none of them
     from muster.model.spec import Spec
     from muster.model.tenant import Tenant
     from muster.sdk.bulk import Outcome
-    from muster.sdk.home import Home
     from muster.sdk.jobfile import JobFile
 
-PATIENCE_S: Final = 15.0
 LONG_PATIENCE_S: Final = 300.0
 """Whoever follows a job for hours wants to sit through a restart of the server."""
 HEALTH_WITHIN_S: Final = 5.0
@@ -84,8 +92,6 @@ HEALTH_WITHIN_S: Final = 5.0
 WAIT_MS: Final = 30_000
 LOG_WAIT_MS: Final = 10_000
 WATCH_LEAST_MS: Final = 50
-
-T = TypeVar("T")
 
 
 class LogPart(msgspec.Struct, frozen=True):
@@ -96,51 +102,14 @@ class LogPart(msgspec.Struct, frozen=True):
     is_over: bool
 
 
-class Client:
-    """Talks to one server: that of `home` (default: MUSTER_HOME or ~/.muster), or which it is logged in to; or the one
-    at `address`. It waits `answer_s` for each answer, and `patience_s` for a server that went away."""
-
-    def __init__(
-        self,
-        home: Home | str | os.PathLike[str] | None = None,
-        *,
-        address: Address | None = None,
-        token: str | None = None,
-        patience_s: float = PATIENCE_S,
-        answer_s: float = ANSWER_TIMEOUT_S,
-    ) -> None:
-        if address is not None and not isinstance(address, Address):
-            raise TypeError(f"an address is an Address(host, port), not {address!r}; `muster login` takes a URL")
-        named = home if home is None or isinstance(home, str | os.PathLike) else home.root
-        root = default_root() if named is None else os.fspath(named)
-        self._transport = Transport(
-            find_address=partial(find_server, root) if address is None else lambda: address,
-            read_token=partial(find_token, root) if token is None else lambda: token,
-            where=root if address is None else f"{address.host}:{address.port}",
-            patience_s=patience_s,
-            answer_s=answer_s,
-        )
-        self._seq = 0
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
-    def be_patient(self, patience_s: float) -> None:
-        """Wait so long from now on for a server that went away."""
-        self._transport.patience_s = patience_s
-
-    def close(self) -> None:
-        """Hang up; a later call connects again."""
-        self._transport.close()
+class Client(Trying):
+    """A client of one server; where that is, and how long it waits for it, `Asking` says."""
 
     # Writes.
 
     def submit(self, job: Spec | JobFile, key: str = "") -> Submitted:
         """Hand in a job. The same key never makes two jobs; without one, this call makes its own."""
-        return self._ask(Submitted, Request("POST", "/v1/jobs", _keyed(key), _spell_job(job)))
+        return self._ask(Submitted, Request("POST", "/v1/jobs", _keyed(key), spell_job(job)))
 
     def submit_many(self, jobs: Sequence[Spec | JobFile], keys: Sequence[str] = ()) -> tuple[Outcome, ...]:
         """Hand in many jobs, in few requests. What became of each, in their order: one that is refused is told with its
@@ -148,7 +117,7 @@ class Client:
         from muster.sdk.bulk import spell, submit_many
 
         made = map(_check_key, keys or [""] * len(jobs))
-        spelled = [spell(_spell_job(job), key) for job, key in zip(jobs, made, strict=True)]
+        spelled = [spell(spell_job(job), key) for job, key in zip(jobs, made, strict=True)]
         return submit_many(partial(self._ask, BulkAnswer), self._transport.patience_s, spelled)
 
     def map(self, command: list[str] | str, items: Iterable[Any], key: str = "", **fields: Any) -> int:
@@ -197,35 +166,16 @@ class Client:
 
     def scale(self, job: int, most: int, least: int = 0) -> None:
         """Let a gang have at most so many tasks; with `least`, give it these bounds."""
-        body = {"most": most, "least": least}
-        self._send(Request("POST", job_path(job, "/scale"), body=msgspec.json.encode(body)))
+        self._send(ask_scale(job, most, least))
 
     def migrate(self, job: int, to: Sequence[str] = (), off: Sequence[str] = ()) -> None:
         """Let a gang go on elsewhere: on the nodes of `to`, or off those of `off`; by itself, off those that it has. Of
         an array, the tasks that have to."""
-        body = {"to": list(to), "off": list(off)}
-        self._send(Request("POST", job_path(job, "/migrate"), body=msgspec.json.encode(body)))
+        self._send(ask_migrate(job, to, off))
 
     def set_tenant(self, name: str, tenant: Tenant) -> None:
         """Say where a tenant stands in the tree and what it may hold at once: all of it, as it shall be."""
-        self._send(Request("PUT", f"/v1/tenants/{quote(name)}", body=_spell_tenant(tenant)))
-
-    def try_submit(self, job: Spec | JobFile) -> TrialView:
-        """What a job would do, if it were submitted."""
-        return self._ask(TrialView, Request("POST", "/v1/trials/jobs", body=_spell_job(job)))
-
-    def try_on(self, job: int, verb: str) -> TrialView:
-        """What `cancel`, `hold`, `release` or `requeue` of a job would do at once, if it were done."""
-        return self._ask(TrialView, Request("POST", job_path(job, f"/{verb}").replace("/v1", "/v1/trials", 1)))
-
-    def try_tenant(self, name: str, tenant: Tenant) -> TrialView:
-        """What a tenant would change, if it were set."""
-        return self._ask(TrialView, Request("PUT", f"/v1/trials/tenants/{quote(name)}", body=_spell_tenant(tenant)))
-
-    def try_tier(self, tier: TierView) -> TrialView:
-        """What a tier would change, if it were set."""
-        path = f"/v1/trials/tiers/{quote(tier.name)}"
-        return self._ask(TrialView, Request("PUT", path, body=_spell_tier(tier)))
+        self._send(Request("PUT", f"/v1/tenants/{quote(name)}", body=spell_tenant(tenant)))
 
     def drop_tenant(self, name: str) -> None:
         """Take a tenant out of the tree."""
@@ -247,7 +197,7 @@ class Client:
 
     def set_tier(self, tier: TierView) -> None:
         """Name a tier, or change what it is: all of it, as it shall be."""
-        self._send(Request("PUT", f"/v1/tiers/{quote(tier.name)}", body=_spell_tier(tier)))
+        self._send(Request("PUT", f"/v1/tiers/{quote(tier.name)}", body=spell_tier(tier)))
 
     def set_profile(self, name: str, weights: Mapping[str, int], of_version: int | None = None) -> None:
         """Store a profile; a term that is not named has its usual weight. With `of_version`, only if that is the
@@ -259,42 +209,19 @@ class Client:
         """Have the fleet scored by a profile."""
         self._send(Request("POST", f"/v1/profiles/{quote(name)}/use"))
 
-    def bar(
-        self, node: str, kind: BarKind, *, reason: str = "", until_ms: int | None = None, lets_finish: bool = True
-    ) -> None:
+    def bar(self, node: str, kind: BarKind, **words: Unpack[BarWords]) -> None:
         """Keep new work off a node: until the instant `until_ms`, or until `unbar`."""
-        body = {"reason": reason, "until_ms": until_ms, "lets_finish": lets_finish}
-        self._send(Request("PUT", _bar_path(node, kind), body=msgspec.json.encode(body)))
+        self._send(ask_bar(node, kind, **words))
 
     def unbar(self, node: str, kind: BarKind) -> None:
         """Lift your bar of that kind, if there is one."""
-        self._send(Request("DELETE", _bar_path(node, kind)))
+        self._send(Request("DELETE", bar_path(node, kind)))
 
     def reserve(
-        self,
-        name: str,
-        tenant: str,
-        nodes: int,
-        windows: Iterable[tuple[int, int]],
-        *,
-        gpus: int = 0,
-        flavor: str = "",
-        within: str = "",
-        shared: bool = False,
-        flexible_ms: int = 0,
+        self, name: str, tenant: str, nodes: int, windows: Iterable[tuple[int, int]], **wishes: Unpack[Wishes]
     ) -> None:
         """Book whole nodes from one instant up to another, once or several times: see `muster.sdk.windows`."""
-        body = {
-            "tenant": tenant,
-            "nodes": nodes,
-            "windows": [{"opens_at_ms": opens, "closes_at_ms": closes} for opens, closes in windows],
-            "gpus": gpus,
-            "flavor": flavor,
-            "within": within,
-            "shared": shared,
-            "flexible_ms": flexible_ms,
-        }
-        self._send(Request("PUT", f"/v1/bookings/{quote(name)}", body=msgspec.json.encode(body)))
+        self._send(ask_reserve(name, tenant, nodes, windows, **wishes))
 
     def cancel_booking(self, name: str) -> None:
         """Give a booking up."""
@@ -518,38 +445,6 @@ class Client:
                 return
             offset = part.next_offset
 
-    def _get(self, kind: type[T], path: str, query: dict[str, str] | None = None) -> T:
-        return self._ask(kind, Request("GET", add_query(path, query or {})))
-
-    def _list(self, kind: type[tuple[T, ...]], path: str, query: dict[str, str] | None = None) -> tuple[T, ...]:
-        """A whole listing, page after page."""
-        rows: tuple[T, ...] = ()
-        asked = dict(query or {})
-        while True:
-            reply = self._send(Request("GET", add_query(path, asked)))
-            rows += self._read(kind, reply)
-            after = reply.headers.get("muster-next-after")
-            if after is None:
-                return rows
-            asked["after"] = after
-
-    def _ask(self, kind: type[T], request: Request) -> T:
-        return self._read(kind, self._send(request))
-
-    def _read(self, kind: type[T], reply: Reply) -> T:
-        try:
-            return msgspec.json.decode(reply.body, type=kind)
-        except msgspec.MsgspecError as error:
-            raise make_error(strange_answer(reply.body, "not what was asked for")) from error
-
-    def _send(self, request: Request) -> Reply:
-        if self._seq and request.method == "GET":
-            headers = {**request.headers, "Muster-At-Least": str(self._seq)}
-            request = msgspec.structs.replace(request, headers=headers)
-        reply = self._transport.send(request)
-        self._seq = max(self._seq, reply.number("Muster-Seq") or 0)
-        return reply
-
 
 def _keyed(key: str) -> dict[str, str]:
     """The headers of what is asked for under a key, or under one of its own."""
@@ -563,31 +458,6 @@ def _check_key(key: str) -> str:
     return key or os.urandom(16).hex()
 
 
-def _spell_job(job: Spec | JobFile) -> bytes:
-    from muster.sdk.jobfile import read_job
-
-    now_ms = int(time.time() * 1000)
-    return msgspec.json.encode(read_job(job, here=os.getcwd(), now_ms=now_ms))  # noqa: PTH109 - see `whereabouts`
-
-
 def _when(at_ms: int | None, path: str) -> str:
     """Where something is read: as it is, or as it was."""
     return path if at_ms is None else path.replace("/v1/", f"/v1/past/{at_ms}/", 1)
-
-
-def _spell_tier(tier: TierView) -> bytes:
-    body = msgspec.structs.asdict(tier)
-    for told in ("name", "promised", "behind"):  # by the server
-        del body[told]
-    return msgspec.json.encode(body)
-
-
-def _spell_tenant(tenant: Tenant) -> bytes:
-    lines = [msgspec.structs.asdict(line) for line in tenant.lines]
-    budgets = [msgspec.structs.asdict(budget) for budget in tenant.budgets]
-    body = {"parent": tenant.parent, "weight": tenant.weight, "lines": lines, "budgets": budgets}
-    return msgspec.json.encode(body)
-
-
-def _bar_path(node: str, kind: BarKind) -> str:
-    return f"/v1/nodes/{quote(node)}/bars/{kind.value}"

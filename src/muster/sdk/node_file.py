@@ -59,6 +59,8 @@ class NodeFile(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
             if name not in _DECLARED:
                 raise _bad_capacity(f"{name!r} is not one of {', '.join(_DECLARED)}")
             field, parse = _DECLARED[name]
+            if field in declared:
+                raise _bad_capacity(f"{name} is declared twice")
             try:
                 declared[field] = parse(text)
             except AmountError as error:

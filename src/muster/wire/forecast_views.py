@@ -3,7 +3,7 @@ and what a change would do in a day, which are guesses."""
 
 from __future__ import annotations
 
-from muster.wire.views import JobView, View, WhyView
+from muster.wire.views import BookingView, JobView, Place, View, WhyView
 
 
 class ForecastView(View, frozen=True):
@@ -53,7 +53,9 @@ class TrialJob(View, frozen=True):
 
 class TrialView(View, frozen=True):
     """What a change would do at once, as of an entry: who starts, who is told to stop, who waits for another reason;
-    and for a job, how it would stand, why it would wait, and what it would cost in an hour, in millionths."""
+    and for a job, how it would stand, why it would wait, and what it would cost in an hour, in millionths. Of a move
+    `places` is where the job would go on, of many the first; of other bounds `tasks` is how many it would have, and
+    `booking` what would be booked."""
 
     seq: int
     job: JobView | None = None
@@ -66,3 +68,7 @@ class TrialView(View, frozen=True):
     stopped: int = 0
     waiting: int = 0
     day: DayView | None = None
+    places: list[Place] = []
+    places_total: int = 0
+    tasks: int = 0
+    booking: BookingView | None = None

@@ -73,9 +73,10 @@ class EndView(View, frozen=True):
 class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
     `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
-    and how many there are; `spares` are places that it holds for no task. `note` is what the engine said of its
-    failure, if it said anything; the price is that of an hour where it is, in millionths, and `end` when it is
-    likely over. `mark` is how far a gang said that it is; of an array, `saved` tasks that run have a checkpoint."""
+    and how many there are; `spares` are places that it holds for no task, and of those the same. `note` is what the
+    engine said of its failure, if it said anything; the price is that of an hour where it is, in millionths, and `end`
+    when it is likely over. `mark` is how far a gang said that it is; of an array, `saved` tasks that run have a
+    checkpoint."""
 
     id: int
     name: str
@@ -106,6 +107,7 @@ class JobView(View, frozen=True):
     end: EndView | None = None
     mark: MarkView | None = None
     saved: int = 0
+    spares_total: int = 0
 
 
 class JobPage(View, frozen=True):

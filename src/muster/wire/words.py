@@ -35,7 +35,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "the partitions of {subject}: {detail}", "write each as NAME=SLOTS@STARTS, such as 3g.40gb=4@0,4"
     ),
     Code.PARTITION_IN_USE: Words(
-        "{needed} jobs ask for {detail} as it is", "let them end or cancel them first, or give the new one another name"
+        "{jobs} asking for {detail} as it is", "let them end or cancel them first, or give the new one another name"
     ),
     Code.EMPTY_OVERLAY: Words(
         "overlay {subject} has no node{more}", "name nodes that `muster nodes` lists, or labels that some of them have"
@@ -132,11 +132,11 @@ _TABLE: Final[dict[Code, Words]] = {
         "{needed} nodes are called {subject!r}: {detail}", "say which one, with its region and cluster"
     ),
     Code.NO_NODES_TO_BOOK: Words(
-        "booking {subject} wants {needed} nodes, {available} would be free for it",
+        "booking {subject} wants {nodes}, {available} would be free for it",
         "book fewer nodes or another time (`muster bookings`), or let it begin later with --flexible",
     ),
     Code.TOO_FEW_NODES: Words(
-        "no {subject} has {needed} such nodes: the most is {available}",
+        "no {subject} has {nodes} like that: the most is {available}",
         "book fewer nodes, smaller ones, or within a wider level",
     ),
     Code.BAD_WINDOW: Words(
@@ -242,7 +242,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "leave the condition out, or run job {needed} again and name the new one",
     ),
     Code.UNLIKE: Words(
-        "{subject}: it has {needed} tasks and {detail} has {available}, so not each of its tasks has its like there",
+        "{subject}: it has {count} and {detail} has {available}, so not each of its tasks has its like there",
         "follow an array of as many tasks, or the whole of the other job: --afterok",
     ),
     Code.DUE_ALREADY: Words("it is due at {amount}, and that is past: it is {limit}", "give a later due time, or none"),
@@ -508,6 +508,8 @@ def put_in_words(reason: Reason) -> Words:
             f"env {reason.detail!r} is not the name of a variable",
             "use letters (A to Z), digits and _, and begin with no digit",
         )
+    if reason.code == Code.BAD_WIDTH and reason.available < 1:
+        return Words("a job has at least one task", "`muster cancel JOB` ends it, `muster hold JOB` keeps it waiting")
     kind = reason.subject.partition(" ")[0]
     each = f" of {reason.subject.removeprefix(_TASKS_OF)}" if reason.subject.startswith(_TASKS_OF) else ""
     show = partial(_SHOWN_AS[reason.code], kind) if reason.code in _SHOWN_AS else str
@@ -518,6 +520,7 @@ def put_in_words(reason: Reason) -> Words:
         "detail": reason.detail,
         "more": f" ({reason.detail})" if reason.detail else "",
         "count": _count(reason.needed),
+        "nodes": _count(reason.needed, "node"),
         "others": "another job" if reason.available == 1 else f"{reason.available} other jobs",
         "jobs": "1 job is" if reason.needed == 1 else f"{reason.needed} jobs are",
         "each": each,
@@ -535,8 +538,8 @@ def put_in_words(reason: Reason) -> Words:
     return Words(what.format(**fields), fix.format(**fields))
 
 
-def _count(tasks: int) -> str:
-    return "1 task" if tasks == 1 else f"{tasks} tasks"
+def _count(number: int, noun: str = "task") -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _put_size_in_words(reason: Reason) -> Words:

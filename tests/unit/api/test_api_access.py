@@ -117,6 +117,14 @@ EXAMPLES = {
         f"POST /v1/trials/jobs/{{job}}/{verb}": Example(f"/v1/trials/jobs/JOB/{verb}")
         for verb in ("cancel", "hold", "release", "requeue")
     },
+    "POST /v1/trials/jobs/{job}/scale": Example("/v1/trials/jobs/JOB/scale", {"most": 2}),
+    "POST /v1/trials/jobs/{job}/migrate": Example("/v1/trials/jobs/JOB/migrate", {"to": ["node-1"]}),
+    "PUT /v1/trials/bookings/{name:path}": Example(
+        "/v1/trials/bookings/fresh",
+        {"tenant": "TENANT", "nodes": 1, "windows": [{"opens_at_ms": FAR, "closes_at_ms": FAR + 1}]},
+    ),
+    "PUT /v1/trials/nodes/{name:path}/bars/{kind}": Example("/v1/trials/nodes/node-1/bars/cordon", {}),
+    "DELETE /v1/trials/nodes/{name:path}/bars": Example("/v1/trials/nodes/node-1/bars"),
     "PUT /v1/trials/tenants/{name:path}": Example("/v1/trials/tenants/TENANT-new", {"parent": "TENANT"}),
     "PUT /v1/trials/tiers/{name:path}": Example("/v1/trials/tiers/gold", {"rank": 1, "longest_wait_ms": 1}),
 }

@@ -14,11 +14,15 @@ from muster.api.bulk import JOBS_MAX
 from muster.api.guard import BODY_BYTES_MAX, BULK_BYTES_MAX
 from muster.api.pages import PAGE_BYTES_MAX, ROWS_MAX
 from muster.api.rates import BUCKETS_MAX, Rates
+from muster.control.views import PLACES_BYTES_MAX, PLACES_SHOWN, cut_places
 from muster.model.access import HOME_OWNER, Grant, Role, SetUser, User
 from muster.model.event import NodeSeen, SetTenant, Submit
+from muster.model.node import Place as NodePlace
+from muster.model.node import Traits
 from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant
 from muster.units import Resources
+from muster.wire.views import Place
 
 JOB = {"command": ["true"]}
 
@@ -161,3 +165,26 @@ def test_a_page_of_the_audit_log_is_cut_too(scene: Scene, monkeypatch: pytest.Mo
     replies = list(_turn(scene, "/v1/audit?limit=200", "&after="))
     assert [line["number"] for reply in replies for line in reply.json["lines"]] == list(range(1, 61))
     assert len(replies) > 1
+
+
+def test_a_job_on_a_thousand_nodes_with_long_names_is_no_larger_than_an_answer_may_be(scene: Scene) -> None:
+    def stand(number: int, region: str) -> NodeSeen:
+        traits = Traits("x", NodePlace(region * 128, "c" * 128))
+        return NodeSeen(f"{number:0>128}", Resources(2, 4000, 1 << 32), traits=traits)
+
+    for region in "ab":  # a node is called by its whole address where others have its name
+        scene.follower.happen(*(stand(number, region) for number in range(1100)))
+    scene.follower.happen(Submit(Spec(("x" * 1000,), gang=1000, spares=100, ask=Resources(gpus=2))))
+    reply = scene.call("GET", "/v1/jobs/1")
+    assert len(reply.body) < 1024 * 1024
+    view = reply.json
+    assert (view["phase"], view["places_total"], view["spares_total"]) == ("starting", 1000, 100)
+    assert 0 < len(view["places"]) < 1000
+
+
+def test_places_are_cut_at_what_they_weigh() -> None:
+    light, heavy = Place("n", 1), Place("n" * 645, 1, list(range(64)))
+    assert len(cut_places([light] * 1200)) == PLACES_SHOWN
+    cut = cut_places([heavy] * 1000)
+    assert 0 < len(cut) < 1000
+    assert len(msgspec.json.encode(cut)) <= PLACES_BYTES_MAX

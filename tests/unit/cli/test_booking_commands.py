@@ -30,7 +30,7 @@ def test_a_booking_is_sent_with_all_its_windows(seen: list[Request], told: Told)
     first, second = body["windows"]
     assert second["opens_at_ms"] - first["opens_at_ms"] == 25 * HOUR_MS, "the clocks are put back that night"
     assert first["closes_at_ms"] - first["opens_at_ms"] == 2 * HOUR_MS
-    assert out.endswith(", and 1 times more\n")
+    assert out.endswith(", and once more\n")
 
 
 def test_bookings_are_listed_window_by_window(seen: list[Request], told: Told) -> None:

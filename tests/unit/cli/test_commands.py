@@ -92,6 +92,14 @@ def test_show_leaves_out_what_is_empty(serve: Serve, capsys: pytest.CaptureFixtu
     assert msgspec.json.decode(output_of(capsys, "show", "7", "-o", "json"), type=JobView) == view
 
 
+def test_show_says_how_many_places_the_server_did_not_tell(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    held = {"places_total": 3, "spares": [Place("n2", 1)], "spares_total": 9}
+    serve({"GET /v1/jobs/7": msgspec.structs.replace(RUNNING, spec=Spec(("x",), gang=4, spares=9), **held)})
+    shown = output_of(capsys, "show", "7")
+    assert "places:   4 tasks on n1, devices 0,1; … and 2 more" in shown
+    assert "spares:   n2, … and 8 more" in shown
+
+
 def test_what_others_chose_cannot_steer_the_terminal(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     serve({"GET /v1/jobs/7": msgspec.structs.replace(RUNNING, spec=Spec(("echo", "a\x1b[2Jb")))})
     assert "echo 'a\\x1b[2Jb'" in output_of(capsys, "show", "7")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from served import Serve
@@ -12,15 +13,19 @@ from muster.cli.main import run_command
 from muster.units import Resources
 from muster.wire.forecast_views import DayRow, DayView, TrialJob, TrialView
 from muster.wire.views import (
+    BarView,
+    BookingView,
     FlavorView,
     GoodputView,
     JobPage,
     JobView,
     LineView,
+    NodeView,
     Place,
     TaskCounts,
     TenantView,
     WhyView,
+    WindowView,
 )
 
 STARTS = JobView(7, "", "lab", "starting", 1, Resources(8), 1, 1, 1, places=[Place("n1", 1)])
@@ -91,6 +96,74 @@ def test_what_would_become_of_a_job_and_of_others(
         "  job 9 next of vision",
     ]
     assert told.err == "nothing was changed; the same without --dry-run does it\n"
+    assert all(request.method == "GET" or "/trials/" in request.path for request in seen)
+
+
+def test_what_a_move_and_other_bounds_would_do(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    stops = [TrialJob(7, "lab", "", "is told to stop")]
+    moves = TrialView(1, stops=stops, stopped=1, places=[Place("n2", 1), Place("n3", 2)], places_total=4)
+    answers = {
+        "GET /v1/jobs/7": replace(STARTS, phase="running"),
+        "POST /v1/trials/jobs/7/migrate": moves,
+        "POST /v1/trials/jobs/7/scale": TrialView(1, tasks=4),
+    }
+    seen = serve(answers)
+    assert run_command(["migrate", "7", "--off", "n1", "--dry-run"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines()[0] == "job 7 of lab, running on n1, would go on elsewhere"
+    assert told.out.splitlines()[1].startswith("  it would be told to stop, after ")
+    assert told.out.splitlines()[2:] == ["  it would go on on n2, n3 (2 tasks) and 2 more"]
+    assert msgspec.json.decode(seen[0 if seen[0].body else 1].body) == {"to": [], "off": ["n1"]}
+    assert run_command(["scale", "7", "2-4", "--dry-run"]) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        "job 7 of lab, running on n1, would have 2 to 4 tasks",
+        "  it would have 4 tasks instead of 1",
+    ]
+    assert told.err == "nothing was changed; the same without --dry-run does it\n"
+    assert all(request.method == "GET" or "/trials/" in request.path for request in seen)
+
+
+def test_what_a_booking_would_get(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    windows = [WindowView(0, 3_600_000, ["n1", "n2"]), WindowView(86_400_000, 90_000_000, ["n1"], short=1)]
+    waits = [TrialJob(5, "lab", "", "waiting for room: y (before: waiting for quota: z)")]
+    view = TrialView(1, waits=waits, waiting=1, booking=BookingView("night", "vision", 2, windows))
+    seen = serve({"PUT /v1/trials/bookings/night": view})
+    asked = ["reserve", "night", "--tenant", "vision", "--nodes", "2", "--from", "2h", "--for", "1h", "--dry-run"]
+    assert run_command(asked) == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        "booking night would be made, for vision:",
+        "  1970-01-01 00:00 to 1970-01-01 01:00: n1, n2",
+        "  1970-01-02 00:00 to 1970-01-02 01:00: n1, short by 1",
+        "1 job would wait for another reason:",
+        "  job 5 of lab: waiting for room: y (before: waiting for quota: z)",
+    ]
+    assert told.err == "nothing was changed; the same without --dry-run does it\n"
+    assert [request.path for request in seen] == ["/v1/trials/bookings/night"]
+
+
+def test_what_bars_would_do(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    ours, others = BarView("cordon", "operator", 1), BarView("drain", "health", 1, "ECC")
+    node = NodeView("n1", "up", Resources(8), Resources(0), jobs=2)
+    starts = [TrialJob(9, "lab", "", "starts")]
+    seen = serve(
+        {
+            "GET /v1/nodes/n1": [node, replace(node, bars=[ours]), replace(node, bars=[ours, others]), node],
+            "PUT /v1/trials/nodes/n1/bars/cordon": TrialView(1),
+            "DELETE /v1/trials/nodes/n1/bars": TrialView(1, starts=starts, started=1),
+        }
+    )
+    nobody = "no job would start, stop or wait for another reason at once"
+    for words, said in (
+        ("cordon", ["n1 would be cordoned; 2 jobs go on there", nobody]),
+        ("uncordon", ["n1 would be open for new work", "1 job would start:", "  job 9 of lab"]),
+        ("uncordon", ["n1 would still be barred: drain by health: ECC", "1 job would start:", "  job 9 of lab"]),
+        ("uncordon", ["n1 is open for new work already", "1 job would start:", "  job 9 of lab"]),
+    ):
+        assert run_command([words, "n1", "--dry-run"]) == 0
+        told = capsys.readouterr()
+        assert (told.out.splitlines(), told.err.split(";")[0]) == (said, "nothing was changed")
     assert all(request.method == "GET" or "/trials/" in request.path for request in seen)
 
 

@@ -11,9 +11,25 @@ from muster.control.batches import Item, make_batch
 from muster.control.past import Past, load_past
 from muster.control.trial import try_out
 from muster.kernel.kernel import Kernel
+from muster.model.booking import Booking, Window
 from muster.model.errors import RejectedError
-from muster.model.event import Event, Exited, NodeSeen, SetFlavor, SetTenant, SetTier, Started, Submit
+from muster.model.event import (
+    BarNode,
+    Event,
+    Exited,
+    MigrateJob,
+    NodeSeen,
+    Reserve,
+    ScaleJob,
+    SetFlavor,
+    SetTenant,
+    SetTier,
+    Started,
+    Submit,
+    UnbarNode,
+)
 from muster.model.history import Chapter, Finished
+from muster.model.job import BarKind
 from muster.model.node import Flavor, Traits
 from muster.model.reason import Code
 from muster.model.spec import Spec
@@ -22,6 +38,7 @@ from muster.model.tier import Tier
 from muster.ports.store import Commit
 from muster.stores.memory import MemoryStore
 from muster.units import Resources
+from muster.wire.forecast_views import TrialView
 from muster.world.snapshot import digest, snapshot
 from muster.world.world import World
 
@@ -153,3 +170,67 @@ def test_a_guarantee_says_who_would_be_told_to_stop() -> None:
 def test_a_tier_alone_moves_nobody(history: History) -> None:
     view = try_out(load_past(history.store, history.at), SetTier("gold", Tier(10, 1000)), history.at)
     assert (view.started, view.stopped, view.waiting) == (0, 0, 0)
+
+
+OTHER_NODE = NodeSeen("node-2", Resources(gpus=8, cpu_milli=64_000, memory_bytes=2**36), traits=Traits("h100"))
+
+
+@pytest.fixture
+def running() -> History:
+    """A job that runs on the first of two nodes, and may have up to four tasks."""
+    told = History()
+    told.happen(NODE)
+    told.happen(Submit(Spec(("train",), gang=1, gang_most=2, ask=Resources(gpus=4))))
+    told.happen(Started(1, 1, 0), Started(1, 1, 1))
+    told.happen(OTHER_NODE)
+    return told
+
+
+def try_on(told: History, asked: Event, *more: Event) -> TrialView:
+    return try_out(load_past(told.store, told.at), asked, told.at, *more)
+
+
+def test_a_move_says_where_the_job_would_go_on(running: History) -> None:
+    view = try_on(running, MigrateJob(1))
+    assert [job.job for job in view.stops] == [1]
+    assert [(place.node, place.tasks) for place in view.places] == [("node-2", 1)], "its least"
+    assert try_on(running, MigrateJob(1, ("node-1",))).places == []
+
+
+def test_tasks_of_an_array_that_would_move_are_told_and_are_counted_by_node(running: History) -> None:
+    running.happen(Submit(Spec(("sweep",), array=2, ask=Resources(gpus=4))))
+    running.happen(Started(2, 1, 0), Started(2, 1, 1))
+    running.happen(NodeSeen("node-3", Resources(gpus=8, cpu_milli=64_000, memory_bytes=2**36), traits=Traits("h100")))
+    view = try_on(running, MigrateJob(2))
+    assert [job.job for job in view.stops] == [2]
+    assert [(place.node, place.tasks) for place in view.places] == [("node-3", 2)]
+
+
+def test_other_bounds_say_how_many_tasks_it_would_have(running: History) -> None:
+    running.happen(Submit(Spec(("train",), gang=1, gang_most=2, in_place=True, ask=Resources(gpus=2))))
+    running.happen(Started(2, 1, 0), Started(2, 1, 1))
+    views = [try_on(running, ScaleJob(2, most)) for most in (1, 2)]
+    assert [(view.tasks, view.stopped) for view in views] == [(1, 0), (2, 0)]
+    assert [job.job for job in try_on(running, ScaleJob(1, 1)).stops] == [1], "it cannot shrink while it runs"
+
+
+def test_a_booking_says_which_nodes_it_would_get_and_makes_none(running: History) -> None:
+    booking = Booking("night", "default", 1, (Window(running.at + 10_000, running.at + 20_000),))
+    view = try_on(running, Reserve(booking))
+    assert view.booking is not None
+    assert [(window.nodes, window.short) for window in view.booking.windows] == [(["node-2"], 0)]
+    assert load_past(running.store, running.at).bookings == {}
+
+
+def test_bars_that_would_be_lifted_together_say_who_would_start(running: History) -> None:
+    bars = [BarNode("node-2", kind, "operator") for kind in BarKind]
+    running.happen(*bars, submit(8))
+    lifted = [UnbarNode("node-2", kind, "operator") for kind in BarKind]
+    assert [job.job for job in try_on(running, *lifted).starts] == [2]
+    assert try_on(running, lifted[0]).started == 0, "the other still stands"
+
+
+def test_a_cordon_says_who_would_wait_for_another_reason(running: History) -> None:
+    running.happen(submit(8), submit(8))
+    view = try_on(running, BarNode("node-2", BarKind.CORDON, "operator"))
+    assert (view.started, view.stopped) == (0, 0)

@@ -37,6 +37,28 @@ def test_a_task_larger_than_every_node_is_told_by_how_much(
     assert (words.what, fix in words.fix) == (f"never fits: {said}", True)
 
 
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (Reason(Code.NO_NODES_TO_BOOK, "night", 1), "booking night wants 1 node, 0 would be free for it"),
+        (Reason(Code.NO_NODES_TO_BOOK, "night", 3, 1), "booking night wants 3 nodes, 1 would be free for it"),
+        (Reason(Code.TOO_FEW_NODES, "rack", 1), "no rack has 1 node like that: the most is 0"),
+        (Reason(Code.PARTITION_IN_USE, "", 1, detail="3g"), "1 job is asking for 3g as it is"),
+        (Reason(Code.PARTITION_IN_USE, "", 2, detail="3g"), "2 jobs are asking for 3g as it is"),
+        (Reason(Code.UNLIKE, "after", 1, 4, "job 3"), "after: it has 1 task and job 3 has 4, so not each"),
+    ],
+)
+def test_one_of_them_is_one(reason: Reason, said: str) -> None:
+    assert put_in_words(reason).what.startswith(said)
+
+
+def test_no_tasks_at_all_are_not_told_as_a_width() -> None:
+    words = put_in_words(Reason(Code.BAD_WIDTH, "gang", 1, 0, "from 1 to 100000, the least first"))
+    assert words.what == "a job has at least one task"
+    assert "muster hold" in words.fix
+    assert put_in_words(Reason(Code.BAD_WIDTH, "gang", 8, 2, "x")).what == "a gang of 8 to 2 tasks is none: x"
+
+
 def test_those_who_wait_for_room_are_told_of_what_size_they_are() -> None:
     words = put_in_words(Reason(Code.NO_ROOM, "tasks of 8 GPUs, 1 CPU", 4, 2))
     assert words.what == "waiting for room: 4 tasks of 8 GPUs, 1 CPU must start together, 2 would fit now"
