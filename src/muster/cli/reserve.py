@@ -113,7 +113,7 @@ def _rows(view: BookingView) -> list[tuple[str, ...]]:
     """A line per window; one that is short says so."""
     rows: list[tuple[str, ...]] = []
     for window in view.windows:
-        here = len(window.nodes)
+        here = view.nodes - window.short
         nodes = f"{here} of {view.nodes}: short by {window.short}" if window.short else str(here)
         more = f", {here - SHOWN} more" if here > SHOWN else ""
         times = (show_instant(window.opens_at_ms)[:16], show_instant(window.closes_at_ms)[:16])

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from muster.cli.printing import show_ago, show_mark, show_plain
 from muster.units import show_duration, show_instant, show_money
 from muster.wire.forecast_views import DayView, TrialJob, TrialView
-from muster.wire.views import JobView, Place
+from muster.wire.views import JobView, Place, WindowView
 
 NOTHING_CHANGED: Final = "nothing was changed; the same without --dry-run does it"
 NOTHING_DONE: Final = "nothing was submitted"
@@ -96,15 +96,20 @@ def print_node_trial(view: TrialView) -> None:
 
 def print_booking_trial(view: TrialView) -> None:
     """Which nodes a booking would get, window by window, and what that would do to jobs."""
-    windows = () if view.booking is None else view.booking.windows
-    for window in windows[:WINDOWS_SHOWN]:
-        nodes = ", ".join(window.nodes[:PLACES_SHOWN])
-        more = f" and {len(window.nodes) - PLACES_SHOWN} more" if len(window.nodes) > PLACES_SHOWN else ""
-        span = f"{show_instant(window.opens_at_ms)[:16]} to {show_instant(window.closes_at_ms)[:16]}"
-        click.echo(f"  {span}: {nodes or 'no node yet'}{more}{f', short by {window.short}' if window.short else ''}")
-    if len(windows) > WINDOWS_SHOWN:
-        click.echo(f"  … and {_count(len(windows) - WINDOWS_SHOWN, 'window')} more")
+    if view.booking is not None:
+        windows, wanted = view.booking.windows, view.booking.nodes
+        for window in windows[:WINDOWS_SHOWN]:
+            click.echo(f"  {_show_window(window, wanted - window.short)}")
+        if len(windows) > WINDOWS_SHOWN:
+            click.echo(f"  … and {_count(len(windows) - WINDOWS_SHOWN, 'window')} more")
     print_node_trial(view)
+
+
+def _show_window(window: WindowView, held: int) -> str:
+    nodes, more = ", ".join(window.nodes[:PLACES_SHOWN]), max(0, held - PLACES_SHOWN)
+    span = f"{show_instant(window.opens_at_ms)[:16]} to {show_instant(window.closes_at_ms)[:16]}"
+    short = f", short by {window.short}" if window.short else ""
+    return f"{span}: {nodes or 'no node yet'}{f' and {more} more' if more else ''}{short}"
 
 
 def spell_job_change(job: JobView, view: TrialView, said: str) -> str:

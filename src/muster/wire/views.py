@@ -411,7 +411,7 @@ class TierView(View, frozen=True):
 
 
 class WindowView(View, frozen=True):
-    """A window of a booking, with the nodes that it has; it is `short` of so many."""
+    """A window of a booking, with the nodes that it has, or the first of very many; it is `short` of so many."""
 
     opens_at_ms: int
     closes_at_ms: int

@@ -14,17 +14,21 @@ from muster.api.bulk import JOBS_MAX
 from muster.api.guard import BODY_BYTES_MAX, BULK_BYTES_MAX
 from muster.api.pages import PAGE_BYTES_MAX, ROWS_MAX
 from muster.api.rates import BUCKETS_MAX, Rates
+from muster.control import bookings
 from muster.control.views import PLACES_BYTES_MAX, PLACES_SHOWN, cut_places
 from muster.model.access import HOME_OWNER, Grant, Role, SetUser, User
-from muster.model.event import NodeSeen, SetTenant, Submit
+from muster.model.booking import Booking, Window
+from muster.model.event import NodeSeen, Reserve, SetTenant, Submit
 from muster.model.node import Place as NodePlace
 from muster.model.node import Traits
 from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant
-from muster.units import Resources
+from muster.units import HOUR_MS, Resources
 from muster.wire.views import Place
 
 JOB = {"command": ["true"]}
+FAR = 4_000_000_000_000
+"""An instant to come."""
 
 
 @pytest.fixture
@@ -190,3 +194,14 @@ def test_places_are_cut_at_what_they_weigh() -> None:
     cut = cut_places([heavy] * 1000)
     assert 0 < len(cut) < 1000
     assert len(msgspec.json.encode(cut)) <= PLACES_BYTES_MAX
+
+
+def test_a_booking_of_very_many_nodes_is_told_without_all_of_their_names(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bookings, "NAMES_BYTES_MAX", 2 * 10 * len('"n10",'))
+    scene.follower.happen(*(NodeSeen(f"n{number}", Resources(cpu_milli=1000)) for number in range(10, 40)))
+    windows = tuple(Window(FAR + place * HOUR_MS, FAR + (place + 1) * HOUR_MS) for place in (0, 2))
+    scene.follower.happen(Reserve(Booking("big", "default", 30, windows)))
+    [view] = scene.call("GET", "/v1/bookings").json
+    assert [(len(window["nodes"]), window.get("short", 0)) for window in view["windows"]] == [(10, 0), (10, 0)]
