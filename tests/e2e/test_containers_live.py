@@ -131,6 +131,20 @@ def test_what_does_not_heed_is_killed_after_its_grace_with_all_that_it_began(sce
     wait_until(lambda: podman.containers() == [], "the removal")
 
 
+def test_the_end_of_another_task_leaves_a_container_alone(scene: Scene) -> None:
+    """Podman leaves its keeper a process beside each container, and keepers end what tasks leave to them."""
+    bench = scene.bench()
+    bench.start(bench.shell("echo up > up; while [ ! -e go ]; do sleep 0.05; done; exit 7", image=IMAGE))
+    bench.wait_for_line("up")
+    for job in (2, 3, 4, 5):  # on both keepers, each of which looks at what is left after an end
+        bench.start(bench.shell("sleep 600 & exit 0"), job=job)
+        assert bench.wait_exited(job=job).code == 0
+    bench.start(bench.shell("sleep 0.2"), job=6)
+    bench.wait_exited(job=6)
+    (scene.scratch / "go").touch()
+    assert bench.wait_exited().code == 7
+
+
 def test_no_container_outlives_its_keeper(scene: Scene, podman: Podman) -> None:
     bench = scene.bench()
     bench.start(bench.shell("echo up >> out; while :; do sleep 0.05; done", image=IMAGE))

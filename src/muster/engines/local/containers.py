@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -18,6 +19,7 @@ from muster.engines.local.layout import Key, name_of_root
 
 RUNTIMES: Final = ("podman", "docker")
 NO_RUNTIME: Final = "containers need podman or docker, and neither is on this machine [M349]"
+MINDER: Final = b"conmon"
 RUNTIME_FAILED: Final = 125
 """With this podman and docker leave if they themselves failed, and the command did not even begin."""
 
@@ -42,8 +44,14 @@ def plan_container(launch: Launch, image: str, runtime: str, root: Path, named: 
 
 
 def plan_removal(root: Path, key: Key, runtime: str) -> list[str]:
-    """How to end what is left of a task's container."""
-    return [runtime, "rm", "--force", name_of(root, key)]
+    """How to end what is left of a task's container; that nothing is left is no failure."""
+    gone = ["--ignore"] if Path(runtime).name == "podman" else []
+    return [runtime, "rm", "--force", *gone, name_of(root, key)]
+
+
+def plan_signal(root: Path, key: Key, runtime: str, number: int) -> list[str]:
+    """How to signal what a task's container runs."""
+    return [runtime, "kill", f"--signal={signal.Signals(number).name}", name_of(root, key)]
 
 
 def explain_failure(runtime: str | None, code: int) -> str:
@@ -51,6 +59,14 @@ def explain_failure(runtime: str | None, code: int) -> str:
     if runtime is None or code != RUNTIME_FAILED:
         return ""
     return f"{Path(runtime).name} could not run the container, and the job's log has its words [M349]"
+
+
+def is_minder(pid: int) -> bool:
+    """Whether a process is the one that podman leaves beside a container: without it nobody learns how that ends."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_bytes().strip() == MINDER
+    except OSError:
+        return False
 
 
 def name_of(root: Path, key: Key) -> str:

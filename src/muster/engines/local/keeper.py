@@ -27,7 +27,16 @@ from typing import Final
 
 from muster.engines.local.book import Book
 from muster.engines.local.ceilings import Ceilings
-from muster.engines.local.containers import NO_RUNTIME, explain_failure, find_runtime, plan_container, plan_removal
+from muster.engines.local.containers import (
+    NO_RUNTIME,
+    explain_failure,
+    find_runtime,
+    is_minder,
+    plan_container,
+    plan_removal,
+    plan_signal,
+)
+from muster.engines.local.errands import Errand, Errands
 from muster.engines.local.groups import VARIABLE as GROUP_VARIABLE
 from muster.engines.local.groups import find_groups
 from muster.engines.local.launch import Launch, marks_of, plan_launches
@@ -104,7 +113,7 @@ class Keeper:
         self._ceilings = Ceilings(find_groups(own.get(GROUP_VARIABLE, ""), f"{name_of_root(root)}-{number}"))
         self._runtime = find_runtime(own.get("PATH", ""))
         self._images: dict[Key, str] = {}
-        self._errands: set[int] = set()
+        self._errands = Errands(own)
         self._watches = Watches(root)
         self.started: list[Key] = []
         self.ended: list[tuple[Key, End]] = []
@@ -153,6 +162,7 @@ class Keeper:
             return 0.0
         looks = (
             self._sweep_at,
+            self._errands.look_at,
             self._looks[0][0] if self._looks else None,
             self._progress_at if self._runs else None,
             self._ceilings.look_at if self._runs else None,
@@ -218,6 +228,7 @@ class Keeper:
         self._launch_some()
         self._reap()
         now = time.monotonic()
+        self._errands.look(now)
         if self._sweep_at is not None and self._sweep_at <= now:
             self._sweep_at = None
             self._sweep()
@@ -281,8 +292,8 @@ class Keeper:
             while (seen := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None:
                 run = self._by_pid.pop(seen.si_pid, None)
                 left = [] if run is None else self._end_group(run)
-                self._errands.discard(seen.si_pid)
                 _, status, usage = os.wait4(seen.si_pid, 0)  # from here on its number may be somebody else's
+                self._errands.end(seen.si_pid, status, time.monotonic())
                 self._sweep_at = self._sweep_at or time.monotonic() + SWEEP_S
                 if run is None:
                     continue
@@ -340,10 +351,16 @@ class Keeper:
 
     def _ask_to_end(self, runs: list[Run]) -> None:
         """The polite signal. One that a job chose would end whoever does not handle it, a shell around the program for
-        example, so it goes to those who do; if nobody does, all are asked as always."""
-        choosy = [run for run in runs if run.stop_signal != signal.SIGTERM]
+        example, so it goes to those who do; if nobody does, all are asked as always. A container is asked by whoever
+        runs it: what stands for it here may not pass on what it hears."""
+        contained = {run.pid for run in runs if run.key in self._images}
+        for run in runs if contained else ():
+            if run.pid in contained and self._runtime is not None:
+                words = plan_signal(self._root, run.key, self._runtime, run.stop_signal)
+                self._errands.send(Errand(words, partial(self._runs.__contains__, run.key)))
+        choosy = [run for run in runs if run.stop_signal != signal.SIGTERM and run.pid not in contained]
         families = find_family({run.pid for run in choosy})
-        asked = {run.pid for run in choosy if _tell_handlers(run, families[run.pid])}
+        asked = {run.pid for run in choosy if _tell_handlers(run, families[run.pid])} | contained
         self._signal([run for run in runs if run.pid not in asked], signal.SIGTERM)
 
     def _signal(self, runs: list[Run], number: int) -> None:
@@ -357,10 +374,13 @@ class Keeper:
                     signal_process(process, number)
 
     def _sweep(self) -> None:
-        """End what runs that are over left to us. What a living run left to itself is its own affair."""
+        """End what runs that are over left to us. What a living run left to itself is its own affair, and who minds a
+        container has no marks: it goes when its container is removed."""
         for pid in list_children():
             process = None if pid in self._by_pid or pid in self._errands else find_process(pid)
             if process is None or not process.is_alive or process.session in self._by_pid:
+                continue
+            if self._images and is_minder(pid):
                 continue
             environment = read_environment(pid)
             if not self._runs or not any(marks_of(key, self._root) <= environment for key in self._runs):
@@ -389,9 +409,7 @@ class Keeper:
         """A container is not our descendant if a daemon runs it: end it by its name, whether or not it is there."""
         if self._images.pop(key, None) is None or self._runtime is None:
             return
-        nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
-        words = plan_removal(self._root, key, self._runtime)
-        self._errands.add(os.posix_spawn(words[0], words, dict(self._own), file_actions=nowhere, setsid=True))
+        self._errands.send(Errand(plan_removal(self._root, key, self._runtime), lambda: True))
 
     def _try_book(self, write: Callable[[], None]) -> None:
         try:
