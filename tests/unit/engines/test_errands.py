@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from pathlib import Path
 
 from muster.engines.local.errands import AGAIN_S, TRIES_MAX, Errand, Errands
 
@@ -51,4 +52,10 @@ def test_what_succeeds_or_is_wanted_no_more_is_not_sent_again() -> None:
     errands.look(AGAIN_S)
     assert (errands.words, errands.look_at) == ([["rm"], ["kill"]], None)
     errands.end(os.getpid(), 256, 0.0)  # somebody else's end is none of its business
+    assert errands.look_at is None
+
+
+def test_what_cannot_be_begun_harms_nobody(tmp_path: Path) -> None:
+    errands = Errands({})
+    errands.send(Errand([str(tmp_path / "podman"), "rm"], always))
     assert errands.look_at is None

@@ -7,12 +7,15 @@ It knows command lines and nothing of tasks.
 from __future__ import annotations
 
 import heapq
+import logging
 import os
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 AGAIN_S: Final = 0.25
 TRIES_MAX: Final = 40
+
+_log = logging.getLogger(__name__)
 
 
 class Errand(NamedTuple):
@@ -40,8 +43,13 @@ class Errands:
         return self._waiting[0][0] if self._waiting else None
 
     def send(self, errand: Errand) -> None:
-        """Have it done."""
-        self._under_way[self.spawn(errand.words)] = errand._replace(tries=errand.tries - 1)
+        """Have it done. What cannot even be begun is given up: no errand is worth a keeper with its tasks."""
+        try:
+            pid = self.spawn(errand.words)
+        except OSError as error:
+            _log.error("cannot run %s: %s", errand.words[0], error)
+        else:
+            self._under_way[pid] = errand._replace(tries=errand.tries - 1)
 
     def spawn(self, words: list[str]) -> int:
         """A process that does it, in a session of its own, and says nothing."""

@@ -353,15 +353,18 @@ class Keeper:
         """The polite signal. One that a job chose would end whoever does not handle it, a shell around the program for
         example, so it goes to those who do; if nobody does, all are asked as always. A container is asked by whoever
         runs it: what stands for it here may not pass on what it hears."""
-        contained = {run.pid for run in runs if run.key in self._images}
-        for run in runs if contained else ():
-            if run.pid in contained and self._runtime is not None:
-                words = plan_signal(self._root, run.key, self._runtime, run.stop_signal)
-                self._errands.send(Errand(words, partial(self._runs.__contains__, run.key)))
-        choosy = [run for run in runs if run.stop_signal != signal.SIGTERM and run.pid not in contained]
+        bare = [run for run in runs if run.key not in self._images]
+        for run in runs if len(bare) < len(runs) else ():
+            self._ask_container(run)
+        choosy = [run for run in bare if run.stop_signal != signal.SIGTERM]
         families = find_family({run.pid for run in choosy})
-        asked = {run.pid for run in choosy if _tell_handlers(run, families[run.pid])} | contained
-        self._signal([run for run in runs if run.pid not in asked], signal.SIGTERM)
+        asked = {run.pid for run in choosy if _tell_handlers(run, families[run.pid])}
+        self._signal([run for run in bare if run.pid not in asked], signal.SIGTERM)
+
+    def _ask_container(self, run: Run) -> None:
+        if run.key in self._images and self._runtime is not None:
+            words = plan_signal(self._root, run.key, self._runtime, run.stop_signal)
+            self._errands.send(Errand(words, partial(self._runs.__contains__, run.key)))
 
     def _signal(self, runs: list[Run], number: int) -> None:
         """Signal whole families. Their leaders are not reaped, so that their numbers are still their own."""
