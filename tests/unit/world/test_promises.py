@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -43,7 +44,12 @@ def test_promises_are_taken_in_while_they_fit() -> None:
 def test_a_gang_of_several_groups_is_promised_its_share_too() -> None:
     """Its own ask says nothing then: what its workers ask for does."""
     groups = (Group("driver", 1, Resources(cpu_milli=1000)), Group("worker", 2, Resources(2, 1000, 2**20)))
-    fields = {"gang": 3, "ask": Resources(cpu_milli=1000), "needs": Needs(groups=groups), "tier": "steady"}
+    fields: dict[str, Any] = {
+        "gang": 3,
+        "ask": Resources(cpu_milli=1000),
+        "needs": Needs(groups=groups),
+        "tier": "steady",
+    }
     scene = promising(Promise(1000, HOUR_MS)).job("other", gpus=8, minutes=120).job("one", minutes=600, **fields)
     assert scene.body.world.promised == 4000
     scene.job("two", **fields).expect(refused={}).job("three", **fields).expect(refused={"three": Code.PROMISES_FULL})
