@@ -7,13 +7,15 @@ import pytest
 from muster.model.errors import InvariantError
 from muster.model.event import SetTier
 from muster.model.fact import ClaimDropped, Claimed, Fact, StopAsked
+from muster.model.node import Spot, Traits
 from muster.model.phase import Why
 from muster.model.reason import Code
+from muster.model.spec import Needs
 from muster.model.tier import Tier
 from muster.policy.protection import waited_at
 from muster.testing.planted import PLANTED
 from muster.testing.scene import Scene
-from muster.units import HOUR_MS
+from muster.units import HOUR_MS, MINUTE_MS, Resources
 
 
 def watch(scene: Scene) -> list[Fact]:
@@ -222,3 +224,22 @@ def test_a_flapping_job_does_not_stop_others_again_and_again() -> None:
 def test_the_catalogue_of_failures_has_its_planted_bugs(failure: str, plant: str) -> None:
     """`test_planted.py` proves that each is found."""
     assert plant in PLANTED, failure
+
+
+def test_who_wants_a_box_of_a_torus_takes_the_one_that_loses_least() -> None:
+    """A ring of eight nodes, and on each of them a job that runs for so many minutes; a pair of neighbours is wanted.
+
+    t0   t1   t2   t3   t4   t5   t6   t7
+    70    1   50   70   40   41   70   70        t1 and t2 lose 51, t4 and t5 would lose 81
+    """
+    scene = Scene()
+    for number in range(8):
+        scene.node(f"t{number}", Resources(4, 64_000, 2**38), Traits(spot=Spot("t", (8, 1, 1), (number, 0, 0))))
+    scene.advance(seconds=1)
+    for number in range(8):
+        scene.job(f"on-{number}", gpus=4, tier="opportunistic", minutes=600)
+    for at, number in ((20, 2), (29, 5), (30, 4), (69, 1)):
+        scene.body.run_until(at * MINUTE_MS)
+        scene.cancel(f"on-{number}").run().job(f"new-{number}", gpus=4, tier="opportunistic", minutes=600)
+    scene.advance(minutes=1).job("box", gpus=4, gang=2, needs=Needs(shape=(2, 1, 1)), minutes=60).run()
+    scene.expect(on={"box": ("t1", "t2")}, waiting=("new-1", "new-2"))

@@ -19,6 +19,7 @@ from muster.model.profile import Profile
 from muster.model.ranges import as_ranges
 from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, GPU_ONE, Line, Tenant
+from muster.scheduler.box_prices import find_boxes
 from muster.scheduler.consolidation import count_free
 from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks, query_of, widest_capacity
 from muster.units import Resources
@@ -57,6 +58,7 @@ def _place_all() -> None:
     count_free(fleet.words, query_of(fleet, ASK, 1, ANYWHERE))
     widest_capacity(fleet, ASK, 2, ANYWHERE)
     find_gang(fleet, ASK, 2, Needs(shape=(1, 1, 2)))
+    find_boxes(fleet, (1, 1, 2), {0: 1, 1: 1})
     fleet.set_claimed(0, Lack(1, ASK))
     put_claims(fleet, lift_claims(fleet))
     fleet.set_phase(0, NodePhase.GONE)

@@ -48,9 +48,14 @@ class Neighbourhood:
         self._wanted = array("q")
 
     def rounds(self) -> Iterator[list[int]]:
-        """The nodes to look at: those that promise most, and then all; none at all if it would fit nowhere."""
+        """The nodes to look at: those that promise most, and then all; none at all if it would fit nowhere. Whoever
+        wants a box is shown all at once: the cheapest nodes are seldom side by side."""
         near = sorted(find_near(self._world, self._shape, self._prices))
         if not near:
+            return
+        if self._shape.needs.shape:
+            self._wanted = array("q", bytes(16 * self._nodes))
+            yield find_filled(self._prices, 2)
             return
         self._wanted = array("q", (0, NOWHERE)) * self._nodes
         for slot in near:

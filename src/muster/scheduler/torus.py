@@ -5,12 +5,16 @@ whole box of spots, one task on each. Sums over the grid, laid out twice along e
 steps whether its box is free, and how many spots around it are: the fewer, the less is broken that somebody else could
 use. Nothing is remembered between searches, so nothing can be stale.
 
+What it costs to have a box that is not free is told by the same sums, over what each spot costs.
+
 A torus is words: its three sizes, how many nodes it has, then slot and spot of each, by slot. The `desk` is where a
-search writes: which node stands for each spot, then the sums.
+search writes: which node stands for each spot, or what it costs; then the sums.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Final
 
 from muster.scheduler.gang import write_lease
@@ -23,6 +27,10 @@ SIZES: Final = 3
 MEMBERS: Final = 4
 """From here on two words per node."""
 ROTATIONS: Final = 6
+PRICE_MAX: Final = 2**28
+NEVER: Final = 2**44
+"""The most that a spot costs, and what one costs that cannot be had: more than all others together. The sums of the
+largest torus, laid out twice along every axis, stay within a word."""
 _AXES: Final = (0, 1, 2, 0, 2, 1, 1, 0, 2, 1, 2, 0, 2, 0, 1, 2, 1, 0)
 """For each rotation: which side of the shape lies along each axis of the torus."""
 
@@ -70,8 +78,8 @@ def _fill(words: Words, query: Words, torus: Words, desk: Words, group: int) -> 
 
 
 @compiled
-def _sum_up(torus: Words, desk: Words) -> None:
-    """Sums of free spots from the origin to every corner of the doubled grid."""
+def _sum_up(torus: Words, desk: Words, is_priced: int) -> None:
+    """Sums of free spots, or of what they cost, from the origin to every corner of the doubled grid."""
     x_size, y_size, z_size = torus[0], torus[1], torus[2]
     line = 2 * z_size + 1
     sheet = (2 * y_size + 1) * line
@@ -87,14 +95,15 @@ def _sum_up(torus: Words, desk: Words) -> None:
             along = 0
             desk[at] = 0
             for z in range(2 * z_size):
-                along += desk[row + z % z_size] != NOWHERE
+                each = desk[row + z % z_size]
+                along += each if is_priced else each != NOWHERE
                 at += 1
                 desk[at] = along + desk[at - line] + desk[at - sheet] - desk[at - sheet - line]
 
 
 @compiled
 def _count(torus: Words, desk: Words, x: int, y: int, z: int, a: int, b: int, c: int) -> int:
-    """The free spots of the box of these sides whose lowest corner is there."""
+    """The free spots of the box of these sides whose lowest corner is there, or what it costs."""
     line = 2 * torus[2] + 1
     sheet = (2 * torus[1] + 1) * line
     low = spots_of(torus) + x * sheet + y * line + z
@@ -148,17 +157,70 @@ def find_box(words: Words, query: Words, torus: Words, desk: Words, group: int, 
     """The box of this shape with the fewest free spots around it, then the first rotation, then the lowest origin, in
     one number; or NOWHERE. The spots are on the desk until the next search."""
     _fill(words, query, torus, desk, group)
-    _sum_up(torus, desk)
+    _sum_up(torus, desk, 0)
     best = NOWHERE
     for turn in range(ROTATIONS):
-        sides = _side(turn, 0, a, b, c), _side(turn, 1, a, b, c), _side(turn, 2, a, b, c)
-        seen = False
-        for other in range(turn):
-            same = _side(other, 0, a, b, c) == sides[0] and _side(other, 1, a, b, c) == sides[1]
-            seen = seen or (same and _side(other, 2, a, b, c) == sides[2])
-        if not seen:
+        if not _is_seen(turn, a, b, c):
+            sides = _side(turn, 0, a, b, c), _side(turn, 1, a, b, c), _side(turn, 2, a, b, c)
             best = _best_turned(torus, desk, turn, sides[0], sides[1], sides[2], best)
     return int(best)
+
+
+@compiled
+def _is_seen(turn: int, a: int, b: int, c: int) -> bool:
+    """Whether an earlier rotation has the same sides."""
+    seen = False
+    for other in range(turn):
+        same = True
+        for axis in range(SIZES):
+            same = same and _side(other, axis, a, b, c) == _side(turn, axis, a, b, c)
+        seen = seen or same
+    return seen
+
+
+@compiled
+def find_cheapest(torus: Words, desk: Words, a: int, b: int, c: int) -> int:
+    """The box of this shape that costs least, then the first rotation, then the lowest origin, in one number; or
+    NOWHERE. The desk says what each spot costs."""
+    _sum_up(torus, desk, 1)
+    best = NOWHERE
+    for turn in range(ROTATIONS):
+        if not _is_seen(turn, a, b, c):
+            sides = _side(turn, 0, a, b, c), _side(turn, 1, a, b, c), _side(turn, 2, a, b, c)
+            best = _cheapest_turned(torus, desk, turn, sides[0], sides[1], sides[2], best)
+    return int(best)
+
+
+@compiled
+def _cheapest_turned(torus: Words, desk: Words, turn: int, a: int, b: int, c: int, best: int) -> int:
+    """The cheapest box so far, after all origins of one rotation with these sides."""
+    x_size, y_size, z_size = torus[0], torus[1], torus[2]
+    if a > x_size or b > y_size or c > z_size:
+        return best
+    for x in range(1 if a == x_size else x_size):
+        for y in range(1 if b == y_size else y_size):
+            for z in range(1 if c == z_size else z_size):
+                price = _count(torus, desk, x, y, z, a, b, c)
+                found = (price * ROTATIONS + turn) * spots_of(torus) + (x * y_size + y) * z_size + z
+                if price < NEVER and (best == NOWHERE or found < best):
+                    best = found
+    return int(best)
+
+
+def price_of(torus: Words, found: int) -> int:
+    """What a box costs that was found as the cheapest."""
+    return int(found // int(spots_of(torus)) // ROTATIONS)
+
+
+def spots_in(torus: Words, found: int, shape: Sequence[int]) -> Iterator[int]:
+    """The spots of a box that was found."""
+    size, spots = [int(side) for side in torus[:SIZES]], int(spots_of(torus))
+    turn, origin = found // spots % ROTATIONS, found % spots
+    first = (origin // (size[1] * size[2]), origin // size[2] % size[1], origin % size[2])
+    sides = [range(_side(turn, axis, *shape)) for axis in range(SIZES)]
+    for steps in product(*sides):
+        x, y, z = ((at + step) % whole for at, step, whole in zip(first, steps, size, strict=True))
+        yield (x * size[1] + y) * size[2] + z
 
 
 @compiled

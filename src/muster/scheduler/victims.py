@@ -5,6 +5,8 @@
     3  fit     on the stage: more, if the gang is choosy and does not fit yet; the cheapest of a few domains
     4  reprieve whoever is not needed is given back, the dearest first
 
+A gang that wants a box of a torus gets all of one: whole boxes are compared, instead of nodes (see `box_prices`).
+
 Where that finds nothing (what is missing is quota, or parts of devices), or few may be taken, those who may go one
 after the other, the cheapest first, until the gang fits; the cheaper way wins. It knows costs and places, and not by
 which right anybody is taken.
@@ -21,6 +23,7 @@ from typing import Final, NamedTuple, TypeAlias
 from muster.model.node import LEVELS, Level
 from muster.model.phase import Lease
 from muster.model.spec import Needs
+from muster.scheduler.box_prices import find_boxes
 from muster.scheduler.fit import find_pools
 from muster.scheduler.stage import Seat, Stage
 from muster.units import Resources
@@ -72,9 +75,10 @@ def choose(
 ) -> Choice | None:
     """Whom to take so that a gang fits; the stage is left with them gone. None if it would not fit without all. Only
     these slots are looked at, if some are named."""
-    nodes = find_nodes(fleet, want, candidates, range(len(fleet)) if slots is None else slots)
-    domains = list(cheapest_domains(fleet, want, nodes))
-    is_sole, found = len(domains) == 1 and len(candidates) > FEW, list[Choice]()
+    nodes = list(find_nodes(fleet, want, candidates, range(len(fleet)) if slots is None else slots))
+    found = list(_take_boxes(stage, fleet, want, nodes)) if want.needs.shape else []
+    domains = [] if found else list(cheapest_domains(fleet, want, nodes))
+    is_sole = len(domains) == 1 and len(candidates) > FEW
     for _, steps in domains:
         choice = _take_steps(stage, fleet, want, steps)
         if choice is not None and is_sole:
@@ -187,7 +191,8 @@ def steps_on(want: Want, nodes: list[Node], first: list[Step]) -> Iterator[Step]
 
 def _find_step(want: Want, node: Node, tasks: int, spent: int) -> Step | None:
     """What it costs to have room for so many tasks on a node, beside what was spent there already."""
-    if tasks > want.gang or (want.needs.spread == "node" and tasks > want.needs.spread_most):
+    most = 1 if want.needs.shape else want.needs.spread_most if want.needs.spread == "node" else want.gang
+    if tasks > min(most, want.gang):
         return None
     missing = [need - free for need, free in zip(amounts_of(want.ask, tasks), node.free, strict=True)]
     taken = _cover(node.here, missing)
@@ -288,6 +293,30 @@ def _take_steps(stage: Stage, fleet: Fleet, want: Want, steps: Iterator[Step]) -
         return _reprieve(stage, fleet, want, list(taken.values()), leases)
     put_back(stage, taken.values())
     return None
+
+
+def _take_boxes(stage: Stage, fleet: Fleet, want: Want, nodes: Iterable[Node]) -> Iterator[Choice]:
+    """What it comes to if all go who are in the way of the cheapest boxes; nobody stays gone. A gang on several nodes
+    is lost once for all of them: so boxes are compared by what each of their nodes costs, and by its part of that."""
+    steps = {step.slot: step for step in first_steps(want, nodes)}
+    whole = {slot: step.cost for slot, step in steps.items()}
+    part = {slot: sum(_part_of(each) for each in step.taken) for slot, step in steps.items()}
+    found = [box.slots for prices in (whole, part) for box in find_boxes(fleet, want.needs.shape, prices)[:DOMAINS_MAX]]
+    for slots in {tuple(sorted(slots)): slots for slots in found}.values():
+        taken = list({(each.job, each.first): each for slot in slots for each in steps[slot].taken}.values())
+        take_away(stage, taken)
+        leases = want.find()
+        if leases is None:  # what is missing is quota
+            put_back(stage, taken)
+        else:
+            choice = _reprieve(stage, fleet, want, taken, leases)
+            put_back(stage, choice.taken)
+            yield choice
+
+
+def _part_of(each: Candidate) -> int:
+    """What is lost for each of the nodes that somebody is on."""
+    return each.cost // len({lease.slot for lease in each.seat.leases})
 
 
 def _take_in_order(stage: Stage, fleet: Fleet, want: Want, candidates: Sequence[Candidate]) -> Choice | None:
