@@ -37,7 +37,8 @@ def find_boxes(fleet: Fleet, shape: Sequence[int], prices: Mapping[int, int]) ->
 
 def _lay_out(torus: Words, desk: Words, prices: Mapping[int, int], shift: int) -> dict[int, int]:
     """Write down what each spot costs, and say which node stands for it: the cheapest, then the lowest slot."""
-    desk[: int(boxes.spots_of(torus))] = boxes.NEVER
+    for spot in range(int(boxes.spots_of(torus))):
+        desk[spot] = boxes.NEVER
     nodes: dict[int, int] = {}
     for member in range(boxes.MEMBERS, boxes.MEMBERS + 2 * int(torus[boxes.SIZES]), 2):
         slot, spot = int(torus[member]), int(torus[member + 1])
