@@ -235,6 +235,24 @@ def test_a_word_without_an_entry_and_an_entry_out_of_order_are_found() -> None:
     ]
 
 
+def test_what_the_code_map_does_not_say_and_what_it_says_in_vain_is_found() -> None:
+    page = """
+`policy` is spoken of.
+
+| `world` | x | y | `fleet.py`, `gone.py` |
+| `engines` · `stores` | | | `engines/local/` |
+"""
+    small = ["world/fleet.py", "world/small.py", "policy/taking.py", "stores/memory.py"]
+    sizes = {f"src/muster/{path}": 10 for path in small}
+    large = {"world/auditor.py": papers.LARGE, "engines/local/keeper.py": 454, "stores/sqlite.py": papers.LARGE - 1}
+    sizes |= {f"src/muster/{path}": size for path, size in large.items()}
+    assert [found.what for found in papers.find_unmapped(page, ["world", "policy", "engines", "stores"], sizes)] == [
+        "world/auditor.py, of 250 lines, is not on the code map",
+        "room policy has no row on the code map",
+        "gone.py is on the code map and not there",
+    ]
+
+
 def test_dead_links_are_found_and_living_ones_are_not() -> None:
     files = {"docs/a.md", "docs/adr/0001-x.md", "README.md"}
     page = """
