@@ -508,6 +508,8 @@ def put_in_words(reason: Reason) -> Words:
             f"env {reason.detail!r} is not the name of a variable",
             "use letters (A to Z), digits and _, and begin with no digit",
         )
+    if reason.code == Code.BAD_AMOUNT and not (reason.needed or reason.available):  # not one whole number
+        return Words(f"{reason.subject}: out of range ({reason.detail})", "give what lies within the range")
     if reason.code == Code.BAD_WIDTH and reason.available < 1:
         return Words("a job has at least one task", "`muster cancel JOB` ends it, `muster hold JOB` keeps it waiting")
     kind = reason.subject.partition(" ")[0]
