@@ -22,6 +22,12 @@ from muster.world.snapshot import digest
 
 SMALL = 9
 TIERS = ("standard", "standard", "critical", "opportunistic")
+FOR_EVER_MS = 10**12
+
+
+def draw_stop_ms(dice: random.Random) -> int | None:
+    """Half of those who are told to stop use all of their grace."""
+    return dice.choice((None, FOR_EVER_MS))
 
 
 def small_case(seed: int) -> tuple[Rig, Want, list[Candidate]]:
@@ -77,7 +83,8 @@ def test_an_owner_has_its_guarantee_within_the_grace_and_a_cycle(seed: int) -> N
     scene = Scene(seed).cluster(nodes=nodes, gpus=8).share("owner", owned)
     grace_s = dice.randrange(1, 120)
     for number in range(8 * nodes):
-        scene.job(f"g{number}", gpus=dice.choice((1, 2)), tenant="guest", grace_ms=1000 * grace_s, minutes=6000)
+        fields: dict[str, Any] = {"grace_ms": 1000 * grace_s, "minutes": 6000, "stop_ms": draw_stop_ms(dice)}
+        scene.job(f"g{number}", gpus=dice.choice((1, 2)), tenant="guest", **fields)
     scene.advance(minutes=dice.randrange(1, 50))
     for number in range(owned):
         scene.job(f"m{number}", tenant="owner")
@@ -92,6 +99,7 @@ def test_an_owner_has_back_what_it_lent_to_arrays_in_time_and_no_task_more_is_st
     owned = dice.randrange(1, 8 * nodes + 1)
     scene = Scene(seed).cluster(nodes=nodes, gpus=8).share("owner", owned)
     fields: dict[str, Any] = {"tenant": "guest", "grace_ms": 1000 * grace_s, "minutes": 6000}
+    fields["stop_ms"] = draw_stop_ms(dice)
     scene.job("gang", gpus=2, gang=dice.choice((1, 2)), **fields)
     for number in range(dice.randrange(1, 4)):
         scene.job(f"sweep{number}", array=dice.randrange(2, 40), **fields)
@@ -112,7 +120,7 @@ def test_its_own_lower_work_keeps_nobody_from_its_guarantee(seed: int) -> None:
     dice = random.Random(seed)
     nodes, grace_s = dice.randrange(1, 4), dice.randrange(1, 120)
     owned, higher = dice.randrange(2, 9), dice.choice(({"priority": 5}, {"tier": "critical"}))
-    fields: dict[str, Any] = {"grace_ms": 1000 * grace_s, "minutes": 6000}
+    fields: dict[str, Any] = {"grace_ms": 1000 * grace_s, "minutes": 6000, "stop_ms": draw_stop_ms(dice)}
     scene = Scene(seed).cluster(nodes=nodes, gpus=8).share("owner", owned)
     for number in range(dice.randrange(1, owned)):
         scene.job(f"low{number}", tenant="owner", **fields)

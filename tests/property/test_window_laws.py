@@ -3,6 +3,9 @@
 With a limit, a task is gone by it, and so a guest as long as it is gone in time; a booking counts on its end, and on
 nobody's who has none. Tasks of one node each are told apart by nothing else, so where they start and which nodes a
 booking gets must be the same, however they were handed in.
+
+And the law of bookings beside bookings: to the quota, one is what a job that may not be evicted would be, at every
+moment of its window, among as many such jobs as there are other bookings then.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from hypothesis import strategies as st
 from muster.model import event
 from muster.model.booking import Booking, Window
 from muster.model.phase import ACTIVE, TaskPhase
-from muster.model.reason import Code, Refused
+from muster.model.reason import DONE, Code, Refused
+from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, MINUTE_MS
 from muster.world.invariants import check_world
@@ -119,3 +123,53 @@ def test_an_array_is_to_a_booking_what_as_many_gangs_of_one_are(
         assert digest(restore(snapshot(trial.rig.world))) == digest(trial.rig.world)
     assert codes[0] == codes[1]
     assert arrays.seen() == gangs.seen()
+
+
+TREE = {"org": "", "a": "org", "b": "org", "deep": "b", "c": ""}
+PLENTY = 16
+LINE = st.tuples(st.integers(0, 3), st.none() | st.integers(3, 5))
+WANTED = st.tuples(st.sampled_from(sorted(TREE)), st.integers(1, 3), st.integers(1, 6), st.integers(1, 4))
+
+
+def quota_rig(lines: dict[str, tuple[int, int | None]]) -> Rig:
+    """Many nodes, and a tree whose lines may say anything that does not contradict itself: else nothing is said."""
+    rig = Rig(PLENTY)
+    for name, parent in TREE.items():
+        guaranteed, limit = lines.get(name, (0, None))
+        most = None if limit is None else gpu_amount(8 * limit)
+        line = Line(GPU, guaranteed=gpu_amount(8 * guaranteed), limit=most)
+        if isinstance(rig.answer(event.SetTenant(name, Tenant(parent, lines=(line,)))), Refused):
+            rig.feed(event.SetTenant(name, Tenant(parent)))
+    return rig
+
+
+def would_all_start(lines: dict[str, tuple[int, int | None]], jobs: list[tuple[str, int]]) -> bool:
+    """Whether all of these would start who may not be evicted: a tenant and how many nodes."""
+    rig = quota_rig(lines)
+    for tenant, nodes in jobs:
+        answer = rig.answer(event.Submit(spec(8, tenant=tenant, gang=nodes, evictable=False)))
+        if isinstance(answer, Refused) or rig.phase(answer.job) != "Starting":
+            return False
+    return True
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    lines=st.dictionaries(st.sampled_from(sorted(TREE)), LINE),
+    wanted=st.lists(WANTED, min_size=2, max_size=7),
+)
+def test_to_the_quota_a_booking_is_what_a_job_would_be_that_may_not_be_evicted(
+    lines: dict[str, tuple[int, int | None]], wanted: list[tuple[str, int, int, int]]
+) -> None:
+    rig = quota_rig(lines)
+    made: list[tuple[str, int, int, int]] = []
+    for number, (tenant, nodes, opens, hours) in enumerate(wanted):
+        window = Window(opens * HOUR_MS, (opens + hours) * HOUR_MS)
+        answer = rig.answer(event.Reserve(Booking(f"b{number}", tenant, nodes, (window,))))
+        beside = [
+            [each[:2] for each in made if each[2] <= hour < each[2] + each[3]] for hour in range(opens, opens + hours)
+        ]
+        if any(sum(count for _, count in each) + nodes > PLENTY for each in beside):
+            continue
+        assert (answer == DONE) == all(would_all_start(lines, [*each, (tenant, nodes)]) for each in beside)
+        made += [(tenant, nodes, opens, hours)] if answer == DONE else []

@@ -18,10 +18,9 @@ from muster.model.job import Job
 from muster.model.node import LEVELS, Level
 from muster.model.phase import Stopping
 from muster.model.reason import Code, Reason
-from muster.model.spec import Spec
 from muster.scheduler.booked import TIDY_MS
-from muster.scheduler.reasons import quota_reason
-from muster.units import AMOUNT_MAX, Limit, Resources
+from muster.scheduler.booked_quota import overlap
+from muster.units import AMOUNT_MAX, Limit
 from muster.world.booking import windows_of
 from muster.world.fleet import Fleet
 from muster.world.world import World
@@ -114,30 +113,6 @@ def find_too_few(fleet: Fleet, booking: Booking) -> Reason | None:
             counts[domain] = counts.get(domain, 0) + 1
     most = max(counts.values(), default=0)
     return Reason(Code.TOO_FEW_NODES, level.name.lower(), booking.nodes, most) if most < booking.nodes else None
-
-
-def find_quota_fault(world: World, booking: Booking, window: Window) -> Reason | None:
-    """What the quota has against a window: with all that its tenant booked meanwhile, it must fit under the limits, and
-    inside what is guaranteed if anybody is guaranteed anything, since a booking is never evicted."""
-    others = [
-        other.nodes
-        for other, each in windows_of(world.bookings.values())
-        if other.tenant == booking.tenant and overlap(each, window)
-    ]
-    fleet = world.fleet
-    gpus = max(fleet.capacities[slot].gpus for slot in window.slots)
-    nodes = booking.nodes + sum(others)
-    spec = Spec(("booking",), tenant=booking.tenant, gang=nodes, ask=Resources(gpus), evictable=False)
-    for slot in window.slots if gpus else ():
-        bound = world.quotas.find_lasting_bound(spec, world.site_of(slot))
-        if bound is not None:
-            return quota_reason(bound.code, bound)
-    return None
-
-
-def overlap(one: Window, other: Window) -> bool:
-    """Whether two windows have a moment in common."""
-    return one.opens_at < other.closes_at and other.opens_at < one.closes_at
 
 
 def domain_of(fleet: Fleet, slot: int, level: Level) -> object:

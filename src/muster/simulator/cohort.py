@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from muster.model.node import Traits, address_of
-from muster.units import Resources
+from muster.units import Limit, Resources
 
 
 class State(enum.IntEnum):
@@ -34,9 +34,13 @@ def _nothing(*_: object) -> None:
 
 class Cohort:
     """Tasks [first, first + count) of (job, epoch) on one node. `plan` is what happens to it next, and when; `turn`
-    changes whenever that is void."""
+    changes whenever that is void. It takes `stop_ms` to stop, if that is known; one that was told to has left by the
+    instant `leaves_at`, however often it is told again."""
 
-    __slots__ = ("code", "count", "devices", "epoch", "first", "gpus", "job", "node", "plan", "state", "turn")
+    __slots__ = (
+        *("code", "count", "devices", "epoch", "first", "gpus", "job", "leaves_at", "node", "plan", "state"),
+        *("stop_ms", "turn"),
+    )
 
     def __init__(self, job: int, epoch: int, first: int, count: int, node: str, gpus: int, devices: int) -> None:
         self.job = job
@@ -49,6 +53,8 @@ class Cohort:
         self.state = State.STARTING
         self.code = 0
         self.turn = 0
+        self.stop_ms: Limit = None
+        self.leaves_at: Limit = None
         self.plan: tuple[int, Callable[..., None], tuple[Any, ...]] = (0, _nothing, ())
 
     @property
@@ -79,6 +85,7 @@ class Cohort:
         devices = part_of_devices(self.devices, self.gpus, first - self.first, count)
         part = Cohort(self.job, self.epoch, first, count, self.node, self.gpus, devices)
         part.state, part.code = self.state, self.code
+        part.stop_ms, part.leaves_at = self.stop_ms, self.leaves_at
         return part
 
 

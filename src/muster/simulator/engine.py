@@ -22,7 +22,7 @@ from muster.ports.engine import Report
 from muster.simulator.agenda import Agenda
 from muster.simulator.cohort import Cohort, SimulatedNode, State, gaps, part_of_devices
 from muster.simulator.joining import join_alike
-from muster.units import MINUTE_MS, SECOND_MS, Resources
+from muster.units import MINUTE_MS, SECOND_MS, Limit, Resources
 
 LATENCY_MS: Final = 20
 KILLED: Final = 137
@@ -31,11 +31,13 @@ STOPPED: Final = 143
 
 
 class Fate(NamedTuple):
-    """What becomes of a cohort if nobody interferes."""
+    """What becomes of a cohort if nobody interferes; and how long it takes to stop if it is told to, as far as its
+    grace lets it. None is up to chance, and never long."""
 
     start_ms: int
     run_ms: int
     code: int = 0
+    stop_ms: Limit = None
 
 
 FateOf: TypeAlias = Callable[[Start, int], Fate]
@@ -232,6 +234,7 @@ class SimulatedEngine:
         if item.spec.array:
             self._arrays[item.job] = None
         fate = self._fate(item, cohort.first)
+        cohort.stop_ms = fate.stop_ms
         self._plan(fate.start_ms, self._be_up, node, cohort, fate)
 
     def _stop(self, item: Stop) -> None:
@@ -254,8 +257,12 @@ class SimulatedEngine:
             return
         inside = self._cut(node, cohort, item.first, item.count)
         inside.turn += 1
-        delay = min(item.grace_ms, self._dice.randrange(100, 5000))
-        self._plan(delay, self._be_over, node, inside, STOPPED)
+        now, by_chance_ms = self._agenda.now, self._dice.randrange(100, 5000)
+        leaves_at = now + min(item.grace_ms, by_chance_ms if inside.stop_ms is None else inside.stop_ms)
+        if inside.stop_ms is not None and inside.leaves_at is not None:
+            leaves_at = min(leaves_at, inside.leaves_at)
+        inside.leaves_at = leaves_at
+        self._plan(max(0, leaves_at - now), self._be_over, node, inside, STOPPED)
 
     def _cut(self, node: SimulatedNode, cohort: Cohort, first: int, count: int) -> Cohort:
         """The cohort of exactly the tasks inside a range; what is outside lives on as it was to."""

@@ -38,7 +38,7 @@ from muster.scheduler.reasons import explain
 from muster.simulator.agenda import Agenda
 from muster.simulator.body import Body
 from muster.simulator.engine import Fate, Network, SimulatedEngine
-from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS, Resources, show_duration
+from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS, Limit, Resources, show_duration
 
 _WORDS = ("waiting", "starting", "running", "stopping", "succeeded", "failed", "cancelled", "blocked")
 _WORD_OF = {"Queued": "waiting"}
@@ -52,7 +52,7 @@ class Scene:
         dice = random.Random(f"{seed}/scene")  # noqa: S311 - a story wants seeded dice
         self._agenda = Agenda()
         self._engine = SimulatedEngine(self._agenda, self._fate, dice, network)
-        self._plans: dict[str, tuple[int, Sequence[int]]] = {}
+        self._plans: dict[str, tuple[int, Sequence[int], Limit]] = {}
         self._numbers: dict[str, int] = {}
         self._refused: dict[str, Code] = {}
         self._ends: dict[int, str] = {}
@@ -95,10 +95,11 @@ class Scene:
         return self
 
     def job(self, name: str, gpus: int = 1, minutes: int = 60, codes: Sequence[int] = (0,), **fields: Any) -> Scene:
-        """Submit a job that runs for `minutes`; its tries exit with `codes`, the last one for ever after."""
+        """Submit a job that runs for `minutes`; its tries exit with `codes`, the last one for ever after. With
+        `stop_ms` it takes so long to stop, if its grace is not over before."""
         key = fields.pop("key", "")
         ask = fields.pop("ask", Resources(gpus, 1000 * max(1, gpus), 2**30 * max(1, gpus)))
-        self._plans[name] = (minutes * MINUTE_MS, codes)
+        self._plans[name] = (minutes * MINUTE_MS, codes, fields.pop("stop_ms", None))
         answer = self.body.ask(Submit(Spec(("work",), name, ask=ask, **fields), key, cause=name)).answers[-1]
         if isinstance(answer, Refused):
             self._refused[name] = answer.reason.code
@@ -251,8 +252,8 @@ class Scene:
     # -- behind the scene ----------------------------------------------------------------------------------------
 
     def _fate(self, start: Start, first: int) -> Fate:  # noqa: ARG002 - every cohort of a try has the same fate
-        run_ms, codes = self._plans[start.spec.name]
-        return Fate(SECOND_MS, run_ms, codes[min(start.epoch, len(codes)) - 1])
+        run_ms, codes, stop_ms = self._plans[start.spec.name]
+        return Fate(SECOND_MS, run_ms, codes[min(start.epoch, len(codes)) - 1], stop_ms)
 
     def _jobs_in(self, word: str) -> list[str]:
         return [name for name in self._numbers if self._word(name) == word]

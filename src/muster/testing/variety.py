@@ -2,14 +2,17 @@
 tori, feeds with budgets of power and of the network; tenants who have budgets; jobs that mind all of that.
 
 What is wrong with it besides: devices get lost, overlays and budgets come and go, advisers say this and that, the fleet
-is scored by other profiles, and nodes are fenced. In the end all devices are there, nothing is capped for good, and who
-waits beside somebody who is over is sent home: so whoever is left could run.
+is scored by other profiles, and nodes are fenced. Some jobs are held from the beginning, or take all of their grace to
+stop; tenants move in the tree or leave it, tiers protect and promise, bookings stand in a row. In the end all devices
+are there, nothing is capped for good, tenants who moved may hold what they like, and who waits beside somebody who is
+over is sent home: so whoever is left could run.
 """
 
 from __future__ import annotations
 
 import random
 from itertools import chain
+from math import prod
 from typing import Final
 
 from msgspec.structs import replace
@@ -24,6 +27,7 @@ from muster.model.event import (
     Cancel,
     CancelBooking,
     DropOverlay,
+    DropTenant,
     MigrateJob,
     Progressed,
     Reserve,
@@ -37,15 +41,15 @@ from muster.model.event import (
     UseProfile,
 )
 from muster.model.job import BarKind, Job
-from muster.model.node import Flavor, Place, Spot, Traits
+from muster.model.node import Flavor, Place, Sides, Spot, Traits
 from muster.model.overlay import NETWORK, POWER, Overlay
 from muster.model.partition import Partition
 from muster.model.phase import TERMINAL, Failed, Running, TaskPhase
 from muster.model.profile import TERMS, Profile
 from muster.model.sharing import ADVISED, Sharing
 from muster.model.spec import bring_back
-from muster.model.tenant import GPU, Line, Tenant, gpu_amount
-from muster.model.tier import Tier
+from muster.model.tenant import GPU, ROOT, Line, Tenant, gpu_amount
+from muster.model.tier import Promise, Tier
 from muster.testing.crowd import TENANTS, TIERS, Crowd, Fields
 from muster.testing.scene import OPERATOR, Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
@@ -63,9 +67,13 @@ FLAVORS: Final = {
     "cut": Flavor(GPU, price_micros=1_500_000, watts=600, slots=8, partitions=PARTITIONS),
     "tpu": Flavor("tpu", price_micros=1_000_000, watts=300),
 }
-TORUS: Final = (2, 2, 2)
-SHAPES: Final = ((1, 1, 2), (2, 1, 1), (1, 2, 2), (2, 2, 2), (1, 1, 1))
+TORI: Final[tuple[Sides, ...]] = ((2, 2, 2), (2, 2, 2), (3, 5, 1), (2, 3, 4), (1, 4, 3))
+TORUS_NODES: Final = 12
+SHAPES: Final = ((1, 1, 2), (2, 1, 1), (1, 2, 2), (2, 2, 2), (1, 1, 1), (1, 3, 1), (3, 2, 1), (1, 1, 4), (5, 1, 1))
 GIB: Final = 2**30
+FOR_EVER_MS: Final = 10**12
+PROTECTED: Final = ("critical", "standard", "opportunistic", "moved")
+"""Tiers that protect their own now and then."""
 LEVELS: Final = ("node", "rack", "block", "cluster", "fleet")
 NO_LEVELS: Final = dict.fromkeys(("within", "near", "spread", "slice"), "")
 ADVISED_TIER: Final = "advised"
@@ -82,15 +90,20 @@ class VariedCrowd(Crowd):
         self.gpus: dict[str, int] = {}
         self.ids: dict[str, tuple[str, ...]] = {}
         self._version = 0
+        self._torus = self.dice.choice(TORI)
+        self._is_regrouped = False
+        on_torus = min(TORUS_NODES, prod(self._torus))
         for flavor in self.flavors:
-            for number in range(4 if flavor == "tpu" else self.dice.randrange(1, 4)):
+            for number in range(on_torus if flavor == "tpu" else self.dice.randrange(1, 4)):
                 self._add_node(flavor, number)
         self.scene.advance(seconds=1)
         return list(self.scene.body.world.fleet.addresses)
 
     def _add_node(self, flavor: str, number: int) -> None:
         dice = self.dice
-        spot = Spot("pod", TORUS, (number // 4, number // 2 % 2, number % 2)) if flavor == "tpu" else None
+        _, y, z = self._torus
+        at = (number // (y * z), number // z % y, number % z)
+        spot = Spot("pod", self._torus, at) if flavor == "tpu" else None
         cluster = "" if flavor == "tpu" else dice.choice(("", "", "east"))
         place = Place("", cluster, dice.choice(("", "b1")), dice.choice(("r1", "r2")))
         zone = (("zone", dice.choice("ab")),) if dice.random() < 0.8 else ()
@@ -137,7 +150,14 @@ class VariedCrowd(Crowd):
             gpus = fields.get("gpus", 1)
             disk, network = dice.choice((0, 300 * GIB)), dice.choice((0, 20_000))
             fields["ask"] = Resources(gpus, 1000 * gpus, GIB * gpus, 0, disk, network)
-        return fields
+        if fields.get("gang", 1) > 1 and "gang_most" not in fields and "needs" not in fields and dice.random() < 0.3:
+            fields |= {"gang_most": fields["gang"], "in_place": True}
+        return fields | self._habits()
+
+    def _habits(self) -> Fields:
+        """What is of any kind: some are held when they come, and many stop only when they have to."""
+        found: Fields = {"held": True} if self.dice.random() < 0.05 else {}
+        return found | ({"stop_ms": FOR_EVER_MS} if self.dice.random() < 0.5 else {})
 
     def _wishes(self, tenant: str, *, is_gang: bool) -> Fields:
         dice, found = self.dice, super()._wishes(tenant, is_gang=is_gang)
@@ -250,6 +270,53 @@ class VariedCrowd(Crowd):
             step, safe = self.dice.randrange(1000), self.dice.random() < 0.5
             self.scene.send(Progressed(job.id, job.epoch, step, safe, checkpointing=not safe))
 
+    def progress_tasks(self) -> None:
+        """Some tasks of an array say how far they are, now and then of a try before the latest."""
+        dice, world = self.dice, self.scene.body.world
+        arrays = [number for number, tasks in world.arrays.items() if tasks.counts[TaskPhase.RUNNING]]
+        if arrays:
+            number = dice.choice(sorted(arrays))
+            tasks = world.arrays[number]
+            first = max(tasks.phase.find(TaskPhase.RUNNING, dice.randrange(len(tasks))), 0)
+            epoch, count = tasks.epoch[first] - (dice.random() < 0.1), dice.randint(1, len(tasks) - first)
+            safe = dice.random() < 0.5
+            self.scene.send(Progressed(number, epoch, dice.randrange(100), safe, "", False, first, count))
+
+    def regroup(self) -> None:
+        """A tenant stands elsewhere in the tree, and owns or may hold something else; or it leaves the tree."""
+        dice, name = self.dice, self.dice.choice(TENANTS)
+        self._is_regrouped = True
+        if dice.random() < 0.2:
+            self.scene.send(DropTenant(name))
+            return
+        total, parent = sum(self.gpus.values()), dice.choice((ROOT, *TENANTS))
+        limit = gpu_amount(dice.randrange(8, total + 8)) if dice.random() < 0.4 else None
+        line = Line(GPU, guaranteed=gpu_amount(dice.randrange(total // 2 + 1)), limit=limit)
+        self.scene.send(SetTenant(name, Tenant(ROOT if parent == name else parent, dice.randrange(1, 4), (line,))))
+
+    def protect(self) -> None:
+        """A tier lets its own alone for a while, or stops them seldom; and it promises something, or no more."""
+        dice, name = self.dice, self.dice.choice(PROTECTED)
+        tier = replace(
+            self.scene.body.world.tiers[name],
+            min_run_ms=dice.choice((0, HOUR_MS, 10 * HOUR_MS)),
+            evictions_max=dice.choice((None, 0, 1, 3)),
+            promise=dice.choice((None, Promise(dice.randrange(1, 900), dice.choice((HOUR_MS, DAY_MS))))),
+        )
+        self.scene.send(SetTier(name, tier))
+
+    def book_in_a_row(self) -> None:
+        """Windows that follow each other closely, or at once, for its tenant alone or for all below it."""
+        dice, at = self.dice, self.now() + self.dice.randrange(MINUTE_MS, 5 * HOUR_MS)
+        windows: list[Window] = []
+        for _ in range(dice.randrange(1, 6)):
+            closes_at = at + dice.randrange(1000, 4 * HOUR_MS)
+            windows.append(Window(at, closes_at))
+            at = closes_at + dice.choice((0, 0, 1, HOUR_MS))
+        name, tenant, nodes = f"r{self.now()}", dice.choice(TENANTS), dice.randrange(1, 5)
+        kind = (dice.choice((0, 1, 8)), dice.choice(("", *self.flavors)), dice.choice(("", "rack", "node", "fleet")))
+        self.scene.send(Reserve(Booking(name, tenant, nodes, tuple(windows), *kind, dice.random() < 0.5)))
+
     def move(self) -> None:
         """The owner of a gang names nodes for it, or nodes that it should leave."""
         if running := self._running():
@@ -325,6 +392,11 @@ class VariedCrowd(Crowd):
             self.scene.mend_devices(node, *self.ids[node])
         for name in OVERLAYS:
             self.scene.send(DropOverlay(name))
+        for name in PROTECTED:
+            self.scene.send(SetTier(name, replace(self.scene.body.world.tiers[name], promise=None)))
+        for name in TENANTS * len(TENANTS) if self._is_regrouped else ():  # a parent after those below it
+            self.tenants[name] = Tenant()
+            self.scene.send(SetTenant(name, Tenant()))
         for name, tenant in self.tenants.items():
             soft = tuple(each for each in self.scene.body.world.tenants[name].budgets if each.soft and each.period_ms)
             self.scene.send(SetTenant(name, replace(tenant, budgets=soft)))
@@ -353,5 +425,6 @@ DISTURBANCES: Final = (
     VariedCrowd.cap, VariedCrowd.uncap, VariedCrowd.spend, VariedCrowd.advise, VariedCrowd.score,
     VariedCrowd.lose_device, VariedCrowd.fence, VariedCrowd.progress, VariedCrowd.move, VariedCrowd.bar,
     VariedCrowd.book, VariedCrowd.join, VariedCrowd.rank, VariedCrowd.narrow, VariedCrowd.price,
-    VariedCrowd.bring_back,
+    VariedCrowd.bring_back, VariedCrowd.progress_tasks, VariedCrowd.regroup, VariedCrowd.protect,
+    VariedCrowd.book_in_a_row,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from muster.model.job import Job
 from muster.model.phase import TERMINAL, Running
 from muster.model.sharing import MILLI
-from muster.model.spec import Spec
+from muster.model.spec import Spec, has_devices
 from muster.model.tier import Promise, Tier
 from muster.units import Limit
 from muster.world.arena import DEVICE
@@ -34,7 +34,7 @@ def due_of(job: Job, tier: Tier) -> Limit:
 
 def has_promise(spec: Spec) -> bool:
     """Whether what a tier promises is for such a job: for gangs with devices."""
-    return not spec.array and bool(spec.ask.gpus or spec.ask.gpu_milli)
+    return not spec.array and has_devices(spec)
 
 
 def latest_start(promise: Promise, job: Job) -> int:
@@ -64,7 +64,8 @@ def promised_by(tier: Tier, spec: Spec) -> int:
     """Thousandths of devices that a job of a tier is to have, on the average."""
     if tier.promise is None or not has_promise(spec):
         return 0
-    return (DEVICE * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang * tier.promise.share_milli // MILLI
+    ask, times = spec.asked_by(spec.gang)
+    return (DEVICE * ask.gpus + ask.gpu_milli) * times * tier.promise.share_milli // MILLI
 
 
 def note_promise(world: World, spec: Spec, sign: int) -> None:

@@ -68,7 +68,9 @@ class SettingBooks:
         promise = self.tiers[spec.tier].promise
         if promise is None or spec.array:
             return 0
-        return (DEVICE * spec.ask.gpus + spec.ask.gpu_milli) * spec.gang * promise.share_milli // 1000
+        groups = [(group.ask, group.tasks) for group in spec.needs.groups] or [(spec.ask, spec.gang)]
+        milli = sum((DEVICE * ask.gpus + ask.gpu_milli) * tasks for ask, tasks in groups)
+        return milli * promise.share_milli // 1000
 
     def compare(self, world: World, nodes: Sequence[NodeBook]) -> None:
         """Whether the world says the same."""

@@ -12,10 +12,10 @@ from muster.model import event, fact
 from muster.model.booking import Booking, Window
 from muster.model.goodput import Bucket
 from muster.model.job import BarKind
-from muster.model.node import Place, Traits
+from muster.model.node import Flavor, Place, Traits
 from muster.model.reason import DONE, Code, Refused
 from muster.model.spec import Needs
-from muster.model.tenant import GPU, Line, gpu_amount
+from muster.model.tenant import CPU, GPU, Line, gpu_amount
 from muster.scheduler.booked import LEAD_MS, TIDY_MS
 from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig, spec
@@ -360,6 +360,44 @@ def test_a_booking_stays_within_the_quota_of_its_tenant_and_its_jobs_need_not_as
     rig.feed(own(1, tenant="vision"))
     assert rig.phase(3) == "Starting", "the line has no room; the booking has"
     assert rig.phase(rig.submit(8, tenant="vision")) == "Queued"
+
+
+def test_what_several_tenants_book_counts_together_on_the_lines_that_they_share() -> None:
+    """Each alone is within the line of the one above them; both at once are not, one after the other are."""
+    for line in (Line(GPU, limit=gpu_amount(8)), Line(GPU, guaranteed=gpu_amount(8))):
+        rig = Rig(3)
+        rig.tenant("lab", line)
+        for name in ("vision", "speech"):
+            rig.tenant(name, parent="lab")
+        assert rig.answer(reserve(1, name="v", tenant="vision")) == DONE
+        assert code_of(rig, reserve(1, name="s", tenant="speech")) in (Code.NEVER_WITHIN_QUOTA, Code.NEVER_INSIDE)
+        assert code_of(rig, reserve(1, name="l", tenant="lab")) in (Code.NEVER_WITHIN_QUOTA, Code.NEVER_INSIDE)
+        assert rig.answer(reserve(1, (CLOSES, CLOSES + 1), name="s", tenant="speech")) == DONE
+
+
+def test_what_is_booked_one_after_the_other_does_not_count_together() -> None:
+    rig = Rig(3)
+    rig.tenant("vision", Line(GPU, limit=gpu_amount(16)))
+    for name, begin, end in (("one", 1, 3), ("two", 3, 5), ("over-both", 2, 4)):
+        assert rig.answer(reserve(1, (begin * HOUR_MS, end * HOUR_MS), name=name, tenant="vision")) == DONE
+    answer = rig.answer(reserve(1, (2 * HOUR_MS, 5 * HOUR_MS), name="third", tenant="vision"))
+    assert isinstance(answer, Refused)
+    assert (answer.reason.needed, answer.reason.available) == (gpu_amount(24), gpu_amount(16))
+
+
+def test_a_booked_node_counts_as_what_it_is() -> None:
+    """A node of another family is on another line, and one without devices is on those of CPU and memory."""
+    rig = Rig(2)
+    rig.feed(event.SetFlavor("tpu", Flavor("tpu")), event.SetFlavor("cpus", Flavor(GPU)))
+    for number in range(2):
+        rig.feed(event.NodeSeen(f"tpu-{number}", Resources(8, 64_000, 2**38), traits=Traits("tpu")))
+        rig.feed(event.NodeSeen(f"cpus-{number}", Resources(0, 64_000, 2**38), traits=Traits("cpus")))
+    rig.tenant("vision", Line(GPU, limit=gpu_amount(8)), Line(CPU, limit=64_000))
+    assert rig.answer(reserve(2, name="t", tenant="vision", flavor="tpu")) == DONE
+    assert rig.answer(reserve(1, name="g", tenant="vision", flavor="gpu", gpus=8)) == DONE
+    assert code_of(rig, reserve(1, name="h", tenant="vision", gpus=8)) == Code.NEVER_WITHIN_QUOTA
+    assert code_of(rig, reserve(2, name="c", tenant="vision", flavor="cpus")) == Code.NEVER_WITHIN_QUOTA
+    assert rig.answer(reserve(1, name="c", tenant="vision", flavor="cpus")) == DONE
 
 
 def test_of_a_booking_beyond_the_guarantee_nobody_says_that_it_may_be_evicted() -> None:

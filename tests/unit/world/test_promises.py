@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -11,9 +12,10 @@ from muster.control.views import view_job, view_tiers
 from muster.kernel import requests
 from muster.model.errors import InvariantError
 from muster.model.event import ScaleJob, SetTier, Submit
+from muster.model.group import Group
 from muster.model.phase import Queued
 from muster.model.reason import Code, Refused
-from muster.model.spec import Spec
+from muster.model.spec import Needs, Spec
 from muster.model.tier import Promise, Tier
 from muster.scheduler.reasons import find_shortfall
 from muster.testing.planted.waits import promise_without_order
@@ -37,6 +39,25 @@ def test_promises_are_taken_in_while_they_fit() -> None:
     scene.job("other", gpus=8).job("sweep", gpus=1, array=4, tier="steady")
     scene.cancel("two").job("four", gpus=8, tier="steady")
     assert scene.body.world.promised == 8000
+
+
+def test_a_gang_of_several_groups_is_promised_its_share_too() -> None:
+    """Its own ask says nothing then: what its workers ask for does."""
+    groups = (Group("driver", 1, Resources(cpu_milli=1000)), Group("worker", 2, Resources(2, 1000, 2**20)))
+    fields: dict[str, Any] = {
+        "gang": 3,
+        "ask": Resources(cpu_milli=1000),
+        "needs": Needs(groups=groups),
+        "tier": "steady",
+    }
+    scene = promising(Promise(1000, HOUR_MS)).job("other", gpus=8, minutes=120).job("one", minutes=600, **fields)
+    assert scene.body.world.promised == 4000
+    scene.job("two", **fields).expect(refused={}).job("three", **fields).expect(refused={"three": Code.PROMISES_FULL})
+    scene.advance(minutes=30)
+    job = scene.find_job("one")
+    assert job is not None
+    assert find_deficit(job, scene.body.world.tiers["steady"], scene.body.world.now) > 0
+    assert find_shortfall(scene.body.world, job, scene.body.world.now) is not None
 
 
 def test_the_books_notice_promises_beyond_what_there_is() -> None:
