@@ -60,7 +60,9 @@ _TABLE: Final[dict[Code, Words]] = {
         "{subject} {detail!r} is not a name",
         "use up to {available} letters (a to z), digits and . _ @ / -, starting with a letter or digit",
     ),
-    Code.TOO_LARGE: Words("{subject} has {needed}, the most is {available}", "make it smaller, or put it in a file"),
+    Code.TOO_LARGE: Words(
+        "{subject} has {needed}, the most is {available}", "make it smaller or split it; a long text goes into a file"
+    ),
     Code.ASKS_NOTHING: Words("the job asks for nothing", "ask for at least one of gpus, cpus or memory"),
     Code.NEVER_FITS: Words(
         "never fits: {count}{each} must run at once, the whole fleet could hold {available}{more}",
