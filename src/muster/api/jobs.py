@@ -23,7 +23,7 @@ from muster.api.pages import fit_jobs, read_limit
 from muster.api.params import read_body, read_choice, read_job, read_key, read_match, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
-from muster.control.failures import add_failures
+from muster.control.failed_tasks import add_failures
 from muster.control.follower import Follower
 from muster.control.listing import ORDERS, PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from muster.control.failures import RANGES_TOLD, WAYS_TOLD, group_failures
+from muster.control.failed_tasks import RANGES_TOLD, WAYS_TOLD, group_failures
 from muster.model import event, fact
 from muster.model.again import Again
 from muster.model.phase import TaskPhase, Why

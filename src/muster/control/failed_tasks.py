@@ -1,4 +1,4 @@
-"""failures: how a job failed, told from its story.
+"""failed_tasks: how a job failed, told from its story.
 
 Tasks of an array that failed alike stand together, so that a thousand failures are a line or two. It asks no engine and
 no world: what lives and what retired long ago are told alike.
