@@ -43,7 +43,10 @@ def test_what_failed_runs_again_under_its_own_numbers(harmed: LiveHome, tmp_path
         mended = tmp_path / "mended"
         script = 'echo "$MUSTER_TASK of $MUSTER_TASKS"; test "$MUSTER_TASK" -lt 2 || test -e "$0"'
         words = ["run", "--array", "5", "--cpus", "0.1", "--", "sh", "-c", script, str(mended)]
-        first = int(harmed.muster(*words, code=None).stderr.split()[1])
+        told = harmed.muster(*words, code=None).stderr
+        first = int(told.split()[1])
+        assert "  tasks 2-4: exit code 1\n" in told
+        assert "tasks 2-4: exit code 1\n" in harmed.muster("show", str(first)).stdout
         harmed.kill("leader")
         harmed.muster("up")
         mended.touch()

@@ -94,6 +94,20 @@ def test_damage_is_named(lone: LiveHome, tmp_path: Path, recorded: tuple[str, by
     assert "cut short" in lone.muster("replay", str(file), code=2).stderr
 
 
+@pytest.mark.parametrize("place", ["no/such/folder/out", "."], ids=["no folder", "a folder"])
+def test_a_bundle_that_could_not_be_written_is_refused_before_the_run(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A month takes hours: its bundle is not refused at its end, nor in the words of one that cannot be read."""
+    monkeypatch.setattr("muster.app.lab.run_simulation", lambda *_: pytest.fail("it was played all the same"))
+    assert main(["sim", "--nodes", "1", "--days", "0.001", "--bundle", str(tmp_path / place)]) == 2
+    assert "error[M354]" in capsys.readouterr().err
+
+
+def test_a_record_that_cannot_be_written_says_so(harmed: LiveHome, tmp_path: Path) -> None:
+    assert "error[M354]" in harmed.muster("bundle", str(tmp_path / "no" / "out"), code=2).stderr
+
+
 def test_a_home_without_a_journal_has_nothing_to_record(lone: LiveHome, tmp_path: Path) -> None:
     told = lone.muster("bundle", str(tmp_path / "out"), code=2).stderr
     assert told.startswith("error[M305]")

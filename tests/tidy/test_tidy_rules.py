@@ -37,6 +37,11 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (purity.check_impure_imports, CORE, "import os.path"),
     (purity.check_impure_imports, UNITS, "import datetime"),
     (purity.check_impure_imports, CORE, "def f():\n    import random"),
+    (purity.check_impure_imports, CORE, "import tempfile"),
+    (purity.check_impure_imports, CORE, "from concurrent.futures import ThreadPoolExecutor"),
+    (purity.check_impure_imports, CORE, "from numpy import random"),
+    (purity.check_impure_imports, CORE, "from numba import prange"),
+    (purity.check_impure_calls, CORE, "def f(x):\n    return numpy.random.default_rng()"),
     (purity.check_impure_calls, CORE, "def f(x):\n    return hash(x)"),
     (purity.check_impure_calls, CORE, "def f(x):\n    print(x)"),
     (purity.check_impure_calls, CORE, "def f(x):\n    return sorted(x, key=lambda item: id(item))"),
@@ -47,7 +52,19 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (purity.check_exactness, CORE, "def f(a: float) -> int:\n    return int(a)"),
     (purity.check_exactness, UNITS, "def parse_half(a):\n    return a / 2"),
     (purity.check_exactness, CORE, "def show_half(a):\n    return a / 2"),
+    (purity.check_exactness, CORE, "x = words.astype(numpy.float64)"),
+    (purity.check_exactness, CORE, "x = operator.truediv(1, 2)"),
+    (purity.check_exactness, CORE, "f = njit(parallel=True)"),
+    (purity.check_exactness, CORE, "f = njit(fastmath=quick)"),
     (purity.check_set_order, CORE, "for x in {1, 2}:\n    pass"),
+    (purity.check_set_order, CORE, "first = next(iter({1, 2}))"),
+    (purity.check_set_order, CORE, "y = [*{1, 2}]"),
+    (purity.check_set_order, CORE, "y = (0, *set(z))"),
+    (purity.check_set_order, CORE, "a, b = {1, 2}"),
+    (purity.check_set_order, CORE, "def f(z):\n    yield from set(z)"),
+    (purity.check_set_order, CORE, "y = dict.fromkeys(set(z))"),
+    (purity.check_set_order, CORE, "y = array('q', set(z))"),
+    (purity.check_set_order, CORE, "for x in chain(z, {1, 2}):\n    pass"),
     (purity.check_set_order, CORE, "y = [x for x in set(z)]"),
     (purity.check_set_order, CORE, "y = {x: 1 for x in frozenset(z)}"),
     (purity.check_set_order, CORE, "y = list(set(z))"),
@@ -91,6 +108,12 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (shape.check_excepts, CORE, "try:\n    pass\nexcept:\n    raise"),
     (shape.check_excepts, CORE, "try:\n    pass\nexcept Exception:\n    pass"),
     (shape.check_excepts, CORE, "try:\n    pass\nexcept (OSError, BaseException) as error:\n    x = error"),
+    (shape.check_excepts, CORE, "with suppress(Exception):\n    pass"),
+    (shape.check_excepts, CORE, "with contextlib.suppress(OSError, BaseException):\n    pass"),
+    (shape.check_safety, CORE, "from os import system"),
+    (shape.check_safety, CORE, "asyncio.create_subprocess_shell('ls')"),
+    (shape.check_safety, CORE, "subprocess.getstatusoutput('ls')"),
+    (shape.check_safety, CORE, "numpy.load(file, allow_pickle=True)"),
     (shape.check_safety, CORE, "import pickle"),
     (shape.check_safety, CORE, "from marshal import loads"),
     (shape.check_safety, CORE, "eval('1')"),
@@ -122,9 +145,11 @@ INNOCENT: list[tuple[Rule, str, str]] = [
     (purity.check_exactness, UNITS, "def show_half(a):\n    return f'{a / 2}'"),
     (purity.check_exactness, CORE, "def f(a, b):\n    return a // b, 'a/b', 1"),
     (purity.check_exactness, "src/muster/api/x.py", "X = 0.5"),
+    (purity.check_exactness, CORE, "f = njit(parallel=False, boundscheck=True)"),
     (purity.check_set_order, CORE, "for x in sorted({1, 2}):\n    pass"),
     (purity.check_set_order, CORE, "y = sorted(x for x in set(z))\nn = len(set(z))\nt = sum(x for x in {1, 2})"),
     (purity.check_set_order, CORE, "y = {x + 1 for x in set(z)}"),
+    (purity.check_set_order, CORE, "y = {*set(z), 3}\nw = [*sorted(set(z))]\n(x,) = {1}"),
     (purity.check_set_order, CORE, "def f():\n    s = set()\ndef g():\n    s = [1]\n    for x in s:\n        pass"),
     (purity.check_set_order, CORE, "s = frozenset({1})\ndef g(s: list[int]):\n    for x in s:\n        pass"),
     (purity.check_set_order, CORE, "def f(counts: dict[int, int]):\n    return [x for x in counts], counts.pop()"),
@@ -142,6 +167,7 @@ INNOCENT: list[tuple[Rule, str, str]] = [
     (shape.check_excepts, CORE, "try:\n    pass\n# the client must get an answer\nexcept Exception:\n    pass"),
     (shape.check_excepts, CORE, "try:\n    pass\nexcept OSError:\n    pass"),
     (shape.check_safety, CORE, "import re\nre.compile('x')\nsubprocess.run(['ls'], shell=False)"),
+    (shape.check_excepts, CORE, "with suppress(KeyError):\n    pass"),
     (shape.check_safety, "tests/unit/x.py", "import pickle"),
     (shape.check_sleeps, "tests/e2e/test_x.py", "import time\ntime.sleep(1)"),
     (shape.check_sleeps, TEST, "clock.sleep(1)"),
@@ -206,6 +232,24 @@ def test_a_word_without_an_entry_and_an_entry_out_of_order_are_found() -> None:
     assert [v.what for v in papers.find_undefined(["ask", "epoch"], page)] == [
         "no entry for 'epoch'",
         "'ask' stands after 'gang'",
+    ]
+
+
+def test_what_the_code_map_does_not_say_and_what_it_says_in_vain_is_found() -> None:
+    page = """
+`policy` is spoken of.
+
+| `world` | x | y | `fleet.py`, `gone.py` |
+| `engines` · `stores` | | | `engines/local/` |
+"""
+    small = ["world/fleet.py", "world/small.py", "policy/taking.py", "stores/memory.py"]
+    sizes = {f"src/muster/{path}": 10 for path in small}
+    large = {"world/auditor.py": papers.LARGE, "engines/local/keeper.py": 454, "stores/sqlite.py": papers.LARGE - 1}
+    sizes |= {f"src/muster/{path}": size for path, size in large.items()}
+    assert [found.what for found in papers.find_unmapped(page, ["world", "policy", "engines", "stores"], sizes)] == [
+        "world/auditor.py, of 250 lines, is not on the code map",
+        "room policy has no row on the code map",
+        "gone.py is on the code map and not there",
     ]
 
 

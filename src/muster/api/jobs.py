@@ -11,6 +11,7 @@ from functools import partial
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -22,10 +23,11 @@ from muster.api.pages import fit_jobs, read_limit
 from muster.api.params import read_body, read_choice, read_job, read_key, read_match, read_number, read_world
 from muster.api.problems import STATUS, bad_field, unknown_job
 from muster.control.again import find_failures, make_again
+from muster.control.failed_tasks import add_failures
 from muster.control.follower import Follower
 from muster.control.listing import ORDERS, PHASES, STATES, Asked
 from muster.control.remembering import merge, view_account, view_remembered, want
-from muster.control.story import cut_story, find_failure_note, find_tries, get_beginning, tell
+from muster.control.story import cut_story, find_tries, get_beginning, tell
 from muster.control.tags import changed_meanwhile, find_standing, fits, tag_of
 from muster.control.views import (
     complete_reason,
@@ -263,19 +265,18 @@ class Jobs:
         return answer_response(await self._follower.ask_of_job(event, read_match(request)), status)
 
     async def _view(self, number: int) -> JobView:
-        job = self._follower.world.jobs.get(number)
-        if job is not None:
-            account = await self._find_account(job)
-            view = view_job(self._follower.world, job, now=self._follower.now_ms())
-            failed = isinstance(job.phase, Failed) and job.phase.why == Why.EXIT
-            note = find_failure_note(await self._follower.read_story(number), number) if failed else ""
-            return msgspec.structs.replace(view, account=account, note=note)
-        found = await self._follower.find_finished(number)
-        if found is None:
-            raise unknown_job(number)
-        entries = await self._follower.read_story(number)
-        view = view_remembered(found, get_beginning(entries, number)[1])
-        return msgspec.structs.replace(view, note=find_failure_note(entries, number))
+        follower = self._follower
+        job = follower.world.jobs.get(number)
+        if job is None:
+            found = await follower.find_finished(number)
+            if found is None:
+                raise unknown_job(number)
+            entries = await follower.read_story(number)
+            return add_failures(view_remembered(found, get_beginning(entries, number)[1]), entries)
+        account = await self._find_account(job)
+        view = replace(view_job(follower.world, job, now=follower.now_ms()), account=account)
+        has_failed = view.counts.failed > 0 if view.counts else isinstance(job.phase, Failed) and view.why == Why.EXIT
+        return add_failures(view, await follower.read_story(number)) if has_failed else view
 
     async def _find_account(self, job: Job) -> JobAccount | None:
         found = await self._follower.find_finished(job.id) if is_over(job) else None

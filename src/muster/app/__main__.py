@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from muster.app.parsing import WordParser, show_refusal
+from muster.app.warming import choose_folder
 from muster.model.errors import MusterError, RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.home import Home
@@ -31,12 +32,21 @@ PORT_MAX: Final = 65535
 
 def main(argv: list[str]) -> int:
     """Run one part; the exit code."""
+    choose_folder(Home(_find_home(argv)), os.environ)
     try:
         code = _print_word(argv)
         return _serve(_parse(argv)) if code is None else code
     except MusterError as error:
         show_refusal(error)
         return START_FAILED
+
+
+def _find_home(argv: list[str]) -> Path | None:
+    """The home that is named, whatever else is: where code is kept may depend on it, and is asked for first."""
+    parser = WordParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--home", type=Path, nargs="?")
+    home: Path | None = parser.parse_known_args(argv)[0].home
+    return home
 
 
 def _print_word(argv: list[str]) -> int | None:

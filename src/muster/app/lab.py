@@ -27,7 +27,7 @@ from muster.ports import Journal
 from muster.sdk.home import Home
 from muster.simulator.like import CLUSTERS
 from muster.simulator.options import METAS, SimOptions
-from muster.simulator.pages.files import check_reports, write_reports
+from muster.simulator.pages.files import check_place, check_reports, refused, write_reports
 from muster.simulator.pages.run import show_run
 from muster.simulator.replay import replay
 from muster.simulator.report import Report
@@ -102,6 +102,8 @@ def _simulate(arguments: argparse.Namespace) -> int:
     chosen = {field: getattr(arguments, field) for field in SimOptions.__struct_fields__}
     chosen["record"] = arguments.record or arguments.bundle is not None
     check_reports(arguments.report)
+    if arguments.bundle is not None:
+        check_place(arguments.bundle)
     witness = Witness() if arguments.report else None
     report = run_simulation(SimOptions(**chosen), _show_progress if sys.stderr.isatty() else None, witness)
     if sys.stderr.isatty():
@@ -240,7 +242,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise _unusable(path, error) from error
+        raise StoreError(Reason(Code.BAD_BUNDLE, str(path), detail=f"{path}: {error.strerror}")) from error
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -248,8 +250,4 @@ def _write(path: Path, data: bytes) -> None:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
             file.write(data)
     except OSError as error:
-        raise _unusable(path, error) from error
-
-
-def _unusable(path: Path, error: OSError) -> StoreError:
-    return StoreError(Reason(Code.BAD_BUNDLE, str(path), detail=f"{path}: {error.strerror}"))
+        raise refused(path, error.strerror or str(error)) from error

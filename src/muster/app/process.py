@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import signal
 import time
 from collections.abc import Coroutine, Iterator
@@ -25,6 +26,8 @@ T = TypeVar("T")
 GC_THRESHOLDS: Final = (10_000, 250, 1000)
 """With the defaults, full collections over a large world were most of the slowest percent of requests; and everybody
 waits while the youngest are looked at, up to 15 ms for 50,000 of them."""
+
+FILES: Final = 65_536
 
 
 class WallClock:
@@ -61,6 +64,14 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+
+
+def allow_connections() -> None:
+    """Have enough open files for whoever watches: each connection is one, and most systems begin a process with 1,024.
+    Not for the leader, from which tasks would have it."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if most == resource.RLIM_INFINITY else min(FILES, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, wanted), most))
 
 
 def run_http(serving: Coroutine[object, object, T]) -> T:

@@ -23,7 +23,16 @@ from muster.api.guard import is_loopback
 from muster.app.identity import Provider, find_provider
 from muster.app.notifying import FileMarks, find_stamp, read_routes
 from muster.app.patience import PatientProtocol, keep_looking
-from muster.app.process import WallClock, only_follower, run_http, settle_memory, stop_on_signals, write_note
+from muster.app.process import (
+    WallClock,
+    allow_connections,
+    only_follower,
+    run_http,
+    settle_memory,
+    stop_on_signals,
+    write_note,
+)
+from muster.app.warming import load_code
 from muster.control.counsel import Counsel
 from muster.control.desk import Desk
 from muster.control.follower import Follower
@@ -88,7 +97,7 @@ def lead(home: Home) -> int:
         write_note(home.process_file("leader"))
         if filled := fill_history(store):
             _log.info("history was made from %d entries", filled)
-        warm_up()
+        load_code(home, warm_up)
         world = load_world(store)
         settle_memory()
         name = node_name()
@@ -120,9 +129,10 @@ def follow(home: Home, host: str, port: int, tls: Tls | None = None) -> int:
     start_log(home.log_file("follower"), logging.INFO)
     check_host(host, tls)
     home.prepare()
+    allow_connections()
     settings = Settings(find_provider(home.oidc_file), read_routes(home.notify_file))
     with only_follower(home):
-        warm_up()
+        load_code(home, warm_up, *([hazard.warm_up] if home.learns else []))
         with contextlib.closing(bind(host, port, home.find_address())) as listening:
             return run_http(_follow(home, host, listening, tls, settings))
 
@@ -225,7 +235,6 @@ def _advisers(journal: SqliteJournal, world: World, *, learns: bool) -> list[Adv
     """Who advises: on packing, and on run times unless that is switched off; what is known of those is in history."""
     if not learns:
         return [PackingAdviser()]
-    hazard.warm_up()
     newest = Wanted(after=max(0, world.next_job - REMEMBERED_MAX), limit=REMEMBERED_MAX)
     return [PackingAdviser(), RuntimeAdviser(journal.read_finished(newest))]
 

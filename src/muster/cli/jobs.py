@@ -23,11 +23,13 @@ from muster.cli.printing import (
     show_ask,
     show_end,
     show_extra,
+    show_failed,
     show_likely_end,
     show_listing,
     show_mark,
     show_origin,
     show_progress,
+    show_tasks,
 )
 from muster.model.after import After
 from muster.model.again import Again
@@ -42,7 +44,6 @@ from muster.wire.views import JobPage, JobView, Place
 PHASES = ("queued", "starting", "running", "stopping", "succeeded", "failed", "cancelled")
 OVER = PHASES[4:]
 PAGE_MAX = 1000
-SPANS_SHOWN = 8
 LATELY = "; --since 1h shows what ended lately"
 
 
@@ -171,6 +172,7 @@ def _fields(view: JobView, at: int | None) -> list[tuple[str, str]]:
         ("phase", show_end(view) if view.is_over else f"{view.phase}, for {show_ago(view.since_ms, at)}"),
         ("held", f"until `muster release {view.id}`" if view.held else ""),
         ("progress", show_progress(view) or show_mark(view)),
+        *(("failed", show_failed(group)) for group in view.failed),
         *_ask_fields(view),
         ("places", "; ".join([*map(_show_place, view.places), *_show_more(view.places_total - len(view.places))])),
         ("spares", _show_spares(view)),
@@ -260,9 +262,8 @@ def _show_after(after: Sequence[After], waits: Sequence[int]) -> str:
 
 def _show_again(again: Again) -> str:
     """Which tasks of which array it runs again: `tasks 3, 7-9 of job 12`."""
-    spans = [f"{first}" if count == 1 else f"{first}-{first + count - 1}" for first, count in again.spans]
-    shown = ", ".join(spans[:SPANS_SHOWN]) + (", …" if len(spans) > SPANS_SHOWN else "")
-    return f"task{'s' if sum(again.tasks[1::2]) != 1 else ''} {shown} of job {again.of}"
+    ranges = [(first, first + count - 1) for first, count in again.spans]
+    return f"{show_tasks(ranges, sum(again.tasks[1::2]))} of job {again.of}"
 
 
 def _show_spares(view: JobView) -> str:

@@ -17,7 +17,7 @@ import msgspec
 
 from muster.model.origin import Origin
 from muster.units import Resources, show_bytes, show_cpus, show_duration, show_instant
-from muster.wire.views import JobView
+from muster.wire.views import FailedTasks, JobView
 
 if TYPE_CHECKING:
     from muster.sdk.changes import Changes
@@ -41,6 +41,7 @@ LISTINGS: Final = ("table", "wide", "json", "yaml", "csv", "name")
 DETAILS: Final = ("text", "json", "yaml")
 LOOK_AGAIN_S: Final = 2.0
 WATCH_OR_AT: Final = "--at shows what was, which --watch would never see change: leave one of them out"
+RANGES_SHOWN: Final = 8
 COLUMN_LEAST: Final = 12
 """Signs of a column that has to make room for the others."""
 
@@ -309,11 +310,31 @@ def show_end(view: JobView) -> str:
         return "cancelled: what it was to run after cannot come about"
     if view.phase != "failed":
         return view.phase
-    note = f": {show_plain(view.note)}" if view.note else ""
     if view.counts is not None:
-        return f"failed: {view.counts.failed} of {view.tasks} task{'s' if view.tasks != 1 else ''}{note}"
+        return f"failed: {view.counts.failed} of {view.tasks} task{'s' if view.tasks != 1 else ''}{_show_note(view)}"
+    return f"failed: {_show_fault(view)}"
+
+
+def show_failed(group: FailedTasks) -> str:
+    """Which tasks of an array failed in one way: `tasks 3, 7-9: exit code 127: command not found: pyton`."""
+    return f"{show_tasks(group.ranges, group.tasks)}: {_show_fault(group)}"
+
+
+def _show_fault(failed: JobView | FailedTasks) -> str:
     words = {"limit": "ran past its limit", "lost": "its node was lost"}
-    return f"failed: {words.get(view.why, f'exit code {view.exit_code}{note}')}"
+    return words.get(failed.why, f"exit code {failed.exit_code}{_show_note(failed)}")
+
+
+def _show_note(failed: JobView | FailedTasks) -> str:
+    return f": {show_plain(failed.note)}" if failed.note else ""
+
+
+def show_tasks(ranges: Sequence[tuple[int, int]], total: int) -> str:
+    """So many tasks, of which these ranges are known: `tasks 3, 7-9 and 20 more`."""
+    shown = ranges[:RANGES_SHOWN]
+    words = [f"{first}" if first == last else f"{first}-{last}" for first, last in shown]
+    more = total - sum(last - first + 1 for first, last in shown)
+    return f"task{'s' if total != 1 else ''} {', '.join(words)}" + (f" and {more} more" if more else "")
 
 
 def show_likely_end(view: JobView) -> str:

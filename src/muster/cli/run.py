@@ -16,7 +16,7 @@ from muster.cli.failing import INTERRUPTED, UNREAD, stop_printing
 from muster.cli.following import follow_output, follow_progress
 from muster.cli.here import get_here
 from muster.cli.jobs import exit_code_of, show_time, show_used
-from muster.cli.printing import DRY_RUN, show_end, show_origin
+from muster.cli.printing import DRY_RUN, show_end, show_failed, show_origin
 from muster.cli.trying import NOTHING_DONE, print_job_trial
 from muster.model.spec import Spec
 from muster.model.tier import STANDARD
@@ -183,6 +183,11 @@ def _submit(client: Client, spec: Spec, key: str) -> Submitted:
 def _follow(client: Client, job: int, spec: Spec) -> int:
     view = follow_progress(client, job) if spec.array else follow_output(client, job)
     click.echo(f"job {job} {show_end(view)}{_show_account(view)}", err=True)
+    for group in view.failed:
+        click.echo(f"  {show_failed(group)}", err=True)
+    if view.failed:
+        look = f"muster logs {job} --task {view.failed[0].ranges[0][0]}"
+        click.echo(f"help: see `{look}`; `muster requeue {job} --failed` runs them again", err=True)
     return exit_code_of(view)
 
 

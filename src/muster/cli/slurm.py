@@ -22,7 +22,7 @@ from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.sdk.client import Client
 from muster.sdk.jobfile import make_spec
-from muster.sdk.slurm.flags import FLAGS, Fate, Said, read_flags
+from muster.sdk.slurm.flags import FLAGS, Fate, Said, het_job, read_flags
 from muster.sdk.slurm.mapping import Import, import_script, show_notes
 from muster.sdk.slurm.script import read_script
 
@@ -75,7 +75,7 @@ def import_(words: tuple[str, ...]) -> None:
     Plain.add_representer(str, spell)
     fields = msgspec.to_builtins(found.plain)
     click.echo(yaml.dump(fields, Dumper=Plain, sort_keys=False, allow_unicode=True, width=1000), nl=False)
-    for line in show_notes(found.notes):
+    for line in show_notes([*found.notes, *found.plain_notes]):
         click.echo(f"# {line}")
     if any(word in found.plain.script for word in ("SLURM_", "srun")):
         click.echo("# the script speaks to Slurm (SLURM_*, srun): `muster sbatch` gives it what it looks for")
@@ -97,6 +97,8 @@ def _read_words(words: tuple[str, ...]) -> tuple[list[Said], list[str], dict[str
         one, rest = read_flags(_one_flag(left), "the command line")
         said += one
         left = rest + left
+    if left and left[0] == ":":
+        raise het_job("':'", "the command line")
     return said, left, ours
 
 

@@ -7,6 +7,7 @@ its own words are shown, and what was started beside it is stopped again.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from muster.sdk.processes import find_server_process
 ROLES: Final = ("leader", "follower")
 READY_WITHIN_S: Final = 120.0
 SLOW_AFTER_S: Final = 15.0
+COMPILING: Final = "compiling for this machine, once; it takes a minute or two"
 LOOK_AGAIN_S: Final = 0.03
 LOG_LINES_SHOWN: Final = 15
 
@@ -164,22 +166,56 @@ def _start(home: Home, role: str, port: int | None) -> Started:
     return Started(role, process, log, log_from)
 
 
+class _Patience:
+    """For how long a start is waited for, and what is said meanwhile. A machine that compiles has all the time."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._was_told = False
+        self._give_up_at = self._slow_at = 0.0
+        self._begin()
+
+    def look(self) -> None:
+        """Say what is to be said by now; raise if it is too long."""
+        now = time.monotonic()
+        if _is_compiling(self._home):
+            if not self._was_told:
+                click.echo(COMPILING, err=True)
+            self._was_told = True
+            self._begin()
+        elif now > self._give_up_at:
+            words = f"the server is not ready after {READY_WITHIN_S:.0f} s; see {self._home.root}"
+            raise ServerFailedError(words, SERVER_ERROR)
+        elif now > self._slow_at:
+            self._slow_at = math.inf
+            click.echo("the server is there, and not ready yet; `muster doctor` says more", err=True)
+
+    def _begin(self) -> None:
+        now = time.monotonic()
+        self._give_up_at, self._slow_at = now + READY_WITHIN_S, now + SLOW_AFTER_S
+
+
 def _await_ready(home: Home, started: list[Started]) -> None:
-    give_up_at = time.monotonic() + READY_WITHIN_S
-    slow_at = time.monotonic() + SLOW_AFTER_S
+    patience = _Patience(home)
     with Client(home, token=home.read_token(), patience_s=0, answer_s=HEALTH_WITHIN_S) as client:
         while not (_is_ready(client) and all(_is_settled(home, one) for one in started)):
             for one in started:
                 if one.process.poll() is not None and not _is_there(home, one.role):
                     raise _explain_end(one)
-            if time.monotonic() > give_up_at:
-                raise ServerFailedError(
-                    f"the server is not ready after {READY_WITHIN_S:.0f} s; see {home.root}", SERVER_ERROR
-                )
-            if time.monotonic() > slow_at:
-                slow_at = give_up_at
-                click.echo("the server is there, and not ready yet; `muster doctor` says more", err=True)
+            patience.look()
             time.sleep(LOOK_AGAIN_S)
+
+
+def _is_compiling(home: Home) -> bool:
+    """Whether one of the two has compiled what the other waits for, too: who does holds a lock."""
+    try:
+        with home.compile_lock_file.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _is_settled(home: Home, one: Started) -> bool:

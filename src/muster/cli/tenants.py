@@ -140,10 +140,12 @@ def tenant_of(view: TenantView) -> Tenant:
 def _print_notes(client: Client, known: TenantView, after: Tenant) -> None:
     """What somebody who sets lines may not expect: those of a family that nobody has, and those that are passed."""
     changed = [line for line in after.lines if line not in tenant_of(known).lines]
-    named = {line.family for line in changed} - {GPU, CPU, MEMORY}
-    families = {flavor.family for flavor in client.flavors()} if named else set()
+    named = {line.family for line in changed} - {CPU, MEMORY}
+    families = {flavor.family for flavor in client.flavors() if flavor.devices} if named else set()
+    there = f"there are {', '.join(sorted(families))}" if families else "there are none at all"
     for family in sorted(named - families):
-        click.echo(f"note: no node is of family {family} now; there are {', '.join(sorted(families))}", err=True)
+        kind = "family gpu (what `gpus` stands for)" if family == GPU else f"family {family}"
+        click.echo(f"note: no node has GPUs of {kind} now; {there}", err=True)
     for line in changed:
         used = known.used.get(line.family, 0)
         if not line.scope and line.limit is not None and used > line.limit:

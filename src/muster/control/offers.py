@@ -9,8 +9,8 @@ from __future__ import annotations
 from muster.model.spec import Spec
 from muster.scheduler.options import Opening, Option, available, can_start, find_changes
 from muster.scheduler.promotion import find_promotion
+from muster.wire.option_words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
 from muster.wire.views import AvailView, OpeningView, OptionView
-from muster.wire.words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
 from muster.world.world import World
 
 

@@ -1,7 +1,7 @@
 """Warm up: run every compiled search once, so that nobody waits for the compiler in the middle of a batch.
 
-The first time on a machine this compiles for some thirty seconds and keeps the result beside the source; afterwards it
-loads that in a fraction of a second. It knows no world but those that it makes and forgets.
+The first time on a machine this compiles for some thirty seconds and keeps the result; afterwards it loads that in a
+fraction of a second. It knows no world but those that it makes and forgets, nor where code is kept or who compiles.
 """
 
 from __future__ import annotations

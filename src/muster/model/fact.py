@@ -477,7 +477,8 @@ class TasksMoved(Ranged, frozen=True, tag="tasks_moved.1"):
 
 
 class TasksEnded(Ranged, frozen=True, tag="tasks_ended.1"):
-    """Tasks of an array gave their places back: over for good, or QUEUED again."""
+    """Tasks of an array gave their places back: over for good, or QUEUED again. Those that end for a DEPENDENCY were
+    blocked, and had none."""
 
     job: int
     first: int

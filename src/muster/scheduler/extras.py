@@ -146,11 +146,13 @@ def _seat_of(world: World, number: int) -> Seat | None:
     job: Job = world.jobs[number]
     if not isinstance(job.phase, (Starting, Running)):
         return None
-    spec, resize = job.spec, world.widths.resizes.get(number)
-    stays = width_of(job) if resize is None or not resize.to else resize.to
+    spec, resize, held = job.spec, world.widths.resizes.get(number), leases_of(job)
+    leaves = resize is not None and resize.to
+    stays = leaves or width_of(job)
     if stays <= spec.gang:
         return None
-    held = split_leases(leases_of(job), stays, spec.ask)[0]
+    if leaves:
+        held = tuple(split_leases(held, stays, spec.ask)[0])
     return Seat(number, spec.gang, spec, tuple(split_leases(held, spec.gang, spec.ask)[1]))
 
 

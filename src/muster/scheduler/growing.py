@@ -70,8 +70,11 @@ def plan_growth(world: World, now: int, fresh: Container[int]) -> Iterator[fact.
     spent: dict[Means, None] = {}
     for number in in_order(world, now, fresh):
         job = world.jobs[number]
-        least, means, reach = _least_more(job), _means_of(world, job), _reach_of(world, job)
-        if means in spent or left.get(reach, least) < least:
+        least, means = _least_more(job), _means_of(world, job)
+        if means in spent:
+            continue
+        reach = _reach_of(world, job)
+        if left.get(reach, least) < least:
             continue
         most = _most_more(world, job, job.spec.gang_most - width_of(job))
         if not most:

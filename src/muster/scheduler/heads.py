@@ -11,7 +11,7 @@ their tenant is met, and not before.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from muster.model.tenant import ROOT
 from muster.policy.taking import Party
@@ -23,6 +23,8 @@ from muster.world.quota import Fund, Room, Share, Standing, load
 from muster.world.runs import Kind
 from muster.world.world import World
 
+FEW: Final = 4
+"""So few lines of a band are tried one by one: to ask first whether they might costs as much as to try them."""
 Rung: TypeAlias = tuple[bool, int, str]
 """What goes before the walk: whether it is owed nothing, rank and name of its tier."""
 Lines: TypeAlias = Mapping[str, Line]
@@ -95,9 +97,16 @@ class Heads:
         """Those of a band that might, and whether they are owed nothing: all, if nobody may take anybody's place."""
         if not self._rights.has_any:
             return [(False, lines)]
-        known, found = dict[tuple[str, int], bool](), (dict[str, Line](), dict[str, Line]())
-        minding, tops = dict[int, bool](), self._tops
-        for tenant, line in lines.items():  # there may be many thousands, of a few kinds
+        found = (dict[str, Line](), dict[str, Line]())
+        for tenant, line in lines.items() if len(lines) <= FEW else self._who_might(tier, lines):
+            is_unowed = self._has_owners and self.owed_funds(line, self._rights.rooms(tenant)) is None
+            found[is_unowed][tenant] = line
+        return [(bool(number), those) for number, those in enumerate(found) if those]
+
+    def _who_might(self, tier: str, lines: Lines) -> Iterator[tuple[str, Line]]:
+        """Those of many lines that might: there may be many thousands, of a few kinds."""
+        known, minding, tops = dict[tuple[str, int], bool](), dict[int, bool](), self._tops
+        for tenant, line in lines.items():
             priority = line.head_priority()
             minds = minding.get(priority)
             if minds is None:
@@ -107,9 +116,7 @@ class Heads:
             if might is None:
                 might = known[top, priority] = self._might(line, (tier, priority))
             if might:
-                is_unowed = self._has_owners and self.owed_funds(line, self._rights.rooms(tenant)) is None
-                found[is_unowed][tenant] = line
-        return [(bool(number), those) for number, those in enumerate(found) if those]
+                yield tenant, line
 
     def _minds_tenants(self, kind: Kind) -> bool:
         """Whether it matters of which tenant a claimant of some kind is: not if it could take nobody, whoever it is."""

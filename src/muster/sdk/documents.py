@@ -66,7 +66,7 @@ def read_jobs(text: str, name: str) -> list[Draft]:
     if not documents:
         raise FileError(Reason(Code.BAD_FILE, name, detail="there is no job in it"), name)
     if len(documents) > JOBS_MAX:
-        raise FileError(Reason(Code.TOO_LARGE, name, needed=len(documents), available=JOBS_MAX), name)
+        raise FileError(Reason(Code.TOO_LARGE, "the list of jobs", needed=len(documents), available=JOBS_MAX), name)
     return [_draft(document, name) for document in documents]
 
 

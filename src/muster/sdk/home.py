@@ -48,6 +48,7 @@ class Home:
         self.notices_file = self.root / "notices.json"
         self.listen_file = self.root / "listen.json"
         self.up_lock_file = self.root / "up.lock"
+        self.compile_lock_file = self.root / "compile.lock"
         self.follower_lock_file = self.root / "follower.lock"
         self.history_file = self.root / "keep-history"
         self.unlearned_file = self.root / "no-learn"

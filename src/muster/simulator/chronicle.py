@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from muster.model import fact
-from muster.model.phase import TaskPhase
+from muster.model.phase import TaskPhase, Why
 from muster.model.spec import Spec
 from muster.simulator.traces.record import Reading, Record, in_order
 from muster.units import Resources
@@ -84,8 +84,10 @@ class Chronicle:
                 self._widen(item.job, at, item.width + self._spares_of(item.job) - self._held_by(item.job))
             elif isinstance(item, (fact.SparesGiven, fact.SparesUsed, fact.SparesDropped)):
                 self._spare(item, at)
-            elif isinstance(item, (fact.TasksEnded, fact.RanksLost)):
-                self._widen(item.job, at, -(item.total if isinstance(item, fact.TasksEnded) else item.count))
+            elif isinstance(item, fact.RanksLost):
+                self._widen(item.job, at, -item.count)
+            elif isinstance(item, fact.TasksEnded) and item.why is not Why.DEPENDENCY:  # those had no places yet
+                self._widen(item.job, at, -item.total)
             elif isinstance(item, (fact.Requeued, fact.Ended)):
                 self._leave(item, at)
 

@@ -51,7 +51,7 @@ class SimOptions(msgspec.Struct, frozen=True, kw_only=True):
         for field, meta in METAS.items():
             value = getattr(self, field)
             if meta.ge is not None and meta.le is not None and not meta.ge <= value <= meta.le:
-                detail = f"{value:g} is not from {meta.ge:g} to {meta.le:g}"
+                detail = f"{value} is not from {meta.ge} to {meta.le}"
                 raise RejectedError(Reason(Code.BAD_AMOUNT, field, detail=detail))
         if self.like:
             get_model(self.like)

@@ -55,17 +55,18 @@ class Report(msgspec.Struct, frozen=True):
     def render(self, width: int = 80) -> str:
         """The report as text, at most `width` wide."""
         total = self.options.nodes * self.options.gpus
-        fleet = f"{self.options.nodes} nodes x {self.options.gpus} GPUs"
+        fleet = f"{_count(self.options.nodes, 'node')} x {_count(self.options.gpus, 'GPU')}"
+        waits = ", ".join(f"{name} {show_duration(span)}" for name, span in self.waits_ms.items())
         lines = [
             f"{fleet}, {self._span()}, seed {self.options.seed}",
             f"jobs      {_pairs({'accepted': self.accepted, 'refused': self.refused, **self.outcomes})}",
             f"tasks     {_pairs(self.tasks)}",
             f"restarts  {self.restarts} runs, after {_pairs(self._troubles())}; {self.takings} for others",
-            f"wait      {', '.join(f'{name} {show_duration(span)}' for name, span in self.waits_ms.items())}",
+            f"wait      {waits or 'nobody started'}",
             f"GPU time  {self.arrival_pct}% held while jobs came, {self.busy_pct}% in all",
             f"goodput   {self._shares()}",
             f"work      {self.events} events in {self.batches} batches, {self.facts} facts in {self.entries} entries",
-            f"laws      {self.entries} entries audited, {self.inspections} full inspections, none broken",
+            f"laws      {self.entries} entries audited, {_count(self.inspections, 'full inspection')}, none broken",
             f"digest    {self.digest} (journal {self.journal_hash})",
             "",
             *plot("GPUs held", [sample.gpus_held for sample in self.samples], width, total),
@@ -127,6 +128,10 @@ def _squeeze(values: Sequence[int], width: int) -> list[int]:
         return list(values)
     cuts = [index * len(values) // width for index in range(width + 1)]
     return [sum(values[a:b]) // (b - a) for a, b in itertools.pairwise(cuts)]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _pairs(counts: dict[str, int]) -> str:

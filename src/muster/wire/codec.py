@@ -87,4 +87,5 @@ def _decode_older_entry(data: bytes) -> Entry:
 def _check_format(subject: str, found: int) -> None:
     """Fields past those we know are skipped by a decoder, so a newer format must be refused by its number."""
     if found > FORMAT:
-        raise StoreError(Reason(Code.JOURNAL_NEWER, subject, needed=found, available=FORMAT))
+        detail = f"its format is {found}, this one reads up to {FORMAT}"
+        raise StoreError(Reason(Code.JOURNAL_NEWER, subject, found, FORMAT, detail))

@@ -70,13 +70,24 @@ class EndView(View, frozen=True):
     most_ms: int | None = None
 
 
+class FailedTasks(View, frozen=True):
+    """Tasks of an array that failed in one way: so many, and which, as the first and the last of each range; of very
+    many ranges the first ones. `note` is what the engine said of it, if it said anything."""
+
+    why: str
+    exit_code: int
+    note: str
+    tasks: int
+    ranges: list[tuple[int, int]]
+
+
 class JobView(View, frozen=True):
     """A job: `phase` is the word a user sees (queued, starting, running, stopping, succeeded, failed, cancelled). It
     `waits` for those jobs; `late` says so if it is, or may be, past its due time. Of many places the first are shown,
     and how many there are; `spares` are places that it holds for no task, and of those the same. `note` is what the
     engine said of its failure, if it said anything; the price is that of an hour where it is, in millionths, and `end`
     when it is likely over. `mark` is how far a gang said that it is; of an array, `saved` tasks that run have a
-    checkpoint."""
+    checkpoint, and those that `failed` stand together by how they did, where one job is shown."""
 
     id: int
     name: str
@@ -108,6 +119,7 @@ class JobView(View, frozen=True):
     mark: MarkView | None = None
     saved: int = 0
     spares_total: int = 0
+    failed: list[FailedTasks] = []
 
 
 class JobPage(View, frozen=True):

@@ -1,20 +1,20 @@
-"""Reasons and options in words: the one wording that the command line, the API and the SDK share.
+"""Reasons in words: the one wording that the command line, the API and the SDK share.
 
-Each code has a sentence and one fix, as templates over the Reason's own numbers. A test keeps the table total. An
-option is also written as the flag of `muster run` that takes it.
+Each code has a sentence and one fix, as templates over the Reason's own numbers. A test keeps the table total.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from muster.model.budget import show_spending
 from muster.model.reason import JOBS_ELSEWHERE, OWN_TASKS, RULED_OUT, Code, Reason
 from muster.model.tenant import show_amount
-from muster.units import Resources, show_bytes, show_cpus, show_duration, show_instant, spell_bytes
+from muster.units import show_duration, show_instant
+from muster.wire.option_words import FLAGS, SHOW, spell_flag
 
 
 class Words(NamedTuple):
@@ -60,7 +60,9 @@ _TABLE: Final[dict[Code, Words]] = {
         "{subject} {detail!r} is not a name",
         "use up to {available} letters (a to z), digits and . _ @ / -, starting with a letter or digit",
     ),
-    Code.TOO_LARGE: Words("{subject} has {needed}, the most is {available}", "make it smaller, or put it in a file"),
+    Code.TOO_LARGE: Words(
+        "{subject} has {needed}, the most is {available}", "make it smaller or split it; a long text goes into a file"
+    ),
     Code.ASKS_NOTHING: Words("the job asks for nothing", "ask for at least one of gpus, cpus or memory"),
     Code.NEVER_FITS: Words(
         "never fits: {count}{each} must run at once, the whole fleet could hold {available}{more}",
@@ -429,31 +431,6 @@ _CLAIMED_FOR: Final = {
 """What a claim waits for, where it is not for jobs on its places: by the subject of the reason."""
 
 
-Change: TypeAlias = tuple[str, int | str, int | str] | tuple[str, int | str, int | str, int]
-"""A field, what was asked, what would do, and how many would have to stop first."""
-
-
-class Flag(NamedTuple):
-    """How a field is typed, exactly, and what it is called in a sentence."""
-
-    name: str
-    spell: Callable[[Any], str]
-    what: str
-
-
-_FLAGS: Final = {
-    "gang": Flag("--gang", str, "tasks at once"),
-    "spares": Flag("--spares", str, "spares"),
-    "gpus": Flag("--gpus", str, "GPUs per task"),
-    "cpu_milli": Flag("--cpus", show_cpus, "CPUs per task"),
-    "memory_bytes": Flag("--memory", spell_bytes, "memory per task"),
-    "within": Flag("--within", str, "all within one"),
-    "spread": Flag("--spread", str, "spread over"),
-    "flavors": Flag("--flavor", str, "flavor"),
-    "tier": Flag("--tier", str, "tier"),
-}
-
-
 def _show_due(_: str, at_ms: int) -> str:
     return show_instant(at_ms)
 
@@ -486,15 +463,11 @@ _SHOWN_AS: Final[dict[Code, Callable[[str, int], str]]] = {
     Code.REPAIRED: _show_due,
 }
 """Reasons whose subject begins with a family or a budget's unit, and whose numbers are amounts of it, or instants."""
-_BOUNDS: Final = {Code.NO_ROOM: "room", Code.OVER_QUOTA: "quota"}
-
 _ALL_CLOSED: Final = re.compile(r"([0-9]+) of \1 nodes closed")
 """To ask for less is of no use then."""
 
 _TASKS_OF: Final = "tasks of "
 _PER_TASK: Final = " per task"
-
-_SHOW: Final[dict[str, Callable[[Any], str]]] = {"cpu_milli": show_cpus, "memory_bytes": show_bytes}
 
 
 def put_in_words(reason: Reason) -> Words:
@@ -508,6 +481,8 @@ def put_in_words(reason: Reason) -> Words:
             f"env {reason.detail!r} is not the name of a variable",
             "use letters (A to Z), digits and _, and begin with no digit",
         )
+    if reason.code == Code.BAD_AMOUNT and not (reason.needed or reason.available):  # not one whole number
+        return Words(f"{reason.subject}: out of range ({reason.detail})", "give what lies within the range")
     if reason.code == Code.BAD_WIDTH and reason.available < 1:
         return Words("a job has at least one task", "`muster cancel JOB` ends it, `muster hold JOB` keeps it waiting")
     kind = reason.subject.partition(" ")[0]
@@ -545,7 +520,7 @@ def _count(number: int, noun: str = "task") -> str:
 def _put_size_in_words(reason: Reason) -> Words:
     """One task is larger than every node: by how much, and what would do instead."""
     field = reason.subject.removesuffix(_PER_TASK)
-    flag, show = _FLAGS[field], _SHOW.get(field, str)
+    flag, show = FLAGS[field], SHOW.get(field, str)
     amount = show(reason.needed)
     asked = f"never fits: {amount} {flag.what.replace('s per', ' per') if amount == '1' else flag.what} asked"
     if not reason.available:
@@ -555,44 +530,3 @@ def _put_size_in_words(reason: Reason) -> Words:
         return Words(what, f"ask for {spell_flag(field, reason.available)} or less")
     tasks = -(-reason.needed // reason.available)
     return Words(what, f"ask for a gang of smaller tasks: --gang {tasks} --gpus {-(-reason.needed // tasks)}")
-
-
-def spell_flag(field: str, value: int | str) -> str:
-    """An amount or a name as `muster run` takes it: `--memory 61Gi`. Nothing is rounded; no name is no flag."""
-    flag = _FLAGS[field]
-    return f"no {flag.name}" if value == "" else f"{flag.name} {flag.spell(value)}"
-
-
-def spell_ask(ask: Resources) -> str:
-    """An ask as `muster run` takes it; memory that is not asked for is left out."""
-    fields = [field for field in ask.__struct_fields__ if field == "cpu_milli" or getattr(ask, field)]
-    return " ".join(spell_flag(field, getattr(ask, field)) for field in fields)
-
-
-def put_option_in_words(field: str, asked: int | str, to: int | str, stops: int = 0) -> str:
-    """One change: `tasks at once: 2 instead of 4`."""
-    flag, show = _FLAGS[field], _SHOW.get(field, str)
-    return f"{flag.what}: {flag.spell(to) or 'nothing'} instead of {show(asked)}{_say_stops(stops, ', ')}"
-
-
-def put_offer_in_words(options: Sequence[Change], *, is_array: bool, is_next: bool) -> str:
-    """All of them in one line; or that none would do, or that none is needed."""
-    who = "its first task starts" if is_array else "starts"
-    if is_next:
-        return f"{who} with the next cycle, as it is"
-    if not options:
-        return "no single change of its size, place or tier would start it now"
-    return f"{who} now if: {' · '.join(_spell_change(*option) for option in options)}"
-
-
-def _spell_change(field: str, asked: int | str, to: int | str, stops: int = 0) -> str:
-    return f"{spell_flag(field, to)} (asked {_SHOW.get(field, str)(asked)}{_say_stops(stops, '; ')})"
-
-
-def _say_stops(stops: int, mark: str) -> str:
-    return f"{mark}{stops} {'jobs' if stops != 1 else 'job'} would stop for it first" if stops else ""
-
-
-def name_bound(code: Code) -> str:
-    """What keeps more from starting, in one word."""
-    return _BOUNDS[code]

@@ -7,9 +7,10 @@ state. With `NUMBA_DISABLE_JIT=1` every function is what it says in the source, 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
@@ -32,12 +33,27 @@ _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
 
 
+class ColdError(Exception):
+    """Something would have to be compiled, by a process that only takes what is kept."""
+
+
 def compiled(function: _Function) -> _Function:
     """Compile on the first call, or load what was compiled before from the same source."""
     made = numba.njit(**_OPTIONS)(function)
     if IS_COMPILED:
-        made._cache = _Cache(function)  # type: ignore[no-untyped-call]  # as numba does for `cache=True`
+        with suppress(RuntimeError):  # numba finds no place where it may write: each process compiles for itself
+            made._cache = _Cache(function)  # type: ignore[no-untyped-call]  # as numba does for `cache=True`
     return cast("_Function", made)
+
+
+@contextmanager
+def only_kept() -> Iterator[None]:
+    """Raise `ColdError` within, rather than compile what is kept nowhere."""
+    _Cache.compiles = False
+    try:
+        yield
+    finally:
+        _Cache.compiles = True
 
 
 class Entry(Generic[_Params, _Result]):
@@ -90,6 +106,13 @@ class _Kept(CompileResultCacheImpl):
 
 class _Cache(FunctionCache):
     _impl_class = _Kept
+    compiles: ClassVar[bool] = True
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]  # as above
+        if found is None and not self.compiles:
+            raise ColdError(str(sig))
+        return found
 
 
 def _trace_of(value: object) -> str:

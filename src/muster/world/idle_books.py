@@ -11,6 +11,7 @@ from typing import Final
 from muster.model.spec import Spec, has_devices
 from muster.world.goodput import IDLE
 from muster.world.law import require
+from muster.world.line import Line
 from muster.world.quota import Standing
 from muster.world.world import World
 
@@ -31,11 +32,11 @@ class IdleBooks:
         world.budgets.now = now
         waiting = [line for shape in world.queue.shapes.values() for line in shape.lines.values()]
         specs = [(line, world.jobs[line.head()].spec) for line in waiting]
-        self._wants = {}
+        self._wants, known = {}, dict[Line, bool]()
         for flavor, stock in world.goodput.stocks.items():
             lines = [line for line, spec in specs if _could_use(world, spec, flavor)]
             if lines and stock.levels[IDLE]:
-                is_over = all(world.standing_of(line) is Standing.OVER for line in lines)
+                is_over = all(_is_over(world, line, known) for line in lines)
                 self._wants[flavor] = (BLOCKED if is_over else FRAGMENTED, stock.levels[IDLE])
 
     def observe(self, world: World) -> None:
@@ -46,6 +47,14 @@ class IdleBooks:
         for flavor, stock in world.goodput.stocks.items():
             kept, booked = [stock.blocked, stock.fragmented], self._times.get(flavor, [0, 0])
             require(kept == booked, _LAW, f"{flavor}: kept {kept}, booked {booked}")
+
+
+def _is_over(world: World, line: Line, known: dict[Line, bool]) -> bool:
+    """Whether a line is over its quota, asked once for all flavors."""
+    found = known.get(line)
+    if found is None:
+        found = known[line] = world.standing_of(line) is Standing.OVER
+    return found
 
 
 def _could_use(world: World, spec: Spec, flavor: str) -> bool:

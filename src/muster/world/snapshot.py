@@ -317,7 +317,8 @@ def _decode(data: bytes) -> Snapshot:
             return _lift(msgspec.msgpack.decode(data))
     except (msgspec.MsgspecError, zlib.error, ValueError, TypeError, LookupError, RecursionError) as error:
         raise StoreError(Reason(Code.JOURNAL_DAMAGED, "snapshot", detail=str(error))) from error
-    raise StoreError(Reason(Code.JOURNAL_NEWER, "snapshot", needed=found, available=FORMAT))
+    detail = f"its format is {found}, this one reads up to {FORMAT}"
+    raise StoreError(Reason(Code.JOURNAL_NEWER, "snapshot", found, FORMAT, detail))
 
 
 def _lift(raw: Any) -> Snapshot:

@@ -143,7 +143,7 @@ def places_of(job: Job) -> tuple[Lease, ...]:
 
 def width_of(job: Job) -> int:
     """How many tasks the run of a gang has; 0 if there is none."""
-    return sum(lease.tasks for lease in leases_of(job))
+    return sum([lease.tasks for lease in leases_of(job)])
 
 
 def members_of(ranks: bytearray) -> Sequence[int]:

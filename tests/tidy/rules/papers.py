@@ -8,9 +8,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-from rules.tree import Violation
+from rules.tree import Violation, room_of
 
 CODES_PAGE: Final = "docs/reference/codes.md"
+MAP_PAGE: Final = "ARCHITECTURE.md"
+LARGE: Final = 250
+"""A module of so many lines is one that a newcomer has to find."""
 GLOSSARY_PAGE: Final = "docs/glossary.md"
 
 # What a reader of the docs may meet without a warning; each has its entry.
@@ -28,6 +31,9 @@ _HEADING: Final = re.compile(r"^#{2,4} .*?\b(M\d{3})\b", re.MULTILINE)
 _ENTRY: Final = re.compile(r"^- \*\*(?P<word>[^*]+)\*\*", re.MULTILINE)
 _LINK: Final = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)(?:\s+\"[^\"]*\")?\)")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~)")
+_ROW: Final = re.compile(r"^\| (?P<rooms>`[a-z]+`(?: · `[a-z]+`)*) \|.*\| (?P<files>[^|]*)\|$", re.MULTILINE)
+_QUOTED: Final = re.compile(r"`([a-z]+)`")
+_FILE_NAME: Final = re.compile(r"`([^`]+)`")
 _ADR: Final = re.compile(r"docs/adr/(?P<number>\d{4})-[a-z0-9-]+\.md")
 
 
@@ -130,3 +136,26 @@ def find_untested_rooms(files: Collection[str]) -> Iterator[Violation]:
         has_tests = any(name.startswith(mirror) and name.endswith(".py") for name in files)
         if has_code and not has_tests:
             yield Violation(mirror, 1, f"{room} has code and no unit tests")
+
+
+def find_unmapped(page: str, rooms: Iterable[str], sizes: Mapping[str, int]) -> Iterator[Violation]:
+    """Every room with code has a row on the code map, every large module is named there, and nothing that is not."""
+    rows = [(_QUOTED.findall(row["rooms"]), _FILE_NAME.findall(row["files"])) for row in _ROW.finditer(page)]
+    for room in rooms:
+        named = [name.removeprefix(f"{room}/") for those, names in rows if room in those for name in names]
+        own = {path.removeprefix(f"src/muster/{room}/"): size for path, size in sizes.items() if room_of(path) == room}
+        if own and not any(room in those for those, _ in rows):
+            yield Violation(MAP_PAGE, 1, f"room {room} has no row on the code map")
+        for path, size in own.items():
+            if size >= LARGE and not any(_covers(name, path) for name in named):
+                yield Violation(MAP_PAGE, 1, f"{room}/{path}, of {size} lines, is not on the code map")
+    for those, names in rows:
+        for name in names:
+            places = (name, *(f"{room}/{name}" for room in those))
+            if not any(_covers(f"src/muster/{place}", path) for place in places for path in sizes):
+                yield Violation(MAP_PAGE, 1, f"{name} is on the code map and not there")
+
+
+def _covers(name: str, path: str) -> bool:
+    """Whether a name on the map is that of a file, or of a folder that it lies in."""
+    return path == name or (name.endswith("/") and path.startswith(name))

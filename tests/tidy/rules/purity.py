@@ -14,18 +14,37 @@ from rules.tree import Violation, imported_names, nodes_of, parse, room_of
 
 PURE_ROOMS: Final = frozenset({"units", "model", "wire", "world", "lifecycle", "policy", "scheduler", "kernel"})
 EXACT_ROOMS: Final = frozenset({"units", "world", "lifecycle", "policy", "scheduler", "kernel"})
-_OUTSIDE: Final = """
-time random os sys logging socket threading asyncio subprocess pathlib datetime
-secrets uuid signal select multiprocessing sqlite3
+_PURE: Final = """
+__future__ muster msgspec numpy numba array bisect collections contextlib enum functools
+hashlib heapq itertools math operator re types typing zlib
 """
-IMPURE_MODULES: Final = frozenset(_OUTSIDE.split())
+PURE_MODULES: Final = frozenset(_PURE.split())
+IMPURE_PARTS: Final = ("numpy.random", "numba.prange")
 IMPURE_CALLS: Final = frozenset({"open", "print", "input", "hash", "id"})
 ALLOWED_IMPORTS: Final = {
     ("src/muster/units/times.py", "datetime"): "prints an instant that it is given; never asks for today",
 }
 
+PARALLEL: Final = frozenset({"parallel", "fastmath"})
 ORDER_FREE: Final = frozenset({"sorted", "set", "frozenset", "any", "all", "sum", "len", "min", "max"})
-ORDER_KEEPING: Final = frozenset({"list", "tuple", "iter", "enumerate", "reversed", "zip", "map", "filter"})
+ORDER_KEEPING: Final = frozenset(
+    {
+        "list",
+        "tuple",
+        "iter",
+        "next",
+        "enumerate",
+        "reversed",
+        "zip",
+        "map",
+        "filter",
+        "array",
+        "chain",
+        "deque",
+        "islice",
+    }
+)
+ORDERED: Final = frozenset({"list", "tuple", "next", "array", "deque"})
 SET_OPERATORS: Final = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)
 SET_METHODS: Final = frozenset({"union", "intersection", "difference", "symmetric_difference"})
 SET_TYPES: Final = frozenset({"set", "frozenset", "Set", "AbstractSet", "MutableSet"})
@@ -33,14 +52,16 @@ Scope: TypeAlias = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_impure_imports(path: str, source: str) -> Iterator[Violation]:
-    """No module that reads a clock, rolls dice or reaches outside."""
+    """Only modules that are known to read no clock, roll no dice and reach nowhere."""
     if room_of(path) not in PURE_ROOMS:
         return
     for node in nodes_of(source):
         for name in imported_names(node, path):
             top = name.partition(".")[0]
-            if top in IMPURE_MODULES and (path, top) not in ALLOWED_IMPORTS:
+            if top not in PURE_MODULES and (path, top) not in ALLOWED_IMPORTS:
                 yield Violation(path, getattr(node, "lineno", 1), f"the core imports {top}")
+            elif name.startswith(IMPURE_PARTS):
+                yield Violation(path, getattr(node, "lineno", 1), f"the core imports {name}")
 
 
 def check_impure_calls(path: str, source: str) -> Iterator[Violation]:
@@ -51,6 +72,8 @@ def check_impure_calls(path: str, source: str) -> Iterator[Violation]:
         name = called_name(node)
         if name in IMPURE_CALLS:
             yield Violation(path, getattr(node, "lineno", 1), f"the core calls {name}()")
+        elif isinstance(node, ast.Attribute) and node.attr == "random":
+            yield Violation(path, node.lineno, "the core rolls dice")
 
 
 def check_exactness(path: str, source: str) -> Iterator[Violation]:
@@ -73,7 +96,16 @@ def _inexact(node: ast.AST) -> str | None:
         return "true division; integers divide with //"
     if isinstance(node, ast.Name) and node.id == "float":
         return "the type float"
+    name = node.attr if isinstance(node, ast.Attribute) else None
+    if name is not None and (name.startswith("float") or name == "truediv"):
+        return f"a float: {name}"
+    if isinstance(node, ast.keyword) and node.arg in PARALLEL and not _is_false(node.value):
+        return f"compiled with {node.arg}, which adds in any order"
     return None
+
+
+def _is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _shown_lines(source: str) -> frozenset[int]:
@@ -139,16 +171,31 @@ def _find_disorder(node: ast.AST, sense: _SetSense) -> str | None:
         return "a comprehension walks a set; sort it" if walked else None
     if isinstance(node, ast.Call):
         return _find_disorderly_call(node, sense)
+    if isinstance(node, ast.List | ast.Tuple) and any(_unpacks(item, sense) for item in node.elts):
+        return "a set is unpacked into a sequence; sort it"
+    if isinstance(node, ast.YieldFrom) and sense.leaks_order(node.value):
+        return "a set is handed on in its own order; sort it"
+    if isinstance(node, ast.Assign) and _takes_apart(node) and sense.leaks_order(node.value):
+        return "a set is taken apart in its own order; sort it"
     return None
 
 
+def _unpacks(item: ast.expr, sense: _SetSense) -> bool:
+    return isinstance(item, ast.Starred) and isinstance(item.ctx, ast.Load) and sense.leaks_order(item.value)
+
+
+def _takes_apart(node: ast.Assign) -> bool:
+    """Whether several names are bound at once; of one element there is one order."""
+    return any(isinstance(each, ast.Tuple | ast.List) and len(each.elts) > 1 for each in node.targets)
+
+
 def _find_disorderly_call(node: ast.Call, sense: _SetSense) -> str | None:
-    if called_name(node) in {"list", "tuple"} and sense.leaks_order(node):
+    if called_name(node) in ORDERED and sense.leaks_order(node):
         return "a sequence made from a set; sort it"
     if isinstance(node.func, ast.Attribute) and sense.is_set(node.func.value):
         if node.func.attr == "pop" and not node.args:
             return "set.pop() takes any element; say which"
-    elif isinstance(node.func, ast.Attribute) and node.func.attr in {"join", "extend"}:
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in {"join", "extend", "fromkeys"}:
         return "a set's order goes into a sequence; sort it" if any(map(sense.leaks_order, node.args)) else None
     return None
 

@@ -19,7 +19,16 @@ REASON_CHARS_MIN: Final = 8
 EMPTY_WORDS: Final = frozenset({"manager", "util", "helper", "common", "info", "misc"})
 UNSAFE_MODULES: Final = frozenset({"pickle", "marshal", "shelve", "dill", "cloudpickle"})
 UNSAFE_CALLS: Final = frozenset({"eval", "exec", "compile", "__import__"})
-UNSAFE_ATTRIBUTES: Final = frozenset({("os", "system"), ("os", "popen"), ("subprocess", "getoutput")})
+UNSAFE_ATTRIBUTES: Final = frozenset(
+    {
+        ("os", "system"),
+        ("os", "popen"),
+        ("subprocess", "getoutput"),
+        ("subprocess", "getstatusoutput"),
+        ("asyncio", "create_subprocess_shell"),
+    }
+)
+UNSAFE_NAMES: Final = frozenset(".".join(each) for each in UNSAFE_ATTRIBUTES)
 
 # (path, code) -> why this one stands without words beside it. Keep it short.
 JUSTIFIED_SILENCERS: Final[dict[tuple[str, str], str]] = {}
@@ -92,6 +101,8 @@ def _is_reason(text: str) -> bool:
 def check_excepts(path: str, source: str) -> Iterator[Violation]:
     """Nothing is swallowed: no bare except, and a broad one re-raises or says why it is that broad."""
     for node in nodes_of(source):
+        if isinstance(node, ast.Call) and _suppresses(node) and not _says_why(source, node.lineno):
+            yield Violation(path, node.lineno, "suppresses everything without saying why")
         if not isinstance(node, ast.ExceptHandler):
             continue
         if node.type is None:
@@ -103,6 +114,12 @@ def check_excepts(path: str, source: str) -> Iterator[Violation]:
 def _is_broad(caught: ast.expr) -> bool:
     kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
     return any(isinstance(kind, ast.Name) and kind.id in {"Exception", "BaseException"} for kind in kinds)
+
+
+def _suppresses(node: ast.Call) -> bool:
+    """Whether a call is `suppress` of something broad, by whatever way it was imported."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else called_name(node)
+    return name == "suppress" and any(_is_broad(kind) for kind in node.args)
 
 
 def _says_why(source: str, line: int) -> bool:
@@ -122,14 +139,16 @@ def check_safety(path: str, source: str) -> Iterator[Violation]:
         for name in imported_names(node, path):
             if name.partition(".")[0] in UNSAFE_MODULES:
                 yield Violation(path, line, f"imports {name.partition('.')[0]}")
+            if name in UNSAFE_NAMES:
+                yield Violation(path, line, f"imports {name}, which hands a string to a shell")
         if called_name(node) in UNSAFE_CALLS:
             yield Violation(path, line, f"calls {called_name(node)}()")
         if _opens_shell(node):
-            yield Violation(path, line, "hands a string to a shell")
+            yield Violation(path, line, "hands a string to a shell, or bytes to pickle")
 
 
 def _opens_shell(node: ast.AST) -> bool:
-    if isinstance(node, ast.keyword) and node.arg == "shell":
+    if isinstance(node, ast.keyword) and node.arg in {"shell", "allow_pickle"}:
         return not (isinstance(node.value, ast.Constant) and node.value.value is False)
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return (node.value.id, node.attr) in UNSAFE_ATTRIBUTES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 from muster.app.__main__ import main
-from muster.app.process import WallClock, only_follower, write_note
+from muster.app.process import FILES, WallClock, allow_connections, only_follower, write_note
 from muster.app.serve import LocalLogs, bind, check_host, node_name
 from muster.engines.local.layout import log_path
 from muster.model.errors import ConflictError, RejectedError
@@ -31,6 +32,18 @@ def taken() -> Iterator[int]:
 
 def test_a_node_has_a_name() -> None:
     assert is_name(node_name())
+
+
+@pytest.mark.parametrize(("hard", "files"), [(512, 512), (100_000, FILES), (resource.RLIM_INFINITY, FILES)])
+def test_a_follower_has_files_for_many_connections(monkeypatch: pytest.MonkeyPatch, hard: int, files: int) -> None:
+    limits = [(256, hard)]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: limits.append(both))
+    allow_connections()
+    assert limits[-1] == (files, hard)
+    limits.append((2 * FILES, hard))
+    allow_connections()
+    assert limits[-1] == (2 * FILES, hard), "what it has it keeps"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])

@@ -17,6 +17,7 @@ from muster.wire.forecast_views import ForecastView
 from muster.wire.views import (
     Ahead,
     AvailView,
+    FailedTasks,
     FlavorGoodput,
     GoodputView,
     Health,
@@ -299,7 +300,8 @@ def test_run_of_an_array_shows_progress(serve: Serve, capsys: pytest.CaptureFixt
         return msgspec.structs.replace(RUNNING, tasks=20, counts=TaskCounts(**counts), is_over=is_over, phase="failed")
 
     views = [at(queued=20), at(queued=10, running=10), at(queued=1, running=9, succeeded=9, failed=1)]
-    over = msgspec.structs.replace(at(succeeded=19, failed=1), exit_code=5, why="exit")
+    ways = [FailedTasks("exit", 5, "no \x1b[31mdata", 1, [(3, 3)])]
+    over = msgspec.structs.replace(at(succeeded=19, failed=1), exit_code=5, why="exit", failed=ways)
     serve({"POST /v1/jobs": Submitted(7, 1), "GET /v1/jobs/7": [*views, over]})
     assert run_command(["run", "--array", "20", "--", "x"]) == 5
     lines = capsys.readouterr().err.splitlines()
@@ -309,6 +311,19 @@ def test_run_of_an_array_shows_progress(serve: Serve, capsys: pytest.CaptureFixt
         "10/20 done, 9 running, 1 failed",
         "20/20 done, 1 failed",
         "job 7 failed: 1 of 20 tasks (took 0ms)",
+        "  task 3: exit code 5: no \\x1b[31mdata",
+        "help: see `muster logs 7 --task 3`; `muster requeue 7 --failed` runs them again",
+    ]
+
+
+def test_show_tells_which_tasks_failed_how(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
+    many = [(10 * n, 10 * n) for n in range(9)]
+    ways = [FailedTasks("limit", 143, "", 20, many), FailedTasks("exit", 2, "", 4, [(3, 5), (7, 7)])]
+    serve({"GET /v1/jobs/7": msgspec.structs.replace(RUNNING, failed=ways)})
+    lines = [line for line in output_of(capsys, "show", "7").splitlines() if line.startswith("failed")]
+    assert lines == [
+        "failed:   tasks 0, 10, 20, 30, 40, 50, 60, 70 and 12 more: ran past its limit",
+        "failed:   tasks 3-5, 7: exit code 2",
     ]
 
 

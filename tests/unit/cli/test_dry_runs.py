@@ -182,7 +182,13 @@ def test_a_quota_says_what_is_and_what_would_be(serve: Serve, capsys: pytest.Cap
     known = TenantView("lab", lines=[LineView("gpu", limit=2_000_000)])
     waits = [TrialJob(5, "lab", "", "waiting for room: y (before: waiting for quota: z)")]
     view = TrialView(1, starts=[TrialJob(4, "lab")], started=1, waits=waits, waiting=1)
-    seen = serve({"GET /v1/tenants": (known,), "PUT /v1/trials/tenants/lab": view})
+    seen = serve(
+        {
+            "GET /v1/tenants": (known,),
+            "GET /v1/flavors": (FlavorView("gpu", "gpu", 1000, devices=8),),
+            "PUT /v1/trials/tenants/lab": view,
+        }
+    )
     assert run_command(["quota", "set", "lab", "gpus=4", "--weight", "3", "--dry-run"]) == 0
     told = capsys.readouterr()
     assert told.out.splitlines() == [
@@ -201,7 +207,7 @@ def test_a_quota_says_what_is_and_what_would_be(serve: Serve, capsys: pytest.Cap
 def test_a_quota_says_who_would_wait_more_in_a_day(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [DayRow("lab", 4, (4, 3), (60_000, 3_600_000)), DayRow("vision", 2, (2, 2), (9000, 9000))]
     view = TrialView(1, day=DayView(rows, (0, 2), (815, 640), 7))
-    serve({"GET /v1/tenants": (TenantView("lab"),), "PUT /v1/trials/tenants/lab": view})
+    serve({"GET /v1/tenants": (TenantView("lab"),), "GET /v1/flavors": (), "PUT /v1/trials/tenants/lab": view})
     assert run_command(["quota", "set", "lab", "gpus=4", "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[-3:] == [
         "simulated, the next 24 h (those who are here, and the 7 jobs of the last day come again):",
@@ -236,12 +242,19 @@ def test_a_time_that_is_none_is_said(serve: Serve, capsys: pytest.CaptureFixture
     assert capsys.readouterr().err.startswith("error[M102]: time 'yesterday' is not a date")
 
 
-def test_lines_that_nobody_has_or_that_are_passed_are_noted(serve: Serve, capsys: pytest.CaptureFixture[str]) -> None:
-    known = TenantView("lab", used={"gpu": 3_000_000})
-    serve({"GET /v1/tenants": (known,), "GET /v1/flavors": (FlavorView("a100", "a100", 1000),), "PUT": b"{}"})
+@pytest.mark.parametrize(
+    ("devices", "there"),
+    [(8, "there are a100"), (0, "there are none at all")],
+)
+def test_lines_that_nobody_has_or_that_are_passed_are_noted(
+    serve: Serve, capsys: pytest.CaptureFixture[str], devices: int, there: str
+) -> None:
+    known, flavor = TenantView("lab", used={"gpu": 3_000_000}), FlavorView("a100", "a100", 1000, devices=devices)
+    serve({"GET /v1/tenants": (known,), "GET /v1/flavors": (flavor,), "PUT": b"{}"})
     assert run_command(["quota", "set", "lab", "gpus=2", "h10=512"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        "note: no node is of family h10 now; there are a100",
+        f"note: no node has GPUs of family gpu (what `gpus` stands for) now; {there}",
+        f"note: no node has GPUs of family h10 now; {there}",
         "note: lab holds 3 GPUs, which is more: what runs goes on, nothing starts",
         "muster undo takes it back",
     ]

@@ -108,12 +108,21 @@ def test_import_prints_a_file_that_can_be_submitted(sent: list[Request], capsys:
     assert (spec.name, spec.ask.gpus, spec.limit_ms) == ("train", 2, 600_000)
 
 
+def test_import_names_what_only_sbatch_does(sent: list[Request], capsys: pytest.CaptureFixture[str]) -> None:
+    words = "left out: --output=o.%j (the command line): `muster logs` has it"
+    assert run_command(["import", "-o", "o.%j", "train.sh"]) == 0
+    assert f"# {words}" in capsys.readouterr().out
+    assert run_command(["sbatch", "-o", "o.%j", "train.sh"]) == 0
+    assert words not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["sbatch", "no.sh"], "error[M170]: no.sh: No such file"),
         (["sbatch", "--begin=now+1hour", "train.sh"], "error[M173]: --begin cannot be mapped"),
         (["sbatch", "--time=x", "train.sh"], "error[M172]: --time: 'x' is not a time"),
+        (["sbatch", "-n1", ":", "-n2", "train.sh"], "error[M173]: ':' cannot be mapped"),
         (["sbatch", "--flavor"], "error: --flavor needs a value"),
     ],
 )

@@ -136,8 +136,11 @@ def msgspec_text(text: str) -> str:
 
 
 def test_many_and_deep_is_refused_and_not_tried() -> None:
-    with pytest.raises(FileError, match="M104"):
+    with pytest.raises(FileError, match="M104") as caught:
         specs_of("- {command: x}\n" * (JOBS_MAX + 1))
+    words = put_in_words(caught.value.reason)
+    assert words.what == "the list of jobs has 1001, the most is 1000"
+    assert "split it" in words.fix
     with pytest.raises(FileError, match="nested too deeply"):
         specs_of("command: " + "[" * DEPTH_MAX + "x" + "]" * DEPTH_MAX)
     with pytest.raises(FileError):

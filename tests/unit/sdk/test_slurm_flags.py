@@ -73,6 +73,10 @@ def test_what_is_not_mapped_is_named_or_refused(flag: Any) -> None:
         (["--ntasks=8 --ntasks-per-node=4"], {"gang": 2, "cpus": 4}),
         (["--gres=gpu:h100:8"], {"gpus": 8, "flavor": ["h100"]}),
         (["--gres gpu"], {"gpus": 1}),
+        (["--gres=gpu:a100"], {"gpus": 1, "flavor": ["a100"]}),
+        (["--gres=gpu:a100:2(S:0,1)"], {"gpus": 2, "flavor": ["a100"]}),
+        (["--gres=gpu:a100:2,shard:1"], {"gpus": 2, "flavor": ["a100"]}),
+        (["--gres=tmpfs:10G,gpu:4"], {"gpus": 4}),
         (["-G 16 -N 2"], {"gpus": 8, "gang": 2}),
         (["--gpus-per-task=2 --ntasks=3"], {"gpus": 6, "cpus": 3}),
         (["--gpus-per-node=4 --cpus-per-gpu=8 --mem-per-gpu=10G"], {"gpus": 4, "cpus": 32, "memory": "40Gi"}),
@@ -113,10 +117,16 @@ def test_the_command_line_beats_the_script_and_a_later_line_an_earlier_one() -> 
         (["--time"], "x.sh:2", "value is missing"),
         (["-y"], "x.sh:2", "no such flag"),
         (["--comment='x"], "x.sh:2", "No closing quotation"),
-        (["hetjob"], "x.sh:2", "not a flag"),
+        (["job"], "x.sh:2", "not a flag"),
+        (["-n 1", "hetjob", "-n 2"], "x.sh:3", "heterogeneous job"),
+        (["--gres=gpu:a100:x"], "x.sh:2", "'gpu:a100:x' is not a number of GPUs"),
+        (["--gres=gpu:a100:1,gpu:h100:1"], "x.sh:2", "one kind"),
+        (["--gpus=a100:1,h100:1"], "x.sh:2", "one kind"),
         (["-G 3 -N 2"], "x.sh:2", "evenly"),
         (["--dependency=singleton"], "x.sh:2", "'singleton' is not one of"),
         (["--dependency=afterok:1?afterok:2"], "x.sh:2", "all of them"),
+        (["--dependency=after:1+5"], "x.sh:2", "minutes after a start"),
+        (["--dependency=afterok:7:1_3"], "x.sh:2", "one task of an array"),
         (["--constraint=[a|b]"], "x.sh:2", "joined by &"),
         (["--array=1-3 --nodes=2"], "x.sh:2", "one node each"),
     ],
@@ -126,6 +136,19 @@ def test_what_cannot_be_read_is_refused_with_its_line(lines: list[str], where: s
         imported(*lines)
     assert caught.value.where == where
     assert words in caught.value.reason.detail
+
+
+def test_what_else_is_asked_for_beside_gpus_is_named() -> None:
+    [note] = imported("--gres=tmpfs:10G,gpu:4,shard:1").notes
+    assert note.flag == "--gres=tmpfs:10G,gpu:4,shard:1"
+    assert "tmpfs:10G, shard:1:" in note.words
+
+
+def test_what_a_job_file_cannot_say_of_files_is_named_for_it_alone() -> None:
+    found = imported("--output=out.%j -e err.%j --input=data --open-mode=append")
+    assert not found.notes
+    assert [note.flag for note in found.plain_notes] == ["--output=out.%j", "--error=err.%j", "--input=data"]
+    assert not imported("-n 1").plain_notes
 
 
 def test_secrets_of_the_shell_stay_there_unless_the_script_says_so() -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from muster.model import fact
+from muster.model.after import After, When
+from muster.model.phase import TaskPhase, Why
+from muster.model.spec import Spec
 from muster.simulator.chronicle import Chronicle, read_history
 from muster.simulator.options import SimOptions
 from muster.simulator.simulation import Simulation
+from muster.units import Resources
 from muster.wire.codec import decode_entry
 
 
@@ -28,6 +33,19 @@ def test_a_run_is_told_from_its_facts_alone() -> None:
         assert life.held == 0
         assert life.wait_ms >= 0
         assert all(begin <= end for begin, end in life.spans)
+
+
+def test_tasks_whose_likes_failed_held_nothing() -> None:
+    spec = Spec(("x",), array=3, ask=Resources(gpus=1), after=(After(1, When.TASK_BY_TASK),))
+    chronicle = Chronicle()
+    chronicle.take(0, [fact.Accepted(2, spec, "ada")])
+    chronicle.take(10, [fact.TasksEnded(2, 0, 1, TaskPhase.CANCELLED, Why.DEPENDENCY)])
+    chronicle.take(20, [fact.TasksMoved(2, 1, 2, TaskPhase.QUEUED), fact.TasksPlaced(2, 1, [0], [2], [])])
+    chronicle.take(50, [fact.TasksEnded(2, 1, 1, TaskPhase.SUCCEEDED)])
+    chronicle.take(70, [fact.TasksEnded(2, 2, 1, TaskPhase.SUCCEEDED), fact.Ended(2, TaskPhase.FAILED, Why.EXIT)])
+    [life] = chronicle.lives.values()
+    assert (life.spans, life.most, life.held, life.area_ms) == ([(20, 70)], 2, 0, 2 * 30 + 20)
+    assert chronicle.gpus_held == 0
 
 
 def test_who_is_not_over_is_counted() -> None:

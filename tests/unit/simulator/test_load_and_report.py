@@ -15,6 +15,7 @@ from muster.simulator.report import percentiles, plot
 from muster.simulator.simulation import run_simulation
 from muster.testing.planted import PLANTED
 from muster.units import DAY_MS
+from muster.wire.words import put_in_words
 from muster.world.queue import Queue
 
 
@@ -76,10 +77,31 @@ def test_options_out_of_range_are_refused(options: SimOptions) -> None:
     assert caught.value.reason.code == Code.BAD_AMOUNT
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (SimOptions(nodes=-1), "nodes: out of range (-1 is not from 1 to 100000)"),
+        (SimOptions(days=float("inf")), "days: out of range (inf is not from 0.001 to 3660)"),
+        (SimOptions(faults=2e6), "faults: out of range (2000000.0 is not from 0 to 1000000)"),
+    ],
+)
+def test_an_option_out_of_range_is_told_as_it_was_given(options: SimOptions, said: str) -> None:
+    with pytest.raises(RejectedError) as caught:
+        options.check()
+    assert put_in_words(caught.value.reason).what == said
+
+
 def test_whatever_goes_wrong_names_the_command_that_shows_it_again() -> None:
     with mock.patch.object(Queue, "add", side_effect=KeyError("a bug")), pytest.raises(KeyError) as caught:
         run_simulation(SimOptions(nodes=4, seed=6, faults=0))
     assert caught.value.__notes__ == ["again: muster sim --nodes 4 --seed 6 --faults 0"]
+
+
+def test_a_run_of_one_node_in_which_nobody_came_is_told_in_words() -> None:
+    lines = run_simulation(SimOptions(nodes=1, gpus=1, days=0.001)).render().splitlines()
+    assert lines[0].startswith("1 node x 1 GPU, ")
+    assert "wait      nobody started" in lines
+    assert any("entries audited, 1 full inspection, none broken" in line for line in lines)
 
 
 def test_every_option_says_what_it_is() -> None:

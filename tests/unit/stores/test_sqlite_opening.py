@@ -15,6 +15,7 @@ from muster.model.errors import StoreError
 from muster.stores.sqlite import SqliteJournal, SqliteStore
 from muster.stores.sqlite.schema import VERSION
 from muster.testing.store_conformance import check_holds, commits_of
+from muster.wire.words import put_in_words
 
 OPENERS = pytest.mark.parametrize("opener", [SqliteStore, SqliteJournal], ids=["writer", "reader"])
 NOBODY = 65534
@@ -63,6 +64,20 @@ def check_refused_untouched(path: Path, opener: Opener, code: str) -> None:
 def test_a_newer_journal_is_refused_untouched(path: Path, opener: Opener) -> None:
     execute(path, f"PRAGMA user_version = {VERSION + 1}")
     check_refused_untouched(path, opener, "M301")
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (VERSION + 1, f"was written by a newer Muster (its version is {VERSION + 1}, this one reads up to {VERSION})"),
+        (0, "is damaged: the file is not a journal"),
+    ],
+)
+def test_a_refusal_says_which_journal_and_what_is_wrong_with_it(path: Path, version: int, said: str) -> None:
+    execute(path, f"PRAGMA user_version = {version}")
+    with pytest.raises(StoreError) as caught:
+        SqliteJournal(path)
+    assert put_in_words(caught.value.reason).what == f"the journal {path} {said}"
 
 
 @OPENERS

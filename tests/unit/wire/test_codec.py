@@ -51,6 +51,7 @@ def test_newer_inputs_are_refused() -> None:
     with pytest.raises(StoreError) as caught:
         codec.decode_inputs(msgspec.msgpack.encode([codec.FORMAT + 1, 1, 2, []]))
     assert caught.value.reason.code == Code.JOURNAL_NEWER
+    assert caught.value.reason.detail == f"its format is {codec.FORMAT + 1}, this one reads up to {codec.FORMAT}"
 
 
 @pytest.mark.parametrize(

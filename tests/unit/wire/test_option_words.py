@@ -7,7 +7,7 @@ import pytest
 from muster.model.reason import Code
 from muster.scheduler.options import LOOSER, RELAXATIONS
 from muster.units import Resources, parse_bytes, parse_cpus
-from muster.wire.words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
+from muster.wire.option_words import name_bound, put_offer_in_words, put_option_in_words, spell_ask, spell_flag
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ _SIZE: Final = re.compile(r"(\d{1,12})([KMGTP]?)B?", re.IGNORECASE)
 _TIME: Final = re.compile(r"(?:(?P<days>\d{1,6})-)?(?P<parts>\d{1,9}(?::\d{1,9}){0,2})")
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 _GPU: Final = re.compile(r"(?:gpu:)?(?:(?P<kind>[A-Za-z][\w.@-]*):)?(?P<count>\d{1,9})")
+_PARTS: Final = re.compile(r",(?![^(]*\))")
+_GRES: Final = re.compile(r"gpu(?::(?P<kind>[A-Za-z][\w.@-]*))?(?::(?P<count>\d{1,9}))?(?:\(S:[\d,-]+\))?")
 _SIGNAL: Final = re.compile(r"(?:[RB]{1,2}:)?(?P<name>\w{1,10})(?:@(?P<before>\d{1,5}))?", re.IGNORECASE)
 _SIGNAL_NUMBERS: Final = {"1": "HUP", "2": "INT", "10": "USR1", "12": "USR2", "15": "TERM"}
 _FOREVER: Final = frozenset({"infinite", "unlimited", "0"})
@@ -100,3 +102,25 @@ def read_gpus(text: str) -> tuple[str, int]:
     if found is None:
         raise AmountError(f"{text[:40]!r} is not a number of GPUs such as 8 or h100:8")
     return found["kind"] or "", int(found["count"])
+
+
+class Gres(NamedTuple):
+    """GPUs of each kind, and what else was asked for by the same flag."""
+
+    gpus: tuple[tuple[str, int], ...]
+    others: tuple[str, ...]
+
+
+def read_gres(text: str) -> Gres:
+    """`gpu:h100:8`, `gpu:h100` (one), or a list that also has what is no GPU, such as `tmpfs:10G,gpu:8(S:0-1)`."""
+    gpus: list[tuple[str, int]] = []
+    others: list[str] = []
+    for part in _PARTS.split(text):
+        if part.partition(":")[0] != "gpu":
+            others.append(part)
+            continue
+        found = _GRES.fullmatch(part)
+        if found is None:
+            raise AmountError(f"{part[:40]!r} is not a number of GPUs such as gpu:8 or gpu:h100:8")
+        gpus.append((found["kind"] or "", 1 if found["count"] is None else int(found["count"])))
+    return Gres(tuple(gpus), tuple(others))

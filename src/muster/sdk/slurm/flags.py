@@ -80,7 +80,7 @@ FLAGS: Final = (
         "d",
         _ONE,
         _MAPPED,
-        "`after`, `afterok`, `afterany`, `afternotok`, `aftercorr`; other kinds are refused",
+        "`after`, `afterok`, `afterany`, `afternotok`, `aftercorr`; other kinds, `+TIME` and `JOB_TASK` are refused",
     ),
     Flag("distribution", "m", _ONE, _OUT, "tasks of a node stay together"),
     Flag("error", "e", _ONE, _MAPPED, "the same file, and `muster logs`"),
@@ -98,7 +98,7 @@ FLAGS: Final = (
     Flag("gpus-per-node", "", _ONE, _MAPPED, "`gpus`; a type is a `flavor`"),
     Flag("gpus-per-socket", "", _ONE, _OUT, "sockets are not told apart"),
     Flag("gpus-per-task", "", _ONE, _MAPPED, "part of `gpus`; a type is a `flavor`"),
-    Flag("gres", "", _ONE, _MAPPED, "`gpus`, for `gpu:8` and `gpu:h100:8`; other kinds are left out"),
+    Flag("gres", "", _ONE, _MAPPED, "`gpus`, for `gpu:8` and `gpu:h100:8`; what is no GPU is left out"),
     Flag("gres-flags", "", _ONE, _OUT, "GPUs are handed out whole"),
     Flag("help", "h", _NO, _MAPPED, "this help"),
     Flag("hint", "", _ONE, _OUT, "threads are not told apart"),
@@ -173,6 +173,8 @@ FLAGS: Final = (
 )
 BY_NAME: Final = {flag.name: flag for flag in FLAGS}
 BY_LETTER: Final = {flag.short: flag for flag in FLAGS if flag.short}
+HET_WORDS: Final = ("hetjob", "packjob")
+"""What begins another part of a heterogeneous job, in a line of its own; on a command line it is a colon."""
 _OLD: Final = {"share": "oversubscribe", "workdir": "chdir", "tasks-per-node": "ntasks-per-node", "gpu": "gpus"}
 """What was a flag once, or is one for `srun` alone, and is still written."""
 
@@ -244,3 +246,9 @@ def bad_flag(subject: str, detail: str, where: str) -> ScriptError:
 def needed_flag(said: Said, words: str) -> ScriptError:
     """A flag without which the job would be wrong."""
     return ScriptError(Reason(Code.UNMAPPED, f"--{said.name}", detail=words), said.where)
+
+
+def het_job(word: str, where: str) -> ScriptError:
+    """A job of several parts that are not alike, which begins with this word."""
+    words = "the parts of a heterogeneous job are jobs of their own here; or write a job file with `group`"
+    return ScriptError(Reason(Code.UNMAPPED, word, detail=words), where)

@@ -13,7 +13,16 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from muster.model.tier import PRIORITY_MAX
 from muster.sdk.jobfile import JobFile
-from muster.sdk.slurm.amounts import Indexes, read_bytes, read_count, read_gpus, read_indexes, read_seconds, read_signal
+from muster.sdk.slurm.amounts import (
+    Indexes,
+    read_bytes,
+    read_count,
+    read_gpus,
+    read_gres,
+    read_indexes,
+    read_seconds,
+    read_signal,
+)
 from muster.sdk.slurm.flags import BY_NAME, Fate, Said, bad_flag, needed_flag
 from muster.sdk.slurm.script import PRELUDE, SRUN, make_command, make_wrapper
 from muster.units import AmountError, spell_bytes
@@ -28,8 +37,19 @@ HANDED_ON: Final = (
 long: it is handed on only if the script says so."""
 NEVER: Final = ("MUSTER_", "SLURM_", "BASH_FUNC")
 _KINDS: Final = ("after", "afterok", "afterany", "afternotok", "aftercorr")
+ONE_KIND: Final = "a task has GPUs of one kind; `--flavor` may name several to choose from"
+_NOT_A_JOB: Final = re.compile(r"\d+(?:_\d+|\+\d+)+")
 _FEATURES: Final = re.compile(r"[\w.@/-]+(?:[&,][\w.@/-]+)*")
 _NOT_NAME: Final = re.compile(r"[^A-Za-z0-9._@/-]")
+
+
+_FILES: Final = "`muster logs` has it; the file is written for `muster sbatch` alone"
+_BY_THE_WRAPPER: Final = {
+    "output": _FILES,
+    "error": _FILES,
+    "input": "it is read for `muster sbatch` alone; write `exec < FILE` into the script",
+}
+"""Flags that are no fields of a job: what runs around the script does what they say."""
 
 
 class Note(NamedTuple):
@@ -41,12 +61,13 @@ class Note(NamedTuple):
 
 
 class Import(NamedTuple):
-    """A script as a job that runs as it would have under Slurm, the same as one would write it here, what was left out,
-    and which flags were said."""
+    """A script as a job that runs as it would have under Slurm, the same as one would write it here, what was left out
+    of both, what the second is without besides, and which flags were said."""
 
     job: JobFile
     plain: JobFile
     notes: list[Note]
+    plain_notes: list[Note]
     asked: frozenset[str]
 
 
@@ -108,7 +129,8 @@ class _Reader:
         }
         own = {"command": [], "env": self._exported(env), "workdir": self._text("chdir")}
         plain = JobFile(**{**fields, **own}, script=self._text("wrap") or text, args=list(args))
-        return Import(JobFile(**fields), plain, self.notes, frozenset(self._said))
+        apart = [self._describe(each, words) for each, words in _BY_THE_WRAPPER.items() if each in self._said]
+        return Import(JobFile(**fields), plain, self.notes, apart, frozenset(self._said))
 
     def _check_fates(self) -> None:
         for one in self._said.values():
@@ -119,8 +141,11 @@ class _Reader:
                 self._note(one.name, flag.words)
 
     def _note(self, name: str, words: str) -> None:
+        self.notes.append(self._describe(name, words))
+
+    def _describe(self, name: str, words: str) -> Note:
         one = self._said[name]
-        self.notes.append(Note(f"--{name}{'=' if one.value else ''}{one.value}", words, one.where))
+        return Note(f"--{name}{'=' if one.value else ''}{one.value}", words, one.where)
 
     def _text(self, name: str) -> str:
         one = self._said.get(name)
@@ -164,16 +189,11 @@ class _Reader:
     def _gpus(self, nodes: int) -> tuple[str, int, int]:
         """The kind, how many on a node, and how many for each task, whichever was said."""
         kind, whole, each = "", 0, 0
-        for name in ("gres", "gpus-per-node"):
-            if name == "gres" and not self._text("gres").startswith("gpu"):
-                if name in self._said:
-                    self._note("gres", "only GPUs are known by that name")
-                continue
-            found = self._value(name, lambda text: read_gpus(text) if text != "gpu" else ("", 1))
+        for found in (self._gres(), self._kind_of_gpus("gpus-per-node")):
             kind, whole = found or (kind, whole)
-        found = self._value("gpus-per-task", read_gpus)
+        found = self._kind_of_gpus("gpus-per-task")
         kind, each = found or (kind, each)
-        found = self._value("gpus", read_gpus)
+        found = self._kind_of_gpus("gpus")
         if found is not None and not whole and not each:
             kind, total = found
             if total % nodes:
@@ -182,6 +202,23 @@ class _Reader:
                 )
             whole = total // nodes
         return kind, whole, each
+
+    def _gres(self) -> tuple[str, int] | None:
+        """The GPUs among what was asked for by that flag; what else it names is noted."""
+        found = self._value("gres", read_gres)
+        if found is None:
+            return None
+        if found.others:
+            self._note("gres", f"of it {', '.join(found.others)}: only GPUs are known by that name")
+        if len(found.gpus) > 1:
+            raise needed_flag(self._said["gres"], ONE_KIND)
+        return found.gpus[0] if found.gpus else None
+
+    def _kind_of_gpus(self, name: str) -> tuple[str, int] | None:
+        """A kind and how many, if the flag was said."""
+        if "," in self._text(name):
+            raise needed_flag(self._said[name], ONE_KIND)
+        return self._value(name, read_gpus)
 
     def _memory(self, cpus: int, gpus: int) -> int:
         if "mem" in self._said and self._text("mem") == "0":
@@ -215,8 +252,11 @@ class _Reader:
             if kind not in _KINDS or not jobs or "?" in part:
                 words = f"{part[:40]!r} is not one of {', '.join(_KINDS)} with numbers of jobs, all of them to be met"
                 raise needed_flag(self._said["dependency"], words)
+            for job in filter(_NOT_A_JOB.fullmatch, jobs):
+                words = f"{job[:40]!r}: a job waits neither for one task of an array nor for minutes after a start"
+                raise needed_flag(self._said["dependency"], words)
             try:
-                found.setdefault(kind, []).extend(read_count(job.partition("+")[0]) for job in jobs)
+                found.setdefault(kind, []).extend(map(read_count, jobs))
             except AmountError as error:
                 raise bad_flag("--dependency", str(error), self._said["dependency"].where) from None
         return found

@@ -13,7 +13,7 @@ from typing import Final
 
 from muster.sdk.jobfile import SHELLS, split_script
 from muster.sdk.slurm.amounts import Indexes
-from muster.sdk.slurm.flags import Said, bad_flag, read_flags
+from muster.sdk.slurm.flags import HET_WORDS, Said, bad_flag, het_job, read_flags
 
 MARK: Final = "#SBATCH"
 PRELUDE: Final = "SBATCH_PRELUDE"
@@ -78,6 +78,8 @@ def read_script(text: str, name: str) -> Iterator[Said]:
         if re.match(rf"{MARK}\s", line):
             where = f"{name}:{number}"
             said, rest = read_flags(_words(line[len(MARK) :], where), where)
+            if rest and rest[0] in HET_WORDS:
+                raise het_job(rest[0], where)
             if rest:
                 raise bad_flag(rest[0][:40], "not a flag of sbatch", where)
             yield from said

@@ -1,7 +1,9 @@
-"""Reports as files: its name says whether one is the page or the figures. A bad name is refused before the run."""
+"""Reports as files: its name says whether one is the page or the figures. What could not be written is refused before
+the run, which may take hours; nothing here knows what a run is."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
@@ -19,9 +21,18 @@ def check_reports(paths: Iterable[Path]) -> None:
     """Raise RejectedError (M354) for a file that could not be written, or whose name does not say what it is."""
     for path in paths:
         if path.suffix not in (PAGE, FIGURES):
-            raise _refused(path, f"its name ends neither in {PAGE} nor in {FIGURES}")
-        if not path.parent.is_dir():
-            raise _refused(path, "its folder is not there")
+            raise refused(path, f"its name ends neither in {PAGE} nor in {FIGURES}")
+        check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Raise RejectedError (M354) for a file that could not be written where it is asked for."""
+    if not path.parent.is_dir():
+        raise refused(path, "its folder is not there")
+    if path.is_dir():
+        raise refused(path, "it is a folder")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise refused(path, "it may not be written")
 
 
 def write_reports(paths: Iterable[Path], page: Callable[[], str], figures: object) -> None:
@@ -31,8 +42,9 @@ def write_reports(paths: Iterable[Path], page: Callable[[], str], figures: objec
         try:
             path.write_bytes(data)
         except OSError as error:
-            raise _refused(path, error.strerror or str(error)) from error
+            raise refused(path, error.strerror or str(error)) from error
 
 
-def _refused(path: Path, detail: str) -> RejectedError:
+def refused(path: Path, detail: str) -> RejectedError:
+    """Why a file cannot be written, as an error to raise."""
     return RejectedError(Reason(Code.CANNOT_WRITE, str(path), detail=detail))

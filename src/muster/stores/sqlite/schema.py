@@ -91,7 +91,12 @@ def blame(path: Path, fault: sqlite3.Error | UnicodeDecodeError) -> StoreError:
     """What a fault on open or on read means: the place, the disk, or the file."""
     unnamed = sqlite3.SQLITE_MISUSE if isinstance(fault, sqlite3.ProgrammingError) else sqlite3.SQLITE_CORRUPT
     primary = getattr(fault, "sqlite_errorcode", unnamed) & 0xFF
-    return StoreError(Reason(_BLAME.get(primary, Code.JOURNAL_DAMAGED), str(path), detail=str(fault)))
+    code = _BLAME.get(primary)
+    return _damaged(path, str(fault)) if code is None else StoreError(Reason(code, str(path), detail=str(fault)))
+
+
+def _damaged(path: Path, detail: str) -> StoreError:
+    return StoreError(Reason(Code.JOURNAL_DAMAGED, f"journal {path}", detail=detail))
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -126,14 +131,15 @@ def check_identity(path: Path, db: sqlite3.Connection) -> None:
     """Raise unless the file is a journal of ours that this program can read. Changes nothing."""
     version = _pragma(db, "user_version")
     if _pragma(db, "application_id") != APPLICATION_ID or version < 1:
-        raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail="the file is not a journal"))
+        raise _damaged(path, "the file is not a journal")
     if version > VERSION:
-        raise StoreError(Reason(Code.JOURNAL_NEWER, str(path), needed=version, available=VERSION))
+        detail = f"its version is {version}, this one reads up to {VERSION}"
+        raise StoreError(Reason(Code.JOURNAL_NEWER, f"journal {path}", version, VERSION, detail))
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
         model.text_factory = bytes
         migrate(model, version)
         if not _tables(model) <= _tables(db):
-            raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail="the tables are not a journal's"))
+            raise _damaged(path, "the tables are not a journal's")
 
 
 def check_ends(path: Path, db: sqlite3.Connection) -> None:
@@ -142,7 +148,7 @@ def check_ends(path: Path, db: sqlite3.Connection) -> None:
     entries, inputs, snapshot = db.execute(ends).fetchone()
     if inputs not in (None, entries) or (snapshot or 0) > (entries or 0):
         detail = f"entries end at {entries}, inputs at {inputs}, the snapshot at {snapshot}"
-        raise StoreError(Reason(Code.JOURNAL_DAMAGED, str(path), detail=detail))
+        raise _damaged(path, detail)
 
 
 def find_version(db: sqlite3.Connection) -> int:

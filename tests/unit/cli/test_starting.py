@@ -1,0 +1,62 @@
+"""How long a start is waited for, and what is said meanwhile."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+import pytest
+
+from muster.cli import starting
+from muster.cli.failing import ServerFailedError
+from muster.cli.starting import COMPILING, READY_WITHIN_S, SLOW_AFTER_S, _Patience
+from muster.sdk.home import Home
+
+
+class Hands:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
+    made = Hands()
+    monkeypatch.setattr(starting, "time", made)
+    return made
+
+
+def test_a_slow_start_is_told_once_and_ends(tmp_path: Path, hands: Hands, capsys: pytest.CaptureFixture[str]) -> None:
+    patience = _Patience(Home(tmp_path))
+    hands.now = SLOW_AFTER_S
+    patience.look()
+    assert not capsys.readouterr().err
+    hands.now += 0.1
+    for _ in range(2):
+        patience.look()
+    assert capsys.readouterr().err.count("not ready yet") == 1
+    hands.now = READY_WITHIN_S + 0.1
+    with pytest.raises(ServerFailedError, match="not ready after"):
+        patience.look()
+
+
+def test_a_machine_that_compiles_is_said_to_and_has_its_time(
+    tmp_path: Path, hands: Hands, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = Home(tmp_path)
+    patience = _Patience(home)
+    with home.compile_lock_file.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for _ in range(3):
+            hands.now += READY_WITHIN_S
+            patience.look()
+    assert capsys.readouterr().err == f"{COMPILING}\n"
+    hands.now += READY_WITHIN_S
+    patience.look()
+    hands.now += 0.1
+    with pytest.raises(ServerFailedError, match="not ready after"):
+        patience.look()
