@@ -9,7 +9,7 @@ from muster.model import event, fact
 from muster.model.advice import KINDS_MAX, WORDS_MAX
 from muster.model.reason import DONE, Code, Done, Refused
 from muster.model.spec import is_name
-from muster.units import INSTANT_MAX
+from muster.units import AMOUNT_MAX, INSTANT_MAX
 
 WORD_MAX: Final = (1 << 63) - 1
 
@@ -42,6 +42,8 @@ def _find_fault(turn: Turn, item: event.Advise) -> Refused | None:
         return refuse(Code.BAD_NAME, "advice", len(item.kind), 128, item.kind[:40])
     if not turn.now < advice.expires_at <= INSTANT_MAX:
         return refuse(Code.BAD_AMOUNT, "expires_at", advice.expires_at, turn.now + 1, "an instant that is to come")
+    if advice.version > AMOUNT_MAX:
+        return refuse(Code.BAD_AMOUNT, "version", advice.version, AMOUNT_MAX, "from 1 to 2^62")
     words = sum(map(len, advice.columns.values()))
     if words > WORDS_MAX or len(advice.columns) > WORDS_MAX:
         return refuse(Code.TOO_LARGE, "advice", max(words, len(advice.columns)), WORDS_MAX)

@@ -19,6 +19,7 @@ from muster.model.phase import ACTIVE, RESIZED, TAKEN, TERMINAL, Running, Spread
 from muster.model.ranges import Ranges, as_ranges, ranges_of, tasks_in
 from muster.model.reason import Code, Done, Refused
 from muster.scheduler.repair import can_mend, plan_repair
+from muster.units import AMOUNT_MAX
 from muster.world.tasks import GOING_ON, HOLDING, LIVE, Tasks, spans_of
 from muster.world.widths import LEFT, members_of
 
@@ -134,6 +135,8 @@ def _find_job(turn: Turn, item: event.Started | event.Exited) -> Job | Refused:
         return refuse(Code.BAD_AMOUNT, "tasks", end or 0, most)
     if is_alive:
         return job
+    if item.epoch > AMOUNT_MAX:
+        return refuse(Code.BAD_AMOUNT, "epoch", item.epoch, AMOUNT_MAX, "from 1 to 2^62")
     if isinstance(job.phase, TERMINAL):
         return refuse(Code.ALREADY_OVER, "job", item.job)
     return job if array else refuse(Code.STALE_EPOCH, "epoch", job.epoch, item.epoch)
@@ -233,9 +236,10 @@ def _end_tasks(turn: Turn, job: Job, item: event.Exited) -> None:
 
 
 def _meter(turn: Turn, item: event.Exited) -> None:
-    """Note what tasks used, if their engine knows."""
+    """Note what tasks used, if their engine knows. What is no amount is not noted; they are over all the same."""
     if item.cpu_ms > 0 or item.rss_bytes > 0:
-        turn.emit(fact.Metered(item.job, max(0, item.cpu_ms), max(0, item.rss_bytes), item.cause))
+        cpu_ms, rss_bytes = (used if 0 < used <= AMOUNT_MAX else 0 for used in (item.cpu_ms, item.rss_bytes))
+        turn.emit(fact.Metered(item.job, cpu_ms, rss_bytes, item.cause))
 
 
 def _verdicts(job: Job, tasks: Tasks, runs: Ranges, item: event.Exited) -> list[Verdict]:

@@ -64,6 +64,8 @@ def _mark_tasks(turn: Turn, job: Job, item: event.Progressed) -> Done | Refused:
     tasks, end = turn.world.arrays[job.id], find_end(item)
     if end is None or end > job.spec.array:
         return refuse(Code.BAD_AMOUNT, "tasks", end or 0, job.spec.array)
+    if item.epoch > AMOUNT_MAX:
+        return refuse(Code.BAD_AMOUNT, "epoch", item.epoch, AMOUNT_MAX, "from 1 to 2^62")
     runs = tasks.find_runs(item.ranges, (TaskPhase.RUNNING,), item.epoch)
     if tasks.marks is not None:
         marks = tasks.marks

@@ -56,6 +56,7 @@ def test_it_ends_by_itself_and_the_kernel_wakes_for_that() -> None:
     [
         ("", Advice(1, 10**12, {}), Code.BAD_NAME),
         ("x", Advice(0, 10**12, {}), Code.BAD_AMOUNT),
+        ("x", Advice(2**62 + 1, 10**12, {}), Code.BAD_AMOUNT),
         ("x", Advice(1, 0, {}), Code.BAD_AMOUNT),
         ("x", Advice(1, INSTANT_MAX + 1, {}), Code.BAD_AMOUNT),
         ("x", Advice(1, 10**12, {"a": (1 << 63,)}), Code.BAD_AMOUNT),

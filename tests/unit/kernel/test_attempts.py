@@ -7,7 +7,7 @@ import pytest
 from muster.model import event, fact
 from muster.model.instruction import Forget, Stop
 from muster.model.phase import Failed, TaskPhase, Why
-from muster.model.reason import Code, Refused
+from muster.model.reason import Code, Reason, Refused
 from muster.testing.rig import Rig
 from muster.world.snapshot import digest
 
@@ -174,6 +174,26 @@ def test_tasks_that_end_in_any_order_are_one_fact() -> None:
     assert outcome.instructions == [Forget(job, 1, 9, 2, [3, 1, 12, 1, 4, 1])]
     rig.feed(event.Exited(job, 1, 0, 0, 16))
     assert rig.phase(job) == "Succeeded"
+
+
+@pytest.mark.parametrize("said", [2**62 + 1, 2**64 - 1])
+def test_a_try_that_is_no_number_is_refused_for_tasks_of_arrays_too(said: int) -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1, array=8)
+    for word in (event.Started(job, said), event.Exited(job, said, 0), event.Progressed(job, said, 1)):
+        answer = rig.answer(word)
+        assert isinstance(answer, Refused)
+        assert answer.reason == Reason(Code.BAD_AMOUNT, "epoch", said, 2**62, "from 1 to 2^62")
+        assert rig.outcomes[-1].facts == []
+
+
+def test_an_end_counts_though_what_was_used_is_no_amount() -> None:
+    rig = Rig(nodes=1)
+    job = rig.submit(1)
+    rig.feed(event.Exited(job, 1, 0, cpu_ms=2**63, rss_bytes=5))
+    assert rig.phase(job) == "Succeeded"
+    assert rig.world.meters[job].cpu_ms == 0
+    assert rig.world.meters[job].rss_bytes == 5
 
 
 def test_an_end_that_is_said_twice_counts_once() -> None:
