@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 from unittest import mock
 
 import pytest
+from msgspec.structs import replace
 
 from muster.kernel import kernel as door
 from muster.kernel.kernel import Kernel
@@ -36,7 +37,8 @@ from muster.model.tier import Tier
 from muster.policy.taking import find_right
 from muster.scheduler import preemption
 from muster.scheduler.rights import kin_of, party_of
-from muster.testing.potential import count_loans
+from muster.simulator.body import Body
+from muster.testing.potential import Watch, count_loans
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS, Resources
 from muster.world.claim_books import ClaimBooks
@@ -78,11 +80,11 @@ def crowd(seed: int, *, is_varied: bool = False) -> Scene:
     return scene.advance(hours=SETTLED_H)
 
 
-def add_nodes(scene: Scene, dice: random.Random) -> None:
+def add_nodes(scene: Scene, dice: random.Random, units: int = 450) -> None:
     """Nodes of two flavors, that count differently, in two racks and two zones, some of them behind a taint; all of
     them, or those of a zone, behind a feed that may not be enough."""
     for name, flavor in FLAVORS.items():
-        scene.send(SetFlavor(name, flavor))
+        scene.send(SetFlavor(name, replace(flavor, units=max(flavor.units, units))))
     for number in range(dice.randrange(2, 5)):
         place = Place(cluster=dice.choice(("", "", "east")), rack=dice.choice(("r1", "r2")))
         labels = (("zone", dice.choice("ab")),)
@@ -95,14 +97,16 @@ def add_nodes(scene: Scene, dice: random.Random) -> None:
         scene.send(SetOverlay("feed", Overlay(POWER, dice.randrange(1000, 20_000), labels=labels_of_feed)))
 
 
-def nested_crowd(seed: int) -> Scene:
+def nested_crowd(seed: int, *, units: int = 450, watch: Callable[[Body], object] | None = None) -> Scene:
     """Somebody owns part of it all, somebody below part of that, and somebody below that again; some have limits."""
     dice = random.Random(f"{seed}/nested rights")
     scene, size = Scene(seed, inspect_every=1000), dice.choice(TORI)
+    if watch is not None:
+        watch(scene.body)
     if size:
         add_torus(scene, size)
     else:
-        add_nodes(scene, dice)
+        add_nodes(scene, dice, units)
     total = sum(capacity.gpus for capacity in scene.body.world.fleet.capacities)
     own = dice.randrange(total + 1)
     part = dice.randrange(own + 1)
@@ -313,6 +317,22 @@ def test_nobody_waits_who_has_a_right(first: int) -> None:
 
 def test_nobody_waits_on_a_fleet_of_several_kinds_who_has_a_right() -> None:
     assert sum(check_rights(crowd(seed, is_varied=True), seed) for seed in range(8)) > 8
+
+
+def check_rest(seed: int) -> None:
+    """In a tree of three levels, too, the potential only grows, and all come to rest. All devices count alike here: who
+    claims a place where they count less may find one sooner where they count more, and borrow there."""
+    watches: list[Watch] = []
+    scene = nested_crowd(seed, units=1000, watch=lambda body: watches.append(Watch(body)))
+    watches[0].taken.clear()
+    scene.advance(hours=SETTLED_H)
+    assert not watches[0].taken, f"seed {seed}\n{scene.story()[-4000:]}"
+
+
+@pytest.mark.parametrize("first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in (1000, 2000))])
+def test_in_a_tree_of_tenants_and_on_tori_the_potential_only_grows(first: int) -> None:
+    for seed in range(first, first + (1000 if first else 24)):
+        check_rest(seed)
 
 
 def test_nobody_in_a_tree_of_tenants_or_on_a_torus_waits_who_has_a_right() -> None:

@@ -112,7 +112,9 @@ def _row(job: JobView, at: int | None) -> tuple[str, ...]:
     elif job.phase == "failed":
         detail = show_end(job).removeprefix("failed: ")
     else:
-        detail = ",".join(place.node for place in job.places[:3]) + (",…" if len(job.places) > 3 else "")
+        nodes = list(dict.fromkeys(place.node for place in job.places))  # groups may have several places on a node
+        has_more = len(nodes) > 3 or job.places_total > len(job.places) > 3
+        detail = ",".join(nodes[:3]) + (",…" if has_more else "")
         detail += show_extra(job)
     if job.held:
         detail = f"held, {detail}" if detail else "held"

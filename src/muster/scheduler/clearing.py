@@ -3,7 +3,7 @@
     1  bundles  on each node, who has to go together before anything of use comes free: whoever has whole devices alone,
                 those who share one device together; for a share of a device, the cheapest who leave enough of it
     2  steps    on each node, what it costs to have room for one more task: see `muster.scheduler.victims`; of a gang of
-                several groups, for one group after the other: see `muster.scheduler.teams`
+                several groups, for one group after the other: see `muster.scheduler.teams`; of a box, all of it
     3  try      on the stage, a few of the cheapest ways: they are gone, whoever is not needed is given back
     4  rehouse  the gang has its places, and each of them finds another one, the largest first
 
@@ -25,7 +25,17 @@ from muster.scheduler.fit import Pools, find_gang
 from muster.scheduler.sparing import spares_last
 from muster.scheduler.stage import Stage
 from muster.scheduler.teams import Bundle, Others, asks_of
-from muster.scheduler.victims import Amounts, Candidate, Step, Want, cheapest_domains, cheapest_of, usable_nodes
+from muster.scheduler.victims import (
+    Amounts,
+    Candidate,
+    Node,
+    Step,
+    Want,
+    cheapest_boxes,
+    cheapest_domains,
+    cheapest_of,
+    usable_nodes,
+)
 from muster.scheduler.within import places_of
 from muster.units import Resources
 from muster.world.arena import DEVICE
@@ -59,13 +69,30 @@ def find_clearing(
     bundles: dict[tuple[int, int], Bundle] = {}
     here = {slot: list(_bundles_on(world.fleet, slot, spec.ask, sitters[slot], bundles)) for slot in sorted(sitters)}
     want, *others = (Want(*asked, spec.needs, search.find) for asked in asks_of(spec))
-    nodes = usable_nodes(world.fleet, want, here, range(len(world.fleet)))
-    for domain, steps in cheapest_domains(world.fleet, want, nodes):
-        ways = search.ways(want, steps, Others(others, domain, bundles), bundles, sitters)
+    nodes = list(usable_nodes(world.fleet, want, here, range(len(world.fleet))))
+    for ways in _all_ways(world.fleet, search, want, others, nodes, bundles, sitters):
         clearing = next((clearing for way in ways if (clearing := search.attempt(way)) is not None), None)
         if clearing is not None:
             found.append(clearing)
     return min(found, key=lambda each: (each.cost, [_who(one) for one, _ in each.moves]), default=None)
+
+
+def _all_ways(
+    fleet: Fleet,
+    search: _Search,
+    want: Want,
+    others: Sequence[Want],
+    nodes: list[Node],
+    bundles: Mapping[tuple[int, int], Bundle],
+    sitters: Sitters,
+) -> Iterator[Iterator[list[Candidate]]]:
+    """Whom to take, domain by domain; or box by box, if a box of a torus is wanted."""
+    if want.needs.shape:
+        for box in cheapest_boxes(fleet, want, nodes):
+            yield search.ways_of(box, bundles, sitters)
+        return
+    for domain, steps in cheapest_domains(fleet, want, nodes):
+        yield search.ways(want, steps, Others(others, domain, bundles), bundles, sitters)
 
 
 def _sitters_of(candidates: Iterable[Candidate]) -> Sitters:
@@ -168,11 +195,17 @@ class _Search:
             window = [*window, step][-gang:]
             chosen = others.add(window, want.ask) if len(window) == gang else None
             if chosen is not None:
-                taken = _each_once(each for one in chosen for part in one.taken for each in bundles[part[1:3]])
-                near = _each_once(each for one in chosen for each, _, _ in sitters.get(one.slot, ()))
-                yield taken
-                if len(near) > len(taken):
-                    yield near
+                yield from self.ways_of(chosen, bundles, sitters)
+
+    def ways_of(
+        self, steps: Sequence[Step], bundles: Mapping[tuple[int, int], Bundle], sitters: Sitters
+    ) -> Iterator[list[Candidate]]:
+        """Whom to take for some steps: those who are in the way, and if they are not enough, everybody there."""
+        taken = _each_once(each for one in steps for part in one.taken for each in bundles[part[1:3]])
+        near = _each_once(each for one in steps for each, _, _ in sitters.get(one.slot, ()))
+        yield taken
+        if len(near) > len(taken):
+            yield near
 
     def attempt(self, way: Sequence[Candidate]) -> Clearing | None:
         """Who of them is needed, and where each would go; the stage is left as it was."""

@@ -16,6 +16,7 @@ from muster.model.phase import Lease, TaskPhase
 from muster.model.spec import has_devices
 from muster.model.tier import Tier
 from muster.policy.protection import may_move
+from muster.scheduler.box_prices import find_boxes
 from muster.scheduler.fit import Pools, query_of
 from muster.scheduler.moving import why_immovable, why_tasks_stay
 from muster.scheduler.near import find_near
@@ -25,7 +26,8 @@ from muster.scheduler.stage import Seat
 from muster.scheduler.teams import lead_of
 from muster.scheduler.victims import Candidate
 from muster.world.arena import NOWHERE
-from muster.world.compiled import Words, column_of, compiled, words_of
+from muster.world.compiled import Words, column_of, compiled, find_filled, words_of
+from muster.world.fleet import Fleet
 from muster.world.queue import Shape
 from muster.world.runs import amounts_of
 from muster.world.tasks import Tasks
@@ -111,7 +113,7 @@ def choose_near(
         shape.gang,
         words_of(prices),
     )
-    near = find_near(world, shape, prices)
+    near = find_near(world, shape, prices) if not shape.needs.shape else _boxed(fleet, shape, prices)
     wanted = array("q", (0, NOWHERE)) * nodes
     here: dict[int, list[Candidate]] = {}
     for slot in near:
@@ -122,6 +124,12 @@ def choose_near(
             if known is not None and (not known or known[-1] is not each):  # it may have two leases on a node
                 known.append(each)
     return iter(here.values())
+
+
+def _boxed(fleet: Fleet, shape: Shape, prices: array[int]) -> list[int]:
+    """The nodes of the cheapest boxes: the cheapest nodes are seldom side by side."""
+    by_slot = {slot: prices[2 * slot + 1] for slot in find_filled(prices, 2)}
+    return [slot for box in find_boxes(fleet, shape.needs.shape, by_slot) for slot in box.slots]
 
 
 def _candidates(world: World, drove: Drove, below: int, wanted: array[int]) -> Iterator[Candidate]:

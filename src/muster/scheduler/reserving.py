@@ -20,7 +20,7 @@ from muster.model.phase import Stopping
 from muster.model.reason import Code, Reason
 from muster.scheduler.booked import TIDY_MS
 from muster.scheduler.booked_quota import overlap
-from muster.units import AMOUNT_MAX, Limit
+from muster.units import AMOUNT_MAX, Limit, show_instant
 from muster.world.booking import windows_of
 from muster.world.fleet import Fleet
 from muster.world.world import World
@@ -79,7 +79,8 @@ def find_window(world: World, booking: Booking, window: Window, flexible_ms: int
         if len(slots) == booking.nodes:
             return Window(opens_at, tried.closes_at, tuple(slots))
         most = max(most, len(slots))
-    return Reason(Code.NO_NODES_TO_BOOK, booking.name, booking.nodes, most)
+    when = f" from {show_instant(window.opens_at)} on"  # it may want many windows
+    return Reason(Code.NO_NODES_TO_BOOK, booking.name, booking.nodes, most, when)
 
 
 def find_nodes(

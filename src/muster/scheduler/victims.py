@@ -296,14 +296,9 @@ def _take_steps(stage: Stage, fleet: Fleet, want: Want, steps: Iterator[Step]) -
 
 
 def _take_boxes(stage: Stage, fleet: Fleet, want: Want, nodes: Iterable[Node]) -> Iterator[Choice]:
-    """What it comes to if all go who are in the way of the cheapest boxes; nobody stays gone. A gang on several nodes
-    is lost once for all of them: so boxes are compared by what each of their nodes costs, and by its part of that."""
-    steps = {step.slot: step for step in first_steps(want, nodes)}
-    whole = {slot: step.cost for slot, step in steps.items()}
-    part = {slot: sum(_part_of(each) for each in step.taken) for slot, step in steps.items()}
-    found = [box.slots for prices in (whole, part) for box in find_boxes(fleet, want.needs.shape, prices)[:DOMAINS_MAX]]
-    for slots in {tuple(sorted(slots)): slots for slots in found}.values():
-        taken = list({(each.job, each.first): each for slot in slots for each in steps[slot].taken}.values())
+    """What it comes to if all go who are in the way of the cheapest boxes; nobody stays gone."""
+    for steps in cheapest_boxes(fleet, want, nodes):
+        taken = list({(each.job, each.first): each for step in steps for each in step.taken}.values())
         take_away(stage, taken)
         leases = want.find()
         if leases is None:  # what is missing is quota
@@ -312,6 +307,17 @@ def _take_boxes(stage: Stage, fleet: Fleet, want: Want, nodes: Iterable[Node]) -
             choice = _reprieve(stage, fleet, want, taken, leases)
             put_back(stage, choice.taken)
             yield choice
+
+
+def cheapest_boxes(fleet: Fleet, want: Want, nodes: Iterable[Node]) -> Iterator[list[Step]]:
+    """The few cheapest boxes of tori that a gang could have, each as the steps on its nodes. A gang on several nodes
+    goes once for all of them: so boxes are compared by what each of their nodes costs, and by its part of that."""
+    steps = {step.slot: step for step in first_steps(want, nodes)}
+    whole = {slot: step.cost for slot, step in steps.items()}
+    part = {slot: sum(_part_of(each) for each in step.taken) for slot, step in steps.items()}
+    found = [box.slots for prices in (whole, part) for box in find_boxes(fleet, want.needs.shape, prices)[:DOMAINS_MAX]]
+    for slots in {tuple(sorted(slots)): slots for slots in found}.values():
+        yield [steps[slot] for slot in slots]
 
 
 def _part_of(each: Candidate) -> int:

@@ -134,7 +134,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "{needed} nodes are called {subject!r}: {detail}", "say which one, with its region and cluster"
     ),
     Code.NO_NODES_TO_BOOK: Words(
-        "booking {subject} wants {nodes}, {available} would be free for it",
+        "booking {subject} wants {nodes}, {available} would be free for it{detail}",
         "book fewer nodes or another time (`muster bookings`), or let it begin later with --flexible",
     ),
     Code.TOO_FEW_NODES: Words(

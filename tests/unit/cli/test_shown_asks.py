@@ -47,3 +47,12 @@ def test_an_elastic_gang_is_listed_as_wide_as_it_is(serve: Serve, told: Told) ->
     serve({"GET /v1/jobs": JobPage([WIDE, replace(WIDE, tasks=4), replace(WIDE, places_total=9), array])})
     details = [line.split("  ")[-1].strip() for line in told("ls").splitlines()[1:]]
     assert details == ["n1,n2, 4 tasks", "n1,n2", "n1,n2, 4+ tasks", "0/2 done, 4 running"]
+
+
+def test_a_node_is_listed_once_however_many_groups_are_on_it(serve: Serve, told: Told) -> None:
+    replace = msgspec.structs.replace
+    twice = replace(WIDE, tasks=4, places=[Place("n1", 1), Place("n1", 2), Place("n2", 1)], places_total=3)
+    many = replace(twice, places=[Place("n1", 1)] * 4, places_total=9)
+    serve({"GET /v1/jobs": JobPage([twice, many])})
+    details = [line.split("  ")[-1].strip() for line in told("ls").splitlines()[1:]]
+    assert details == ["n1,n2", "n1,…"]

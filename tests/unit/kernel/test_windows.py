@@ -375,6 +375,15 @@ def test_what_several_tenants_book_counts_together_on_the_lines_that_they_share(
         assert rig.answer(reserve(1, (CLOSES, CLOSES + 1), name="s", tenant="speech")) == DONE
 
 
+def test_of_many_windows_it_is_said_which_one_finds_too_few_nodes() -> None:
+    rig, days = booked(3), range(3)
+    windows = [(DAY_MS * day + OPENS - 3 * HOUR_MS, DAY_MS * day + OPENS - 2 * HOUR_MS) for day in days]
+    assert rig.answer(reserve(3, windows[1], name="taken")) == DONE
+    answer = rig.answer(reserve(1, *windows, name="daily"))
+    assert isinstance(answer, Refused)
+    assert put_in_words(answer.reason).what.endswith(f"0 would be free for it from {show_instant(windows[1][0])} on")
+
+
 def test_what_is_booked_one_after_the_other_does_not_count_together() -> None:
     rig = Rig(3)
     rig.tenant("vision", Line(GPU, limit=gpu_amount(16)))
