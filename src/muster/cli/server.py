@@ -128,7 +128,7 @@ def down(with_jobs: bool) -> None:
 def _find_running(home: Home) -> list[int]:
     """The jobs that hold places, if anybody can say."""
     try:
-        with Client(home, patience_s=1) as client:
+        with Client(home, patience_s=1, answer_s=HEALTH_WITHIN_S) as client:
             return [job.id for job in _list_live(client) if job.phase != "queued"]
     except MusterError:
         return []
