@@ -7,13 +7,17 @@ import socket
 from pathlib import Path
 
 import pytest
+from served import Serve
 
+from muster import __version__
 from muster.cli import server, starting
 from muster.cli.failing import ServerFailedError
+from muster.cli.main import run_command
 from muster.cli.server import _find_running
 from muster.cli.starting import COMPILING, READY_WITHIN_S, SLOW_AFTER_S, _Patience
 from muster.sdk.ear import EAR
 from muster.sdk.home import Address, Home
+from muster.wire.views import Health
 
 
 class Hands:
@@ -75,3 +79,21 @@ def test_a_server_that_is_to_end_is_not_asked_for_long(tmp_path: Path, monkeypat
         deaf.listen()
         home.write_address(Address("127.0.0.1", deaf.getsockname()[1]))
         assert _find_running(home) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        (__version__, ""),
+        ("0.0.9", f"it is version 0.0.9, this is {__version__}: `muster down` and `muster up` start the new one\n"),
+    ],
+)
+def test_a_server_of_another_version_is_told_of(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], version: str, said: str
+) -> None:
+    monkeypatch.setattr(server, "start_missing", lambda *_: [])
+    serve({"GET /v1/health": Health("ok", True, 1, version=version)})
+    assert run_command(["up"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("already up")
+    assert err == said
