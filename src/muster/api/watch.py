@@ -72,8 +72,10 @@ class Watch:
     def _stream(self, request: Request, events: AsyncIterator[bytes]) -> Response:
         name = principal_of(request).name
         own, total = self._watchers.get(name, 0), sum(self._watchers.values())
-        if own >= WATCHERS_EACH_MAX or total >= WATCHERS_MAX:
-            raise RejectedError(Reason(Code.OVERLOADED, "watchers", needed=total, available=WATCHERS_MAX))
+        if own >= WATCHERS_EACH_MAX:
+            raise RejectedError(Reason(Code.OVERLOADED, "streams of yours", needed=own, available=WATCHERS_EACH_MAX))
+        if total >= WATCHERS_MAX:
+            raise RejectedError(Reason(Code.OVERLOADED, "streams", needed=total, available=WATCHERS_MAX))
         self._watchers[name] = own + 1
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingResponse(self._counted(name, events), headers=headers, media_type="text/event-stream")

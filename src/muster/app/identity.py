@@ -45,7 +45,7 @@ class Provider(msgspec.Struct, frozen=True):
 def find_provider(path: Path) -> Provider | None:
     """What the file says; None if there is none. RejectedError if it is not in order."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -77,7 +77,7 @@ def _find_secret(args: argparse.Namespace) -> str:
         return ""
     if args.secret_file is not None:
         try:
-            return str(args.secret_file.read_text()).strip()
+            return str(args.secret_file.read_text(encoding="utf-8")).strip()
         except (OSError, UnicodeDecodeError) as error:
             raise RejectedError(Reason(Code.BAD_SETTINGS, str(args.secret_file), detail=str(error))) from error
     return secrets.token_urlsafe(SECRET_BYTES)
@@ -86,13 +86,16 @@ def _find_secret(args: argparse.Namespace) -> str:
 def change_file(path: Path, change: Callable[[str], str]) -> None:
     """Replace the file by what `change` makes of its text, so that nobody but the owner may read it."""
     try:
-        text = path.read_text() if path.exists() else ""
-    except (OSError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        _replace(path, change(text).encode())
+    except (OSError, UnicodeError) as error:
         raise _refusal(path, str(error)) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
     fresh = path.with_suffix(".new")
-    changed = change(text)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(changed)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import click
 
+from muster import __version__
 from muster.cli.failing import NO_SERVER, OK, SERVER_ERROR, ServerFailedError
 from muster.cli.printing import detail_options, print_detail, print_fields
 from muster.cli.starting import ROLES, start_missing
@@ -73,6 +74,17 @@ def up(
     started = start_missing(home, port, _describe(said), history_ms, listen, learns)
     words = f"started {' and '.join(started)}" if started else "already up"
     click.echo(f"{words}: {_show_url(home)}  home: {home.root}")
+    if not started:
+        _tell_other_version(home)
+
+
+def _tell_other_version(home: Home) -> None:
+    """What runs goes on with the code that it began with, whatever was installed meanwhile."""
+    with Client(home, patience_s=1, answer_s=HEALTH_WITHIN_S) as client:
+        version = client.health().version
+    if version != __version__:
+        words = f"it is version {version}, this is {__version__}: `muster down` and `muster up` start the new one"
+        click.echo(words, err=True)
 
 
 def _describe_listening(host: str | None, cert: Path | None, key: Path | None) -> ListenFile | None:
@@ -128,7 +140,7 @@ def down(with_jobs: bool) -> None:
 def _find_running(home: Home) -> list[int]:
     """The jobs that hold places, if anybody can say."""
     try:
-        with Client(home, patience_s=1) as client:
+        with Client(home, patience_s=1, answer_s=HEALTH_WITHIN_S) as client:
             return [job.id for job in _list_live(client) if job.phase != "queued"]
     except MusterError:
         return []

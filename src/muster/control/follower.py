@@ -144,7 +144,8 @@ class Follower:
         if holds(self.world):
             return True
         if len(self._waiters) >= WAITERS_MAX:
-            raise RejectedError(Reason(Code.OVERLOADED, "waiters", needed=len(self._waiters), available=WAITERS_MAX))
+            count = len(self._waiters)
+            raise RejectedError(Reason(Code.OVERLOADED, "requests that wait", needed=count, available=WAITERS_MAX))
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters[waiter] = holds
         try:

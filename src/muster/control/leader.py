@@ -139,7 +139,9 @@ class Leader:
         items: list[Item] = []
         for ask in asks:
             if self._asks >= ASKS_MAX:
-                refusal = Refused(Reason(Code.OVERLOADED, "asks", needed=self._asks, available=ASKS_MAX))
+                refusal = Refused(
+                    Reason(Code.OVERLOADED, "changes on their way", needed=self._asks, available=ASKS_MAX)
+                )
                 peer.send(frame(Answer(ask.number, self._durable_seq, refusal)))
             elif isinstance(ask.request, OfAccess):
                 self._take_errand(peer, ask, ask.request)

@@ -66,7 +66,8 @@ class Asking:
         self._transport.close()
 
     def _get(self, kind: type[T], path: str, query: dict[str, str] | None = None) -> T:
-        return self._ask(kind, Request("GET", add_query(path, query or {})))
+        wait_s = int((query or {}).get("wait_ms", 0)) / 1000
+        return self._ask(kind, Request("GET", add_query(path, query or {}), wait_s=wait_s))
 
     def _list(self, kind: type[tuple[T, ...]], path: str, query: dict[str, str] | None = None) -> tuple[T, ...]:
         """A whole listing, page after page."""

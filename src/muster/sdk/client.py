@@ -428,7 +428,7 @@ class Client(Trying):
         asked = {"epoch": epoch, "offset": offset, "wait_ms": wait_ms}
         query = {name: str(value) for name, value in asked.items() if value}
         query |= {} if task is None else {"task": str(task)}
-        reply = self._send(Request("GET", add_query(job_path(job, "/logs"), query)))
+        reply = self._send(Request("GET", add_query(job_path(job, "/logs"), query), wait_s=wait_ms / 1000))
         at = reply.number("Muster-Next-Offset")
         is_over = reply.headers.get("muster-log-over") == "1"
         return LogPart(reply.body, offset + len(reply.body) if at is None else at, is_over)

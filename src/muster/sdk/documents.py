@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from muster.model.after import When
 from muster.model.errors import RejectedError
 from muster.model.reason import Code, Reason
 from muster.model.spec import DEFAULT_TENANT, Spec, find_fault, give_tenant
-from muster.sdk.jobfile import FieldError, JobFile, field_of, make_spec
+from muster.sdk.jobfile import FieldError, JobFile, field_of, jobs_of, make_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
 FILE_BYTES_MAX: Final = 1024 * 1024
 JOBS_MAX: Final = 1000
@@ -74,12 +75,25 @@ def make_specs(drafts: list[Draft], *, here: str, now_ms: int) -> list[Spec]:
     """What each job asks for, checked as far as that can be done without a server. A job that others of the file are to
     run after stands for them with its place in the file, counted from 1."""
     numbers: dict[str, int] = {}
+    taken_twice: set[str] = set()
     specs = []
     for place, draft in enumerate(drafts, start=1):
+        _check_names(draft, taken_twice)
         specs.append(make_one(draft, here=here, now_ms=now_ms, numbers=numbers))
+        if draft.job.name in numbers:
+            taken_twice.add(draft.job.name)
         if draft.job.name:
             numbers[draft.job.name] = place
     return specs
+
+
+def _check_names(draft: Draft, taken_twice: Container[str]) -> None:
+    """Raise if it is to run after a name that several jobs above it have: it would run before some of them are over."""
+    for when in When:
+        for named in jobs_of(draft.job, when):
+            if str(named) in taken_twice:
+                detail = f"several jobs above it in the file are called {named!r}"
+                raise FileError(Reason(Code.BAD_FILE, when.value, detail=detail), _where(draft, when.value))
 
 
 def make_one(draft: Draft, *, here: str, now_ms: int, numbers: Mapping[str, int]) -> Spec:

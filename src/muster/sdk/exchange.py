@@ -6,9 +6,10 @@ It knows bytes and headers; not which requests may be sent twice.
 
 from __future__ import annotations
 
+import select
 import socket
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 import httptools
 import msgspec
@@ -27,6 +28,13 @@ class Answer(msgspec.Struct, frozen=True):
     body: bytes
 
 
+class Silence(NamedTuple):
+    """How long an answer may need to begin, and what is called when it needs longer; it is waited for all the same."""
+
+    after_s: float
+    tell: Callable[[], None]
+
+
 class Connection:
     """A connection to one server. Every failure is an OSError, and the connection is then of no more use."""
 
@@ -40,9 +48,13 @@ class Connection:
         if address.cert or address.is_tls:
             self._link = _secure(self._link, host, address.cert)
 
-    def exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        """Send a request and wait for its answer."""
+    def exchange(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes, silence: Silence | None = None
+    ) -> Answer:
+        """Send a request and wait for its answer; if that does not begin for a while, somebody may be told."""
         self.ask(method, path, headers, body)
+        if silence is not None and not self._speaks_within(silence.after_s):
+            silence.tell()
         reading = _Reading()
         parser = httptools.HttpResponseParser(reading)
         try:
@@ -51,6 +63,11 @@ class Connection:
         except httptools.HttpParserError as error:
             raise ConnectionError(f"not an HTTP answer: {error}") from error
         return Answer(parser.get_status_code(), reading.headers, bytes(reading.body))
+
+    def _speaks_within(self, span_s: float) -> bool:
+        looking = select.poll()
+        looking.register(self._link, select.POLLIN)
+        return bool(looking.poll(span_s * 1000))
 
     def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> None:
         """Send a request, and leave what comes back to whoever takes it."""

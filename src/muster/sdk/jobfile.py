@@ -323,14 +323,15 @@ def _qualify(tenant: str, name: str) -> str:
 
 def named_in(job: JobFile) -> Iterator[int | str]:
     """The jobs that it is to run after, as it names them."""
-    return (named for when in When for named in _jobs_of(job, when))
+    return (named for when in When for named in jobs_of(job, when))
 
 
 def _afters(job: JobFile, numbers: Mapping[str, int] | None) -> Iterator[After]:
-    return (After(_number(when.value, named, numbers), when) for when in When for named in _jobs_of(job, when))
+    return (After(_number(when.value, named, numbers), when) for when in When for named in jobs_of(job, when))
 
 
-def _jobs_of(job: JobFile, when: When) -> Sequence[int | str]:
+def jobs_of(job: JobFile, when: When) -> Sequence[int | str]:
+    """Those that it is to run after in this way, by number or name."""
     value: Jobs = getattr(job, when.value)
     return value if isinstance(value, list) else [value]
 

@@ -18,7 +18,7 @@ import msgspec
 
 from muster.sdk.ear import EAR
 from muster.sdk.errors import NoServerError, make_error, strange_answer
-from muster.sdk.exchange import Answer, Connection
+from muster.sdk.exchange import Answer, Connection, Silence
 from muster.sdk.whereabouts import Address
 from muster.units import SECOND_MS, show_duration
 from muster.wire.views import Problem
@@ -27,17 +27,20 @@ PAUSE_FIRST_S: Final = 0.05
 PAUSE_MAX_S: Final = 1.0
 TELL_AFTER_S: Final = 1.0
 ANSWER_TIMEOUT_S: Final = 90.0
+SILENT_AFTER_S: Final = 5.0
+"""For how long nobody wonders why there is no answer."""
 OVERLOADED: Final = 429
 TRY_AGAIN: Final = frozenset({OVERLOADED, 503})
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked: it can be sent again as it is."""
+    """What is asked: it can be sent again as it is. The server is given `wait_s` to begin its answer."""
 
     method: str
     path: str
     headers: Mapping[str, str] = {}
     body: bytes = b""
+    wait_s: float = 0
 
 
 class Reply(Answer, frozen=True):
@@ -121,13 +124,23 @@ class Transport:
             if connection is None:
                 return None
             headers = {**request.headers, "Authorization": f"Bearer {self._read_token()}"}
-            answer = connection.exchange(request.method, request.path, headers, request.body)
+            silence = self._bear(request.wait_s)
+            answer = connection.exchange(request.method, request.path, headers, request.body, silence)
         except OSError as error:
             self._is_silent = isinstance(error, TimeoutError)
             self.close()
             return None
         self._reached = True
         return Reply(answer.status, answer.headers, answer.body)
+
+    def _bear(self, wait_s: float) -> Silence | None:
+        """After how much silence somebody is told that it will be waited for; None if the end of it comes first."""
+        after_s = wait_s + SILENT_AFTER_S
+        if after_s >= self._answer_s:
+            return None
+        left = show_duration(round(self._answer_s - after_s) * SECOND_MS)
+        words = f"the server is there and has not answered for {show_duration(round(after_s) * SECOND_MS)}"
+        return Silence(after_s, lambda: EAR.hear(f"{words}; waiting for {left} more"))
 
     def _connect(self) -> Connection | None:
         if self._connection is None:

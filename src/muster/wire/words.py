@@ -329,7 +329,7 @@ _TABLE: Final[dict[Code, Words]] = {
         "the server at {detail} is there and has not answered for {needed} s",
         "its disk may hang: see the follower's log; `muster down` and `muster up` start another, and jobs go on",
     ),
-    Code.OVERLOADED: Words("the server has {needed} requests waiting", "try again in a moment"),
+    Code.OVERLOADED: Words("the server has {needed} {subject}, and that is the most", "try again in a moment"),
     Code.NOT_FOUND: Words("{subject} not found", "check the address"),
     Code.NOT_ITS_METHOD: Words("{subject} is not served: only {detail} there", "ask in one of these ways"),
     Code.BAD_BUNDLE: Words("cannot read the bundle: {detail}", "record it anew"),

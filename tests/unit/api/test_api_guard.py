@@ -107,7 +107,7 @@ def test_an_overloaded_leader_says_when_to_come_again(scene: Scene, monkeypatch:
     from muster.wire.link import Answer
 
     def refuse(*_: object) -> Answer:
-        return Answer(1, 7, Refused(Reason(Code.OVERLOADED, "asks", needed=10_000)))
+        return Answer(1, 7, Refused(Reason(Code.OVERLOADED, "changes on their way", needed=10_000)))
 
     monkeypatch.setattr(scene.follower, "decide", refuse)
     reply = scene.call("POST", "/v1/jobs", {"command": ["true"]})

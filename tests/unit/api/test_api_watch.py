@@ -94,6 +94,11 @@ def test_watchers_are_bounded_and_counted_down(scene: Scene, monkeypatch: pytest
     monkeypatch.setattr(watch_module, "WATCHERS_EACH_MAX", 0)
     reply = scene.call("GET", "/v1/watch")
     assert (reply.status, reply.json["code"]) == (429, "M310")
+    assert reply.json["detail"] == "the server has 0 streams of yours, and that is the most"
+    monkeypatch.setattr(watch_module, "WATCHERS_EACH_MAX", 9)
+    monkeypatch.setattr(watch_module, "WATCHERS_MAX", 0)
+    assert scene.call("GET", "/v1/watch").json["detail"] == "the server has 0 streams, and that is the most"
+    monkeypatch.undo()
     monkeypatch.setattr(watch_module, "WATCHERS_EACH_MAX", 1)
     for _ in range(3):
         assert len(_watch(scene, "/v1/watch", lambda: None, 1)) == 1

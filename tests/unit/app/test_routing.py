@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import stat
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -118,3 +121,29 @@ def test_an_inner_address_is_taken_where_the_admin_allows_it() -> None:
 def test_a_name_is_taken_once() -> None:
     with pytest.raises(RejectedError, match="M326"):
         add_route(FILE, TEXT, "webhook", "pager", {"url": "https://x.example/"})
+
+
+def test_what_is_no_text_or_cannot_be_written_is_refused_and_the_file_stays(file: Path) -> None:
+    assert main(["add", "command", "pager", "/bin/page"]) == 0
+    before = file.read_bytes()
+    with pytest.raises(RejectedError, match="M333"):
+        main(["add", "command", "other", "/bin/\udcff"])
+    file.with_suffix(".new").mkdir()  # where the new text would be written first
+    with pytest.raises(RejectedError, match="M333"):
+        main(["add", "command", "other", "/bin/page"])
+    assert file.read_bytes() == before
+
+
+def test_the_file_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    program = """
+from pathlib import Path
+from muster.app.notifying import read_routes
+from muster.app.routing import change_file
+path = Path("notify.toml")
+change_file(path, lambda text: text + "# \\u00fc\\n")
+change_file(path, lambda text: text + "# \\u00e4\\n")
+assert read_routes(path) == []
+"""
+    environ = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environ, check=True)
+    assert (tmp_path / "notify.toml").read_text(encoding="utf-8") == "# \u00fc\n# \u00e4\n"

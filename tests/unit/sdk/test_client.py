@@ -174,6 +174,30 @@ def test_a_server_that_listens_and_says_nothing_is_told_from_none() -> None:
     assert "is there and has not answered for 1 s" in words_of(caught.value).what
 
 
+@pytest.mark.parametrize(
+    ("answer_s", "wait_ms", "told"),
+    [
+        (0.2, 0, ["the server is there and has not answered for 0ms; waiting for 0ms more"]),
+        (0.2, 100, ["the server is there and has not answered for 0ms; waiting for 0ms more"]),
+        (0.2, 10_000, []),
+        (0.04, 0, []),
+    ],
+)
+def test_silence_is_told_before_it_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, answer_s: float, wait_ms: int, told: list[str]
+) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(EAR, "hear", heard.append)
+    monkeypatch.setattr("muster.sdk.transport.SILENT_AFTER_S", 0.05)
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        address = Address("127.0.0.1", deaf.getsockname()[1])
+        with pytest.raises(NoServerError), Client(address=address, token="", answer_s=answer_s) as client:
+            client.show(7, wait_ms=wait_ms)
+    assert heard == told
+
+
 @pytest.mark.parametrize(("status", "kind"), [(422, RejectedError), (404, RejectedError), (409, ConflictError)])
 def test_a_problem_is_raised_with_its_own_words(
     server: ScriptedServer, client: Client, status: int, kind: type[Exception]

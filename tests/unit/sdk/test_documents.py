@@ -84,6 +84,10 @@ def test_a_file_has_many_jobs_and_a_job_names_those_above_it(text: str, name: st
         ("name: a\ncommand: x\ngpu: 8\n", "j.yaml", "j.yaml:3", Code.UNKNOWN_FIELD, "did you mean gpus?"),
         ('name = "a"\ncommand = "x"\nno-evict = true\n', "j.toml", "j.toml:3", Code.UNKNOWN_FIELD, "mean no_evict?"),
         ('{"command": "x",\n\n "qqq": 1}', "j.json", "j.json:3", Code.UNKNOWN_FIELD, "`muster submit --schema` lists"),
+        (
+            "- {name: a, command: x}\n- {name: a, command: y}\n- command: z\n  afterok: a\n",
+            *("j.yaml", "j.yaml:4", Code.BAD_FILE, "several jobs above it in the file are called 'a'"),
+        ),
         ("command: x\nmemory: 64 potatoes\n", "j.yaml", "j.yaml:2", Code.BAD_FILE, "size '64 potatoes'"),
         ("command: x\nname: [a]\n", "j.yaml", "j.yaml:2", Code.BAD_FILE, "Expected `str`"),
         ("command: x\nenv:\n  A: 1\n  B: 1.5\n", "j.yaml", "j.yaml:2", Code.BAD_FILE, "got `float`"),
