@@ -13,8 +13,8 @@ from muster.kernel.kernel import Kernel
 from muster.model import event, fact
 from muster.model.node import Level
 from muster.model.spec import ANYWHERE, Spec
-from muster.scheduler import gang as gangs
-from muster.scheduler.fit import desk_of, find_gang, query_of
+from muster.scheduler.placing import gang as gangs
+from muster.scheduler.placing.fit import desk_of, find_gang, query_of
 from muster.units import Resources
 from muster.wire.codec import encode_entry
 from muster.world.fleet import Fleet

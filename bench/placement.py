@@ -17,9 +17,9 @@ import numpy as np
 from bench.fleets import make_asks, make_fleet
 from bench.report import Metric, Result, cpu_seconds, median
 from muster.model.spec import ANYWHERE
-from muster.scheduler.fit import query_of
-from muster.scheduler.query import CPU, DISK, GPUS, MEMORY, MILLI, NETWORK
-from muster.scheduler.single import find_single, fits, lowest_devices, tightest_device
+from muster.scheduler.placing.fit import query_of
+from muster.scheduler.placing.query import CPU, DISK, GPUS, MEMORY, MILLI, NETWORK
+from muster.scheduler.placing.single import find_single, fits, lowest_devices, tightest_device
 from muster.world.arena import DEVICE, NODES, NOWHERE
 from muster.world.compiled import Words, compiled
 from muster.world.index import take

@@ -16,9 +16,9 @@ from muster.model import event, fact
 from muster.model.phase import ACTIVE
 from muster.model.spec import Spec
 from muster.model.tenant import Line, Tenant, gpu_amount
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.scheduler.stage import Seat, Stage
-from muster.scheduler.victims import Candidate, Want, choose
+from muster.scheduler.taking.victims import Candidate, Want, choose
 from muster.testing.exhaustive import least_cost
 from muster.units import MINUTE_MS, SECOND_MS, Resources
 from muster.world.world import World

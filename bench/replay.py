@@ -36,7 +36,7 @@ from muster.model.spec import Spec
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.units import MINUTE_MS, SECOND_MS, Resources
 from muster.wire.codec import encode_entry
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.world import World
 
 NODES: Final = 12_500

@@ -17,7 +17,7 @@ from bench.report import Metric, Result, cpu_seconds, median
 from muster.model.node import Place, Sides, Spot, Traits
 from muster.model.phase import Lease
 from muster.model.spec import Needs
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.units import Resources
 from muster.world.fleet import Fleet
 

@@ -38,8 +38,8 @@ from muster.units import DAY_MS, HOUR_MS, Resources
 from muster.wire.codec import Entry, decode_entry
 from muster.wire.views import BookingView, JobView
 from muster.world.apply import apply_entry
-from muster.world.auditor import Auditor
-from muster.world.invariants import check_world
+from muster.world.audit.auditor import Auditor
+from muster.world.laws.invariants import check_world
 from muster.world.world import World
 
 THREADS: Final = 3

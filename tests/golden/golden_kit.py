@@ -30,7 +30,7 @@ from muster.testing.scene import Scene
 from muster.units import MINUTE_MS, Resources
 from muster.wire.bundle import decode_bundle
 from muster.wire.codec import encode_entry
-from muster.world.invariants import fold
+from muster.world.laws.invariants import fold
 from muster.world.snapshot import digest
 
 HERE = Path(__file__).parent

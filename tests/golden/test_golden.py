@@ -10,7 +10,7 @@ from golden_kit import HERE, JOURNAL, SCENES, decisions_file, decisions_of, pack
 from muster.model import fact
 from muster.model.tenant import Tenant, limits
 from muster.wire.codec import decode_entry
-from muster.world.invariants import check_world, fold
+from muster.world.laws.invariants import check_world, fold
 from muster.world.snapshot import digest, restore
 
 JOURNALS = sorted((HERE / "journals").glob("*.journal"))

@@ -23,9 +23,9 @@ from muster.model.spec import Needs, Spec
 from muster.model.tier import Tier
 from muster.scheduler.clearing import find_clearing
 from muster.scheduler.consolidation import seat_of
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.scheduler.stage import Stage
-from muster.scheduler.victims import Candidate
+from muster.scheduler.taking.victims import Candidate
 from muster.testing.exhaustive import least_clearing_cost
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene

@@ -23,7 +23,7 @@ from muster.testing.rig import Rig, spec
 from muster.units import MINUTE_MS, Resources
 from muster.world.apply import unroll
 from muster.world.budgets import SCALE
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
 LAWFUL = settings(derandomize=True, deadline=None, max_examples=30)

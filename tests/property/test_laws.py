@@ -11,14 +11,14 @@ from muster.kernel.kernel import Kernel
 from muster.model.event import SetTenant
 from muster.model.phase import Lease
 from muster.model.reason import Done, Refused
-from muster.scheduler.fit import find_gang, find_tasks
+from muster.scheduler.placing.fit import find_gang, find_tasks
 from muster.simulator.inspector import check_alike, check_nobody_overslept
 from muster.testing.rig import Rig
 from muster.testing.scripts import KINDS, Step, events_of, gap_of, play
 from muster.units import MINUTE_MS
 from muster.wire.codec import encode_entry
 from muster.world.draft import Draft
-from muster.world.invariants import check_same, check_world, fold
+from muster.world.laws.invariants import check_same, check_world, fold
 from muster.world.snapshot import digest, restore, snapshot
 from muster.world.world import World
 

@@ -19,7 +19,7 @@ from muster.scheduler.claims import Outlook
 from muster.scheduler.clearing import find_clearing
 from muster.scheduler.consolidation import WORTH, is_scattered, seat_of
 from muster.scheduler.stage import Stage
-from muster.scheduler.victims import Candidate
+from muster.scheduler.taking.victims import Candidate
 from muster.testing.exhaustive import least_clearing_cost, least_moving_cost
 from muster.testing.potential import Watch
 from muster.testing.rig import Rig

@@ -16,7 +16,7 @@ from muster.model.reason import Done, Refused
 from muster.testing.rig import Rig
 from muster.testing.scripts import KINDS, events_of, gap_of
 from muster.wire.codec import encode_entry
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest
 
 EVENTS: Final = get_args(Event)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from muster.model.node import Flavor, Traits
 from muster.model.partition import Partition, devices_in, find_table_fault, piece_of, slots_in
 from muster.model.spec import Needs
-from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_room
+from muster.scheduler.placing.fit import count_room, find_gang, find_tasks, widest_room
 from muster.units import Resources
 from muster.world.fleet import Fleet
 

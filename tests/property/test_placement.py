@@ -16,10 +16,10 @@ from muster.model.node import LEVELS, Level, Place, Traits
 from muster.model.phase import Lease
 from muster.model.profile import Profile
 from muster.model.spec import ANYWHERE, Needs
-from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
+from muster.scheduler.placing.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
 from muster.units import DAY_MS, Resources
 from muster.world.fleet import Fleet
-from muster.world.holding import plain
+from muster.world.laws.holding import plain
 from muster.world.mix import Steps
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=300)

@@ -15,11 +15,11 @@ import pytest
 from muster.model.event import SetTenant, SetTier
 from muster.model.tenant import CPU, GPU, Line, Tenant, gpu_amount
 from muster.model.tier import Tier
-from muster.scheduler import preemption
+from muster.scheduler.taking import preemption
 from muster.testing.potential import Watch
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS
-from muster.world.claim_books import ClaimBooks
+from muster.world.audit.claim import ClaimBooks
 
 TIERS = ("standard", "standard", "critical", "opportunistic")
 FOR_EVER = 100_000

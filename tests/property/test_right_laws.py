@@ -35,13 +35,13 @@ from muster.model.spec import Needs
 from muster.model.tenant import GPU
 from muster.model.tier import Tier
 from muster.policy.taking import find_right
-from muster.scheduler import preemption
-from muster.scheduler.rights import kin_of, party_of
+from muster.scheduler.taking import preemption
+from muster.scheduler.taking.rights import kin_of, party_of
 from muster.simulator.body import Body
 from muster.testing.potential import Watch, count_loans
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS, Resources
-from muster.world.claim_books import ClaimBooks
+from muster.world.audit.claim import ClaimBooks
 from muster.world.quota import Standing
 from muster.world.sites import Site
 from muster.world.tasks import HOLDING

@@ -14,7 +14,7 @@ from muster.model.instruction import Forget
 from muster.model.job import BarKind
 from muster.testing.rig import Rig
 from muster.wire.codec import encode_entry
-from muster.world.invariants import check_world, fold
+from muster.world.laws.invariants import check_world, fold
 from muster.world.snapshot import digest, restore, snapshot
 
 LAWFUL = settings(derandomize=True, deadline=None, max_examples=80)

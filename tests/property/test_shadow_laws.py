@@ -18,7 +18,7 @@ from muster.scheduler.shadows import Shadow
 from muster.simulator.inspector import check_alike, check_nobody_overslept, check_shadows
 from muster.testing.rig import Rig, spec
 from muster.units import INSTANT_MAX, Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
 LAWFUL = settings(derandomize=True, deadline=None, max_examples=50)

@@ -15,14 +15,14 @@ from muster.model.event import NodeSeen
 from muster.model.node import Spot, Traits
 from muster.model.phase import TaskPhase
 from muster.model.spec import ANYWHERE, Needs
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.scheduler.stage import Seat, Stage
-from muster.scheduler.victims import Candidate, Want, choose
+from muster.scheduler.taking.victims import Candidate, Want, choose
 from muster.testing.exhaustive import least_cost
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS, MINUTE_MS, Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest
 
 SMALL = 9

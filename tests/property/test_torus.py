@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from muster.model.node import Place, Sides, Spot, Traits
 from muster.model.spec import Needs
-from muster.scheduler.fit import find_gang, widest_capacity, widest_room
+from muster.scheduler.placing.fit import find_gang, widest_capacity, widest_room
 from muster.units import Resources
 from muster.world.fleet import Fleet
 

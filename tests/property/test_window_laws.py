@@ -22,7 +22,7 @@ from muster.model.reason import DONE, Code, Refused
 from muster.model.tenant import GPU, Line, Tenant, gpu_amount
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, MINUTE_MS
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.seats import seats_on, stayers_on, stays_on
 from muster.world.snapshot import digest, restore, snapshot
 from muster.world.world import World

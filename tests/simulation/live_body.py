@@ -20,7 +20,7 @@ from muster.ports import Store
 from muster.simulator.agenda import Agenda
 from muster.simulator.engine import SimulatedEngine
 from muster.stores.sqlite import SqliteStore
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.world import World
 
 

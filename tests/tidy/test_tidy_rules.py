@@ -244,10 +244,14 @@ def test_what_the_code_map_does_not_say_and_what_it_says_in_vain_is_found() -> N
 """
     small = ["world/fleet.py", "world/small.py", "policy/taking.py", "stores/memory.py"]
     sizes = {f"src/muster/{path}": 10 for path in small}
-    large = {"world/auditor.py": papers.LARGE, "engines/local/keeper.py": 454, "stores/sqlite.py": papers.LARGE - 1}
+    large = {
+        "world/audit/auditor.py": papers.LARGE,
+        "engines/local/keeper.py": 454,
+        "stores/sqlite.py": papers.LARGE - 1,
+    }
     sizes |= {f"src/muster/{path}": size for path, size in large.items()}
     assert [found.what for found in papers.find_unmapped(page, ["world", "policy", "engines", "stores"], sizes)] == [
-        "world/auditor.py, of 250 lines, is not on the code map",
+        "world/audit/auditor.py, of 250 lines, is not on the code map",
         "room policy has no row on the code map",
         "gone.py is on the code map and not there",
     ]

@@ -35,7 +35,7 @@ from muster.scheduler.claims import has_ready
 from muster.scheduler.consolidation import PLANS_MAX, find_next_look, look_of, plan_moves
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.growing import find_chance
-from muster.scheduler.preemption import can_anybody_take, plan_takings
+from muster.scheduler.taking.preemption import can_anybody_take, plan_takings
 from muster.scheduler.yielding import find_next_way, find_next_yield, plan_yields
 from muster.units import INSTANT_MAX
 from muster.world.world import World

@@ -18,7 +18,7 @@ from muster.model.phase import ACTIVE, Queued, Spread, Stopping, TaskPhase, Why
 from muster.model.reason import Code, Done, Reason, Refused
 from muster.model.spec import KEY_CHARS_MAX, Spec, as_asked, find_fault, resolve
 from muster.model.tier import Tier
-from muster.scheduler.masks import keys_of
+from muster.scheduler.placing.masks import keys_of
 from muster.scheduler.reasons import find_fine_label, never_fits
 from muster.world.cuts import find_piece
 from muster.world.promises import promisable, promised_by

@@ -21,7 +21,7 @@ from muster.model.spec import ANYWHERE, Needs, Spec
 from muster.model.tenant import GPU, GPU_ONE, Line, Tenant
 from muster.scheduler.box_prices import find_boxes
 from muster.scheduler.consolidation import count_free
-from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks, query_of, widest_capacity
+from muster.scheduler.placing.fit import count_room, count_short, find_gang, find_tasks, query_of, widest_capacity
 from muster.units import Resources
 from muster.world.claiming import lift_claims, put_claims
 from muster.world.compiled import words_of

@@ -1,8 +1,8 @@
 """How many tasks a gang has: what people ask for, what is left over is given, what others need is taken back.
 
-Who grows is decided in `muster.scheduler.growing`, who shrinks for whom in `muster.scheduler.preemption`; here it comes
-true. A run that bears it in place goes on while tasks join and leave; any other is stopped, keeps the least that it
-needs, and starts again.
+Who grows is decided in `muster.scheduler.growing`, who shrinks for whom in `muster.scheduler.taking.preemption`; here
+it comes true. A run that bears it in place goes on while tasks join and leave; any other is stopped, keeps the least
+that it needs, and starts again.
 """
 
 from __future__ import annotations

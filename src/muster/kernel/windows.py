@@ -21,7 +21,7 @@ from muster.model.reason import DONE, RULED_OUT, Code, Done, Reason, Refused
 from muster.model.spec import Spec, is_name
 from muster.scheduler.booked import leaves_at, only
 from muster.scheduler.booked_quota import find_quota_fault
-from muster.scheduler.fit import blank_of, widest_room
+from muster.scheduler.placing.fit import blank_of, widest_room
 from muster.scheduler.reserving import Partings, find_nodes, find_too_few, find_window, is_fit
 from muster.world.booking import is_admitted
 from muster.world.seats import stayers_on, stays_on

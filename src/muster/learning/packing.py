@@ -1,7 +1,7 @@
 """The adviser on packing: what free devices are worth to the classes of jobs that come, learned from those that came.
 
 It counts classes as they are accepted, and nothing else: no trace, no horizon, no end of a job. From time to time it
-says anew (see `muster.scheduler.book` for the columns):
+says anew (see `muster.scheduler.placing.book` for the columns):
 
     value     what is left of a device is worth, by cutting stock
     on        how much each class counts on each flavor: where it would go if the present mix filled what is free

@@ -1,7 +1,7 @@
 """Profiles: the integer weights of the score terms, as values that print, compare and are checked.
 
 An admin stores profiles by name; every change of one gives it a new version. The fleet is scored by the one that is in
-use. What a term looks at is told in `muster.scheduler.terms`; here nobody knows a node.
+use. What a term looks at is told in `muster.scheduler.placing.terms`; here nobody knows a node.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from muster.model.booking import Booking, Keeping, Window
 from muster.model.job import Job
 from muster.model.reason import Code, Reason
 from muster.model.spec import Needs, Spec
-from muster.scheduler.fit import find_gang, widest_room
-from muster.scheduler.screen import let_in, shut_out
+from muster.scheduler.placing.fit import find_gang, widest_room
+from muster.scheduler.placing.screen import let_in, shut_out
 from muster.units import AMOUNT_MAX, HOUR_MS, MINUTE_MS, SECOND_MS, show_instant
 from muster.world.arena import OPEN
 from muster.world.compiled import words_of

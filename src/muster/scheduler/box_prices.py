@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from muster.scheduler import torus as boxes
-from muster.scheduler.fit import tori_of
+from muster.scheduler.placing import torus as boxes
+from muster.scheduler.placing.fit import tori_of
 from muster.world.compiled import Words
 from muster.world.fleet import Fleet
 

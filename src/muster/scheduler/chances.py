@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from muster.model.phase import ACTIVE, Queued, Spread, Stopping, TaskPhase
 from muster.policy.protection import has_waited, protected_until, takes_again_at, waited_at
-from muster.scheduler.herds import MARGIN_MS
+from muster.scheduler.taking.herds import MARGIN_MS
 from muster.units import INSTANT_MAX
 from muster.world.runs import Kind, Runs, class_of
 from muster.world.tasks import spans_of

@@ -22,7 +22,7 @@ from muster.model.node import Lack
 from muster.model.partition import devices_in
 from muster.model.phase import Lease
 from muster.scheduler.older import only_older
-from muster.scheduler.rations import Rations
+from muster.scheduler.placing.rations import Rations
 from muster.scheduler.repair import find_repair, is_partial, looks_anew, without_claim
 from muster.scheduler.sparing import part_nodes
 from muster.scheduler.stage import is_leaving, leaving

@@ -2,8 +2,9 @@
 
     1  bundles  on each node, who has to go together before anything of use comes free: whoever has whole devices alone,
                 those who share one device together; for a share of a device, the cheapest who leave enough of it
-    2  steps    on each node, what it costs to have room for one more task: see `muster.scheduler.victims`; of a gang of
-                several groups, for one group after the other: see `muster.scheduler.teams`; of a box, all of it
+    2  steps    on each node, what it costs to have room for one more task: see `muster.scheduler.taking.victims`; of a
+                gang of several groups, for one group after the other: see `muster.scheduler.taking.teams`; of a box,
+                all of it
     3  try      on the stage, a few of the cheapest ways: they are gone, whoever is not needed is given back
     4  rehouse  the gang has its places, and each of them finds another one, the largest first
 
@@ -21,11 +22,12 @@ from typing import Final, NamedTuple, TypeAlias
 from muster.model.partition import devices_in
 from muster.model.phase import Lease
 from muster.model.spec import Spec
-from muster.scheduler.fit import Pools, find_gang
+from muster.scheduler.placing.fit import Pools, find_gang
+from muster.scheduler.placing.within import places_of
 from muster.scheduler.sparing import spares_last
 from muster.scheduler.stage import Stage
-from muster.scheduler.teams import Bundle, Others, asks_of
-from muster.scheduler.victims import (
+from muster.scheduler.taking.teams import Bundle, Others, asks_of
+from muster.scheduler.taking.victims import (
     Amounts,
     Candidate,
     Node,
@@ -36,7 +38,6 @@ from muster.scheduler.victims import (
     cheapest_of,
     usable_nodes,
 )
-from muster.scheduler.within import places_of
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.fleet import Fleet

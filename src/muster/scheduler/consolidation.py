@@ -28,17 +28,17 @@ from muster.model.spec import Spec, has_devices
 from muster.policy.protection import may_move, may_take
 from muster.scheduler.clearing import find_clearing
 from muster.scheduler.droves import Drove, choose_near, find_all, find_drove, least_cost, may_be_driven
-from muster.scheduler.fit import Pools, find_gang, find_pools, query_of
-from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.moving import claim_elsewhere, claim_tasks, why_immovable
-from muster.scheduler.preemption import FOR_JOB
-from muster.scheduler.query import POOL_COUNT, POOL_ROWS, ROW, ROW_POOL
-from muster.scheduler.rights import RESTART_MS
+from muster.scheduler.placing.fit import Pools, find_gang, find_pools, query_of
+from muster.scheduler.placing.query import POOL_COUNT, POOL_ROWS, ROW, ROW_POOL
+from muster.scheduler.placing.within import NOWHERE, pools_within
 from muster.scheduler.shadows import find_first
 from muster.scheduler.sparing import spares_last
 from muster.scheduler.stage import Seat, Stage
-from muster.scheduler.victims import Candidate
-from muster.scheduler.within import NOWHERE, pools_within
+from muster.scheduler.taking.herds import MARGIN_MS
+from muster.scheduler.taking.preemption import FOR_JOB
+from muster.scheduler.taking.rights import RESTART_MS
+from muster.scheduler.taking.victims import Candidate
 from muster.units import HOUR_MS, MINUTE_MS
 from muster.world.arena import (
     AT_DEVICES,

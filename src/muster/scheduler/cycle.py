@@ -22,12 +22,12 @@ from muster.model.fact import Fact
 from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.scheduler.claims import drop_outlived, serve_claims, ticket_of
-from muster.scheduler.fit import count_room, count_short, find_gang, find_tasks
 from muster.scheduler.order import Round
+from muster.scheduler.placing.fit import count_room, count_short, find_gang, find_tasks
+from muster.scheduler.placing.within import EVERYWHERE, pools_on, pools_within, quota_room
 from muster.scheduler.shadows import Shadow, Shadows, are_due
 from muster.scheduler.sparing import set_apart
 from muster.scheduler.timeshare import Shares
-from muster.scheduler.within import EVERYWHERE, pools_on, pools_within, quota_room
 from muster.world.claiming import movers_of, spoken_for
 from muster.world.draft import Draft
 from muster.world.line import Line

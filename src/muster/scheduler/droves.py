@@ -17,14 +17,14 @@ from muster.model.spec import has_devices
 from muster.model.tier import Tier
 from muster.policy.protection import may_move
 from muster.scheduler.box_prices import find_boxes
-from muster.scheduler.fit import Pools, query_of
 from muster.scheduler.moving import why_immovable, why_tasks_stay
-from muster.scheduler.near import find_near
-from muster.scheduler.reach import note_one, price_nodes, sheet_size
-from muster.scheduler.rights import RESTART_MS
+from muster.scheduler.placing.fit import Pools, query_of
 from muster.scheduler.stage import Seat
-from muster.scheduler.teams import lead_of
-from muster.scheduler.victims import Candidate
+from muster.scheduler.taking.near import find_near
+from muster.scheduler.taking.reach import note_one, price_nodes, sheet_size
+from muster.scheduler.taking.rights import RESTART_MS
+from muster.scheduler.taking.teams import lead_of
+from muster.scheduler.taking.victims import Candidate
 from muster.world.arena import NOWHERE
 from muster.world.compiled import Words, column_of, compiled, find_filled, words_of
 from muster.world.fleet import Fleet

@@ -19,8 +19,8 @@ from muster.model.job import Job, Resize
 from muster.model.node import LEVELS, Level
 from muster.model.phase import Lease, Running, Starting, TaskPhase, Why, columns_of
 from muster.model.spec import Spec
-from muster.scheduler.fit import TASKS_MAX, find_tasks
-from muster.scheduler.within import places_of
+from muster.scheduler.placing.fit import TASKS_MAX, find_tasks
+from muster.scheduler.placing.within import places_of
 from muster.units import INSTANT_MAX, MINUTE_MS, Resources
 from muster.world.fleet import Fleet
 from muster.world.widths import RANKS_MAX, leases_of, split_leases, width_of

@@ -17,10 +17,10 @@ from muster.model.job import Job
 from muster.model.phase import ACTIVE, Lease, Queued, Spread, TaskPhase, columns_of
 from muster.model.ranges import ranges_of
 from muster.scheduler.booked import only
-from muster.scheduler.fit import find_gang, find_tasks, widest_room
-from muster.scheduler.herds import MARGIN_MS
-from muster.scheduler.within import NOWHERE, pools_for, quota_room
-from muster.scheduler.within import places_of as places_on
+from muster.scheduler.placing.fit import find_gang, find_tasks, widest_room
+from muster.scheduler.placing.within import NOWHERE, pools_for, quota_room
+from muster.scheduler.placing.within import places_of as places_on
+from muster.scheduler.taking.herds import MARGIN_MS
 from muster.world.widths import places_of, split_leases
 from muster.world.world import World
 

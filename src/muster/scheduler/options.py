@@ -23,9 +23,9 @@ from muster.model.node import LEVELS
 from muster.model.reason import Code
 from muster.model.record import Record
 from muster.model.spec import ANYWHERE, GANG_MAX, Spec
-from muster.scheduler.fit import count_room, find_gang, widest_room
-from muster.scheduler.rations import Rations
-from muster.scheduler.within import NOWHERE, places_of, pools_for
+from muster.scheduler.placing.fit import count_room, find_gang, widest_room
+from muster.scheduler.placing.rations import Rations
+from muster.scheduler.placing.within import NOWHERE, places_of, pools_for
 from muster.units import Resources
 from muster.world.apply import apply
 from muster.world.draft import Draft

@@ -16,7 +16,7 @@ from muster.model.phase import Queued
 from muster.model.spec import Spec
 from muster.scheduler.cycle import run_cycle
 from muster.scheduler.options import Option
-from muster.scheduler.preemption import can_anybody_take, plan_taking
+from muster.scheduler.taking.preemption import can_anybody_take, plan_taking
 from muster.world.apply import apply
 from muster.world.world import World
 

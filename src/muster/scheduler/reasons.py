@@ -22,17 +22,17 @@ from muster.policy.protection import may_take, recent, takes_again_at
 from muster.scheduler.booked import find_booking_reason, only
 from muster.scheduler.claims import count_leavers
 from muster.scheduler.cycle import run_cycle
-from muster.scheduler.fit import Pools, blank_of, find_pools, widest_capacity, widest_room, widest_unrationed
-from muster.scheduler.masks import keys_of
-from muster.scheduler.pieces import explain_slots
+from muster.scheduler.placing.fit import Pools, blank_of, find_pools, widest_capacity, widest_room, widest_unrationed
+from muster.scheduler.placing.masks import keys_of
+from muster.scheduler.placing.pieces import explain_slots
+from muster.scheduler.placing.rations import Rations, zone_of
+from muster.scheduler.placing.screen import count_shut
+from muster.scheduler.placing.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.scheduler.position import find_position
-from muster.scheduler.rations import Rations, zone_of
 from muster.scheduler.repair import is_partial
-from muster.scheduler.screen import count_shut
 from muster.scheduler.shadows import Shadow, may_overtake
 from muster.scheduler.stage import leaving
 from muster.scheduler.timeshare import find_wake
-from muster.scheduler.within import EVERYWHERE, join_pools, places_of, pools_for
 from muster.units import INSTANT_MAX, Resources, show_instant, show_resources
 from muster.world.claiming import is_moving
 from muster.world.fleet import Fleet

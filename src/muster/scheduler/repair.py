@@ -23,9 +23,9 @@ from muster.model.claim import Claim
 from muster.model.job import Job, Resize
 from muster.model.partition import devices_in
 from muster.model.phase import ACTIVE, RESIZED, Lease, Running, TaskPhase, Why, columns_of
-from muster.scheduler.fit import find_gang
 from muster.scheduler.growing import find_more, may_vary
-from muster.scheduler.within import NOWHERE, pools_for
+from muster.scheduler.placing.fit import find_gang
+from muster.scheduler.placing.within import NOWHERE, pools_for
 from muster.units import MINUTE_MS
 from muster.world.claiming import charge_claim, claimed_on, slots_of
 from muster.world.fleet import Fleet

@@ -27,9 +27,9 @@ from muster.model.phase import Lease
 from muster.model.record import Record
 from muster.model.spec import Spec
 from muster.scheduler.booked import Rooms
-from muster.scheduler.fit import Pools, find_gang, find_pools, find_tasks
 from muster.scheduler.order import Round
-from muster.scheduler.within import EVERYWHERE, NOWHERE, pools_within
+from muster.scheduler.placing.fit import Pools, find_gang, find_pools, find_tasks
+from muster.scheduler.placing.within import EVERYWHERE, NOWHERE, pools_within
 from muster.units import AMOUNT_MAX
 from muster.world.line import LeafKey, Line, job_of
 from muster.world.outlook import Outlook, Shading, part, whole

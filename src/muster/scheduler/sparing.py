@@ -16,9 +16,9 @@ from muster.model import fact
 from muster.model.job import Job, Resize
 from muster.model.phase import Lease, columns_of
 from muster.model.spec import Spec
-from muster.scheduler.fit import Pools, find_gang, find_pools
 from muster.scheduler.growing import find_beside, find_more
-from muster.scheduler.rations import Rations
+from muster.scheduler.placing.fit import Pools, find_gang, find_pools
+from muster.scheduler.placing.rations import Rations
 from muster.scheduler.repair import is_left
 from muster.units import Resources
 from muster.world.arena import POOL

@@ -17,7 +17,7 @@ from muster.model.node import NO_LACK
 from muster.model.partition import devices_in
 from muster.model.phase import RESIZED, Lease, Running, Stopping, TaskPhase
 from muster.model.spec import Spec
-from muster.scheduler.herds import MARGIN_MS, Group, find_staying, leaving_tasks, row_of, spread_rows
+from muster.scheduler.taking.herds import MARGIN_MS, Group, find_staying, leaving_tasks, row_of, spread_rows
 from muster.units import Resources
 from muster.world.claiming import Lifted, charge_claim, lift_claims, put_claims
 from muster.world.compiled import Words

@@ -24,12 +24,12 @@ from muster.model.sharing import ADVISED, ARRIVAL, ATTAINED, MILLI, NARROW, Shar
 from muster.model.spec import ANYWHERE, Needs
 from muster.policy.protection import is_protected
 from muster.scheduler.claims import Outlook, look_at
-from muster.scheduler.fit import count_room, find_gang
-from muster.scheduler.herds import MARGIN_MS
 from muster.scheduler.order import Round
+from muster.scheduler.placing.fit import count_room, find_gang
+from muster.scheduler.placing.within import EVERYWHERE, pools_for
 from muster.scheduler.stage import Seat, Stage, is_leaving
-from muster.scheduler.victims import Candidate, Choice, Want, choose
-from muster.scheduler.within import EVERYWHERE, pools_for
+from muster.scheduler.taking.herds import MARGIN_MS
+from muster.scheduler.taking.victims import Candidate, Choice, Want, choose
 from muster.units import AMOUNT_MAX, SECOND_MS, Resources
 from muster.world.floors import Floor, Scope, Standing, devices_of, index_of, kept_index, next_step
 from muster.world.line import Line

@@ -3,8 +3,8 @@
 Whoever yields is a guest: it may use places that are kept for others until it expects to end (see
 `muster.scheduler.shadows`). In return it is told to stop from then on, if somebody who is due finds no room and would
 with it gone: found on a stage, and as few as can be. What comes free is claimed for whoever was given way to, for by
-the order it might go back to who had it. A guest takes nobody's place (see `muster.scheduler.preemption`), and no guest
-gives way to another: so places do not go round in a circle.
+the order it might go back to who had it. A guest takes nobody's place (see `muster.scheduler.taking.preemption`), and
+no guest gives way to another: so places do not go round in a circle.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from muster.model import fact
 from muster.model.phase import Lease, Running, Why, columns_of
 from muster.scheduler.chances import find_next_overdue
 from muster.scheduler.consolidation import cost_of, seat_of
-from muster.scheduler.fit import find_gang
-from muster.scheduler.herds import MARGIN_MS
-from muster.scheduler.preemption import FOR_JOB
+from muster.scheduler.placing.fit import find_gang
+from muster.scheduler.placing.within import NOWHERE, pools_within
 from muster.scheduler.shadows import find_heads
 from muster.scheduler.stage import Stage
-from muster.scheduler.victims import Candidate, Choice, Want, choose
-from muster.scheduler.within import NOWHERE, pools_within
+from muster.scheduler.taking.herds import MARGIN_MS
+from muster.scheduler.taking.preemption import FOR_JOB
+from muster.scheduler.taking.victims import Candidate, Choice, Want, choose
 from muster.units import INSTANT_MAX, Limit
 from muster.world.line import Line
 from muster.world.world import World

@@ -24,24 +24,24 @@ from muster.scheduler import repair
 from muster.scheduler.booked import only, own_slots
 from muster.scheduler.claims import Outlook
 from muster.scheduler.cycle import run_cycle
-from muster.scheduler.fit import Pools, widest_room
 from muster.scheduler.growing import ROOM
 from muster.scheduler.moving import MOVED
-from muster.scheduler.preemption import FOR_JOB
+from muster.scheduler.placing.fit import Pools, widest_room
+from muster.scheduler.placing.within import pools_within
 from muster.scheduler.shadows import Shadow
+from muster.scheduler.taking.preemption import FOR_JOB
 from muster.scheduler.timeshare import is_on_floor
-from muster.scheduler.within import pools_within
 from muster.simulator.engine import SimulatedEngine
 from muster.units import Limit
 from muster.wire.codec import decode_entry
 from muster.world.apply import apply, apply_entry
-from muster.world.auditor import Auditor
-from muster.world.group_books import cut
-from muster.world.history_books import HistoryBooks
-from muster.world.holding import Holding
-from muster.world.idle_books import IdleBooks
-from muster.world.invariants import check_same, check_world, leases_of
-from muster.world.law import require
+from muster.world.audit.auditor import Auditor
+from muster.world.audit.group import cut
+from muster.world.audit.history import HistoryBooks
+from muster.world.audit.idle import IdleBooks
+from muster.world.laws.holding import Holding
+from muster.world.laws.invariants import check_same, check_world, leases_of
+from muster.world.laws.law import require
 from muster.world.queue import INSIDE, OVER, Shape
 from muster.world.snapshot import restore, snapshot
 from muster.world.tasks import HOLDING

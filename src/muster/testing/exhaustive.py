@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from muster.model.partition import devices_in
 from muster.model.spec import Spec
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.scheduler.stage import Stage
-from muster.scheduler.victims import Candidate, Want
+from muster.scheduler.taking.victims import Candidate, Want
 from muster.units import Resources
 from muster.world.arena import DEVICE
 from muster.world.fleet import Fleet

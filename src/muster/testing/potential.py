@@ -16,12 +16,12 @@ from muster.model import fact
 from muster.model.event import Event
 from muster.model.phase import TaskPhase
 from muster.policy.taking import Strength
-from muster.scheduler.extras import Extras
-from muster.scheduler.herds import find_staying
-from muster.scheduler.rights import strength_of
 from muster.scheduler.stage import Stage
+from muster.scheduler.taking.extras import Extras
+from muster.scheduler.taking.herds import find_staying
+from muster.scheduler.taking.rights import strength_of
 from muster.simulator.body import Body
-from muster.world.law import require
+from muster.world.laws.law import require
 from muster.world.loans import Loans
 from muster.world.runs import BACK, FUNDS, GONE, JOB, LEAVING, ROW, STATE
 from muster.world.world import World

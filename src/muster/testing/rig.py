@@ -17,7 +17,7 @@ from muster.model.reason import Done, Refused
 from muster.model.spec import Spec
 from muster.model.tenant import ROOT, Line, Tenant, limits
 from muster.units import Resources
-from muster.world.auditor import Auditor
+from muster.world.audit.auditor import Auditor
 from muster.world.world import World
 
 

@@ -17,7 +17,7 @@ from muster.model.spec import Spec, bring_back
 from muster.testing.rig import Rig, spec
 from muster.wire.codec import Entry
 from muster.wire.words import put_in_words
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 HERE = Again(12, (3, 1, 7, 3), 20)

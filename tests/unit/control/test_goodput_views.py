@@ -14,7 +14,7 @@ from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS, MINUTE_MS, SECOND_MS, Resources
 from muster.world.accounting import read_account
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 

@@ -11,7 +11,7 @@ from muster.model.job import BarKind
 from muster.scheduler.growing import RESTART_MS
 from muster.testing.rig import Rig
 from muster.world.accounting import capacity_time, read_account
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 

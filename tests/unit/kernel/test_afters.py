@@ -18,7 +18,7 @@ from muster.testing.rig import Rig, spec
 from muster.testing.scene import Scene
 from muster.units import HOUR_MS
 from muster.wire.words import put_in_words
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "dependencies.md"

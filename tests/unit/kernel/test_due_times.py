@@ -12,7 +12,7 @@ from muster.scheduler.reasons import find_lateness
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, INSTANT_MAX, MINUTE_MS
 from muster.wire.words import put_in_words
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 

@@ -16,7 +16,7 @@ from muster.model.reason import Code, Done, Refused
 from muster.model.spec import Needs
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.sightings import is_quarantined
 from muster.world.snapshot import digest, restore, snapshot
 

@@ -10,7 +10,7 @@ from muster.kernel import kernel
 from muster.model import event, fact
 from muster.model.tier import Tier
 from muster.scheduler import cycle
-from muster.scheduler.herds import MARGIN_MS
+from muster.scheduler.taking.herds import MARGIN_MS
 from muster.testing.rig import Rig
 from muster.units import MINUTE_MS
 

@@ -18,7 +18,7 @@ from muster.scheduler.repair import MEND_MS
 from muster.testing.planted.widths import mends_for_ever
 from muster.testing.rig import Rig
 from muster.units import MINUTE_MS, Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 from muster.world.widths import width_of
 

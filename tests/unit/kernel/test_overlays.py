@@ -12,7 +12,7 @@ from muster.model.reason import DONE, Code, Refused
 from muster.model.spec import Needs
 from muster.testing.rig import Rig
 from muster.units import Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 FEED_A = Overlay(POWER, 12_000, labels=("feed=a",))

@@ -17,7 +17,7 @@ from muster.model.profile import (
     Profile,
 )
 from muster.model.reason import DONE, Code, Refused
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.testing.rig import Rig
 from muster.units import Resources
 from muster.world.snapshot import restore, snapshot

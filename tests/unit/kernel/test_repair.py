@@ -14,7 +14,7 @@ from muster.scheduler.reasons import explain
 from muster.scheduler.repair import REPAIR_MS
 from muster.testing.rig import Rig
 from muster.units import MINUTE_MS, Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 NODE = Resources(8, 64_000, 2**38)

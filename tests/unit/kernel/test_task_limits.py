@@ -9,7 +9,7 @@ from muster.model.instruction import Stop
 from muster.model.phase import TaskPhase, Why
 from muster.testing.rig import Rig
 from muster.units import HOUR_MS, MINUTE_MS
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
 LIMIT_MS = 10 * MINUTE_MS

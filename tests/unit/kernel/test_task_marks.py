@@ -17,8 +17,8 @@ from muster.model.tenant import GPU, GPU_ONE, Line
 from muster.testing.rig import Rig
 from muster.units import MINUTE_MS
 from muster.world.accounting import capacity_time, read_account
-from muster.world.invariants import check_world
-from muster.world.mark_law import LAW
+from muster.world.laws.invariants import check_world
+from muster.world.laws.mark import LAW
 from muster.world.snapshot import digest, restore, snapshot
 from muster.world.tasks import Tasks
 

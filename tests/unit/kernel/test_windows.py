@@ -23,7 +23,7 @@ from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, Resources, show_
 from muster.wire.words import put_in_words
 from muster.world.accounting import read_account
 from muster.world.booking import is_admitted
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 GRACE_MS = spec().grace_ms

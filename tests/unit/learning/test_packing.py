@@ -13,7 +13,7 @@ from muster.model.fact import Accepted
 from muster.model.node import Traits
 from muster.model.profile import DEFAULT_NAME, Profile
 from muster.model.spec import Needs
-from muster.scheduler.book import is_sound
+from muster.scheduler.placing.book import is_sound
 from muster.testing.rig import Rig, spec
 from muster.units import DAY_MS, Resources
 from muster.world.world import World

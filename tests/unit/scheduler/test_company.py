@@ -11,13 +11,13 @@ from muster.model.errors import InvariantError
 from muster.model.node import Place, Traits
 from muster.model.reason import Code, Refused
 from muster.model.spec import Needs, Spec
-from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
+from muster.scheduler.placing.fit import count_room, find_gang, find_tasks, widest_capacity, widest_room
 from muster.scheduler.reasons import explain
 from muster.simulator.inspector import check_nobody_overslept
 from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
 ASK = Resources(1, 1000, 2**30)

@@ -25,7 +25,7 @@ from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig
 from muster.testing.scene import Scene
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.widths import leases_of, spares_of
 
 LONG: dict[str, Any] = {"minutes": 600, "limit_ms": 10 * HOUR_MS}

@@ -6,8 +6,8 @@ from muster.model import event, fact
 from muster.model.reason import Code, Reason
 from muster.model.tenant import GPU, Line, gpu_amount
 from muster.scheduler.cycle import run_cycle
+from muster.scheduler.placing.within import quota_room
 from muster.scheduler.reasons import explain, never_fits
-from muster.scheduler.within import quota_room
 from muster.testing.rig import Rig, spec
 
 

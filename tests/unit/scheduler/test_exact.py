@@ -14,8 +14,8 @@ import pytest
 from muster.model.advice import PACKING, Advice
 from muster.model.node import Traits
 from muster.model.profile import TERMS, Profile
-from muster.scheduler.book import is_sound
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.book import is_sound
+from muster.scheduler.placing.fit import find_gang
 from muster.units import Resources
 from muster.world.fleet import Fleet
 

@@ -17,12 +17,12 @@ from muster.model.phase import Lease
 from muster.model.reason import Code, Refused
 from muster.model.spec import Needs, Spec, find_fault
 from muster.model.tenant import GPU, Line, gpu_amount
-from muster.scheduler import groups as search
 from muster.scheduler.options import find_options
+from muster.scheduler.placing import groups as search
 from muster.sdk.jobfile import JobFile, make_spec
 from muster.testing.rig import Rig
 from muster.units import Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 GIB = 2**30

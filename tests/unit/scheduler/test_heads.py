@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from muster.scheduler import heads
-from muster.scheduler.heads import Heads
+from muster.scheduler.taking import heads
+from muster.scheduler.taking.heads import Heads
 from muster.simulator.options import SimOptions
 from muster.simulator.simulation import run_simulation
 

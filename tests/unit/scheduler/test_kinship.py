@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muster.model.tenant import Tenant
 from muster.policy.taking import Kin
-from muster.scheduler.kinship import ANYBODY, Kinship, kinship_of
+from muster.scheduler.taking.kinship import ANYBODY, Kinship, kinship_of
 from muster.testing.rig import Rig
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from muster.model.spec import ANYWHERE
-from muster.scheduler.fit import count_room, find_gang, find_tasks, query_of
-from muster.scheduler.query import POOL_ROWS
-from muster.scheduler.single import fits
-from muster.scheduler.terms import score_at
+from muster.scheduler.placing.fit import count_room, find_gang, find_tasks, query_of
+from muster.scheduler.placing.query import POOL_ROWS
+from muster.scheduler.placing.single import fits
+from muster.scheduler.placing.terms import score_at
 from muster.units import Resources
 from muster.world.arena import PLANE, ZONE
 from muster.world.fleet import Fleet

@@ -6,7 +6,7 @@ from muster.model.event import NodeSeen
 from muster.model.node import Traits
 from muster.model.spec import ANYWHERE
 from muster.model.tenant import Line
-from muster.scheduler.fit import find_gang, widest_room
+from muster.scheduler.placing.fit import find_gang, widest_room
 from muster.testing.rig import Rig
 from muster.units import Resources
 

@@ -13,7 +13,7 @@ from muster.model.reason import Refused
 from muster.model.spec import Needs
 from muster.testing.rig import Rig, spec
 from muster.units import HOUR_MS, Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
 SPEEDS: dict[str, tuple[int, ...]] = {

@@ -19,7 +19,7 @@ from muster.model.sharing import Sharing
 from muster.model.spec import Needs
 from muster.model.tenant import GPU
 from muster.model.tier import Tier
-from muster.scheduler.fit import count_room, find_gang, find_tasks, widest_room
+from muster.scheduler.placing.fit import count_room, find_gang, find_tasks, widest_room
 from muster.scheduler.reasons import explain
 from muster.simulator.inspector import check_nobody_overslept
 from muster.testing.planted import PLANTED
@@ -28,7 +28,7 @@ from muster.testing.scene import Scene
 from muster.units import HOUR_MS, Resources
 from muster.wire.words import put_in_words
 from muster.world.fleet import Fleet
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.overlays import put_overlay, rooms_of
 
 

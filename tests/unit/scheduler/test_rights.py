@@ -6,8 +6,8 @@ import pytest
 
 from muster.model.fact import StopAsked
 from muster.model.tenant import GPU, Line, gpu_amount
-from muster.scheduler import preemption
-from muster.scheduler.victims import Want
+from muster.scheduler.taking import preemption
+from muster.scheduler.taking.victims import Want
 from muster.testing.rig import Rig
 from muster.world.snapshot import restore, snapshot
 

@@ -19,7 +19,7 @@ from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.wire.words import put_in_words
-from muster.world.end_law import check_ends
+from muster.world.laws.end import check_ends
 from muster.world.outlook import LATE_MS
 
 ODD = Traits(labels=(("zone", "odd"),))

@@ -8,7 +8,7 @@ from muster.model.tenant import gpu_amount
 from muster.scheduler.stage import Stage
 from muster.testing.rig import Rig
 from muster.units import Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest
 
 

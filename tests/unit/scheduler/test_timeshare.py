@@ -19,7 +19,7 @@ from muster.scheduler.reasons import explain
 from muster.testing.rig import Rig
 from muster.units import AMOUNT_MAX, DAY_MS, HOUR_MS, MINUTE_MS, Resources
 from muster.wire.words import put_in_words
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
 QUANTUM_MS = 2 * MINUTE_MS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from muster.model.node import Spot, Traits
 from muster.model.spec import Needs
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.testing.worked_tables import read_table
 from muster.units import Resources, parse_sides
 from muster.world.fleet import Fleet

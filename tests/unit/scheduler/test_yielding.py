@@ -21,7 +21,7 @@ from muster.simulator.inspector import check_nobody_overslept, check_shadows
 from muster.testing.planted import PLANTED
 from muster.testing.rig import Rig
 from muster.units import DAY_MS, HOUR_MS, MINUTE_MS, Resources
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import restore, snapshot
 
 

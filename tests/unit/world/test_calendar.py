@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from muster.model.errors import InvariantError
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.testing.rig import Rig
 from muster.world.calendar import Ends
 from muster.world.draft import Draft

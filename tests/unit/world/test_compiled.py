@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.scheduler import gang, many, single, terms
+from muster.scheduler.placing import gang, many, single, terms
 from muster.world import arena as at
 from muster.world import index
 from muster.world.compiled import IS_COMPILED, Entry, words_of

@@ -6,10 +6,10 @@ from muster.model.fact import Placed, TasksPlaced
 from muster.model.job import Job
 from muster.model.phase import TaskPhase
 from muster.model.ranges import as_ranges
-from muster.scheduler.fit import find_gang, find_tasks
+from muster.scheduler.placing.fit import find_gang, find_tasks
 from muster.testing.rig import Rig
 from muster.world.draft import Draft
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest
 from muster.world.world import World
 

@@ -18,9 +18,9 @@ from muster.testing.rig import Rig, spec
 from muster.units import Resources
 from muster.wire.codec import encode_entry
 from muster.world.arena import AT_NODES, AT_POOLS, FREE_CPU, PARTS, POOL_PLANES
-from muster.world.auditor import Auditor
+from muster.world.audit.auditor import Auditor
 from muster.world.index import shelve
-from muster.world.invariants import check_same, check_world, fold
+from muster.world.laws.invariants import check_same, check_world, fold
 from muster.world.queue import OVER
 from muster.world.world import World
 

@@ -8,7 +8,7 @@ from muster.model import event, fact
 from muster.model.job import NodePhase
 from muster.model.node import Lack
 from muster.model.spec import ANYWHERE
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.testing.rig import Rig
 from muster.units import DAY_MS, Resources
 from muster.world.apply import apply

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from muster.model import event
 from muster.model.profile import Profile
-from muster.scheduler.fit import find_gang
+from muster.scheduler.placing.fit import find_gang
 from muster.testing.rig import Rig, spec
 from muster.units import Resources
 from muster.world.fleet import Fleet

@@ -8,7 +8,7 @@ from muster.model.event import SetTier
 from muster.model.tier import Tier
 from muster.testing.rig import Rig
 from muster.units import HOUR_MS
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.runs import BEFORE, GONE, KIND, NO_ROW, ROW, STATE, TENANT, Runs, find_runs
 
 

@@ -11,7 +11,7 @@ from muster.model.job import BarKind, Job
 from muster.model.reason import Code
 from muster.testing.rig import Rig
 from muster.world import snapshot as snapshot_module
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import FORMAT, digest, pack, restore, snapshot
 
 

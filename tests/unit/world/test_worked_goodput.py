@@ -15,7 +15,7 @@ from muster.testing.rig import Rig, spec
 from muster.testing.worked_tables import read_table
 from muster.units import MINUTE_MS, Resources
 from muster.world.accounting import read_account
-from muster.world.invariants import check_world
+from muster.world.laws.invariants import check_world
 from muster.world.snapshot import digest, restore, snapshot
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "goodput.md"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 from unittest import mock
 
-from muster.scheduler.rations import Rations
+from muster.scheduler.placing.rations import Rations
 from muster.testing.planted.plant import Plant
 from muster.units import Resources
 from muster.world import world as worlds

@@ -19,8 +19,9 @@ from muster.scheduler.clearing import Clearing
 from muster.scheduler.consolidation import Plan
 from muster.testing.planted.plant import Plant
 from muster.units import MINUTE_MS
-from muster.world import claiming, queue_law
+from muster.world import claiming
 from muster.world import world as worlds
+from muster.world.laws import queue as queue_law
 from muster.world.runs import amounts_of
 from muster.world.widths import width_of
 from muster.world.world import World

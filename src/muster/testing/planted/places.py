@@ -14,8 +14,9 @@ from muster.model.partition import devices_in, slots_in, word_of
 from muster.model.phase import Lease
 from muster.model.profile import Profile
 from muster.model.spec import ANYWHERE, Needs, Spec
-from muster.scheduler import cycle, fit
-from muster.scheduler.pieces import choose_slots
+from muster.scheduler import cycle
+from muster.scheduler.placing import fit
+from muster.scheduler.placing.pieces import choose_slots
 from muster.testing.planted.plant import Plant
 from muster.units import Limit, Resources
 from muster.world.fleet import Fleet

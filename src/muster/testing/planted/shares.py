@@ -14,7 +14,7 @@ from muster.model.phase import Lease
 from muster.model.spec import Spec
 from muster.model.tenant import CPU, FLEET, ROOT
 from muster.scheduler import cycle
-from muster.scheduler.within import EVERYWHERE
+from muster.scheduler.placing.within import EVERYWHERE
 from muster.testing.planted.plant import Plant
 from muster.units import Limit, Resources
 from muster.world import quota

@@ -15,7 +15,8 @@ from muster.model.job import Job
 from muster.model.node import Lack
 from muster.model.phase import TAKEN, Why
 from muster.policy.taking import Kin, Party
-from muster.scheduler import claims, preemption, repair, rights
+from muster.scheduler import claims, repair
+from muster.scheduler.taking import preemption, rights
 from muster.testing.planted.plant import Plant
 from muster.units import DAY_MS
 from muster.world import apply, snapshot

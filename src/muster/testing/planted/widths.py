@@ -14,7 +14,7 @@ from muster.model import fact
 from muster.model.job import Job
 from muster.model.phase import Run, Why
 from muster.scheduler import repair
-from muster.scheduler.extras import Shrink
+from muster.scheduler.taking.extras import Shrink
 from muster.testing.planted.plant import Plant
 from muster.units import DAY_MS
 from muster.world import apply, goodput

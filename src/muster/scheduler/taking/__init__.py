@@ -1,0 +1,1 @@
+"""Whose places are taken for whom: who might look, who could be had, and who loses least."""
