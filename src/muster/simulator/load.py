@@ -78,6 +78,10 @@ PARTITIONS: Final = (
 )
 ELASTIC_SHARE: Final = 0.2
 """How many of the gangs and of the jobs on whole nodes are elastic, where they can be; half of those in place."""
+GRACES: Final = (10 * SECOND_MS, 10 * SECOND_MS, 10 * SECOND_MS, MINUTE_MS, 5 * MINUTE_MS)
+"""How long jobs are given to stop."""
+SLOW_SHARE: Final = 0.2
+"""How many of those who are told to stop use all of that."""
 MENDED_SHARE: Final = 0.4
 """How many of the other gangs have one width and are in place all the same, for the sake of repair alone."""
 SPARE_SHARE: Final = 0.2
@@ -140,6 +144,7 @@ class Load:
         self._yield_dice = random.Random(f"{options.seed}/yield")  # noqa: S311 - a simulation wants seeded dice
         self._limit_dice = random.Random(f"{options.seed}/limits")  # noqa: S311 - a simulation wants seeded dice
         self._expect_dice = random.Random(f"{options.seed}/expect")  # noqa: S311 - a simulation wants seeded dice
+        self._grace_dice = random.Random(f"{options.seed}/grace")  # noqa: S311 - a simulation wants seeded dice
         self._latest_array = (0, 0)
 
     def node_capacity(self) -> Resources:
@@ -204,7 +209,12 @@ class Load:
         tenant = self._tenants[min(int(self._dice.expovariate(0.5)), len(self._tenants) - 1)]
         key = f"key-{self._submitted}" if self._dice.random() < 0.1 else ""
         spec = self._spared(self._cut(self._divide(self._widened(self._spec(kind, tenant), kind))))
-        spec = msgspec.structs.replace(spec, after=self._after(newest), due_at=self._due_at(now + kind.mean_ms))
+        spec = msgspec.structs.replace(
+            spec,
+            after=self._after(newest),
+            due_at=self._due_at(now + kind.mean_ms),
+            grace_ms=self._grace_dice.choice(GRACES),
+        )
         is_array = bool(spec.array)
         spec = self._follow(self._limited(spec, kind), newest + 1) if is_array else self._expecting(spec, kind)
         return Submit(spec, key, cause=f"user of {tenant}")
@@ -236,7 +246,8 @@ class Load:
         run_ms = min(int(whole.expovariate(1 / mean_ms)), 7 * DAY_MS) + dice.randrange(2 * SECOND_MS)
         fails = dice.random() < self._options.failures / max(1, len(start.nodes))
         code = dice.choice((1, 2, 134, 139)) if fails else 0
-        return Fate(dice.randrange(SECOND_MS, 30 * SECOND_MS), dice.randrange(run_ms) if fails else run_ms, code)
+        start_ms, ends_ms = dice.randrange(SECOND_MS, 30 * SECOND_MS), dice.randrange(run_ms) if fails else run_ms
+        return Fate(start_ms, ends_ms, code, start.spec.grace_ms if dice.random() < SLOW_SHARE else None)
 
     def _draw_kind(self) -> Kind:
         """What comes next: of the mix, or like a job of the cluster that was named, no wider than a quarter of ours."""
