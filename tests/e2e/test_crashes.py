@@ -21,7 +21,7 @@ from muster.ports.failpoint import FAILPOINTS
 PASSES: Final = 4
 STATES: Final = ("idle", "loaded", "recovering")
 ON_THE_WAY_OUT: Final = "leader.after_snapshot"
-RANDOM_DEATHS: Final = 100
+RANDOM_DEATHS: Final = 200
 SOAK_DEATHS: Final = 2000
 DEATHS_PER_SERVER: Final = 200
 """Then another one begins, so that no campaign's books are longer than it takes to compare them."""
@@ -73,7 +73,7 @@ def _await_death_of_supervisor(campaign: Campaign, point: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_random_deaths_lose_nothing(tmp_path: Path) -> None:
+def test_two_hundred_random_deaths_lose_nothing(tmp_path: Path) -> None:
     _die_at_random(tmp_path, RANDOM_DEATHS, seed=1)
 
 

@@ -76,10 +76,14 @@ class Router:
         taken = self._queries.get(f"{method} {scope.get('route_path', scope['path'])}")
         if taken is None:
             return
-        for name in QueryParams(scope["query_string"]):
+        seen = set[str]()
+        for name, _ in QueryParams(scope["query_string"]).multi_items():
             if name not in taken:
                 words = f"one of {', '.join(taken)}" if taken else "a word that this takes: it takes none"
                 raise bad_field("query", f"{name[:40]!r} is not {words}")
+            if name in seen:
+                raise bad_field("query", f"{name!r} is said twice")
+            seen.add(name)
 
 
 def _refuse_method(allowed: set[str]) -> Endpoint:

@@ -18,13 +18,11 @@ from muster.cli.here import STANDARD_INPUT, get_here, read_file
 from muster.cli.jobs import exit_code_of
 from muster.cli.printing import show_end
 from muster.cli.trying import NOTHING_DONE, print_job_trial
-from muster.model.errors import RejectedError
-from muster.model.reason import Code, Reason
 from muster.sdk.client import Client
 from muster.sdk.jobfile import make_spec
 from muster.sdk.slurm.flags import FLAGS, Fate, Said, het_job, read_flags
 from muster.sdk.slurm.mapping import Import, import_script, show_notes
-from muster.sdk.slurm.script import read_script
+from muster.sdk.slurm.script import check_script, read_script
 
 _AS_THEY_ARE: Final = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 OURS: Final = ("flavor", "label", "tenant", "tier", "within")
@@ -116,8 +114,8 @@ def _import(said: list[Said], rest: list[str], ours: dict[str, str]) -> Import:
         raise click.UsageError("name a script, or give it on standard input")
     name = "wrap" if is_wrap else rest[0] if rest else "stdin"
     text = "" if is_wrap else read_file(rest[0] if rest else STANDARD_INPUT)
-    if not is_wrap and not text.strip():
-        raise RejectedError(Reason(Code.BAD_FILE, name, detail="there is no script in it"))
+    if not is_wrap:
+        check_script(text, name)
     flags = [*read_script(text, name), *said]
     found = import_script(
         text, name, flags, args=rest if is_wrap else rest[1:], env=dict(os.environ), here=str(get_here())

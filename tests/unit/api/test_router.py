@@ -83,6 +83,7 @@ def test_a_path_that_nobody_serves_is_not_there() -> None:
     [
         ("GET", "colour=red", "query: 'colour' is not one of color, size"),
         ("HEAD", "size=1&siz=2", "query: 'siz' is not one of color, size"),
+        ("GET", "size=1&color=red&size=2", "query: 'size' is said twice"),
         ("DELETE", "dry_run=1", "query: 'dry_run' is not a word that this takes: it takes none"),
         ("GET", "color=red&size=", ""),
     ],

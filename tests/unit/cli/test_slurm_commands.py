@@ -134,6 +134,20 @@ def test_refusals_have_a_code_and_a_place(
     assert not sent
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("\n", "there is no script in it"), ("root:x:0:0\n", "it is no batch script: the first line of one is #!")],
+)
+def test_what_is_no_batch_script_is_not_run_line_by_line(
+    sent: list[Request], capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    Path("train.sh").write_text(text)
+    for word in ("sbatch", "import"):
+        assert run_command([word, "train.sh"]) == 2
+        assert capsys.readouterr().err.startswith(f"error[M170]: train.sh: {words}")
+    assert not sent
+
+
 def test_its_help_lists_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["sbatch", "--help"]) == 0
     printed = capsys.readouterr().out

@@ -11,6 +11,8 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from muster.model.errors import RejectedError
+from muster.model.reason import Code, Reason
 from muster.sdk.jobfile import SHELLS, split_script
 from muster.sdk.slurm.amounts import Indexes
 from muster.sdk.slurm.flags import HET_WORDS, Said, bad_flag, het_job, read_flags
@@ -68,6 +70,15 @@ _VARIABLES: Final = {
     "u": "USER",
     "x": "SLURM_JOB_NAME",
 }
+
+
+def check_script(text: str, name: str) -> None:
+    """Raise unless a text looks like a batch script; Slurm takes no other, so whoever gives one meant another file."""
+    if not text.strip():
+        raise RejectedError(Reason(Code.BAD_FILE, name, detail="there is no script in it"))
+    if not text.startswith("#!"):
+        words = "it is no batch script: the first line of one is #! and what runs it, such as #!/bin/bash"
+        raise RejectedError(Reason(Code.BAD_FILE, name, detail=words))
 
 
 def read_script(text: str, name: str) -> Iterator[Said]:
