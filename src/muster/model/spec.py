@@ -18,6 +18,7 @@ import msgspec
 
 from muster.model.after import After, When, find_after_fault
 from muster.model.again import Again, find_again_fault
+from muster.model.bounds import find_due_fault, find_estimate_fault, find_text_fault, find_time_fault
 from muster.model.group import GROUPS_MAX, Group, Part, parts_of, total_of
 from muster.model.node import LEVELS, TORUS_SPOTS_MAX
 from muster.model.origin import Origin, find_origin_fault
@@ -25,7 +26,7 @@ from muster.model.partition import DEVICE
 from muster.model.phase import Lease
 from muster.model.reason import Code, Reason
 from muster.model.tier import PRIORITY_MAX, STANDARD
-from muster.units import AMOUNT_MAX, INSTANT_MAX, SECOND_MS, Limit, Resources, show_cpus, show_sides
+from muster.units import AMOUNT_MAX, SECOND_MS, Limit, Resources, show_cpus, show_sides
 
 GANG_MAX: Final = 100_000
 ARRAY_MAX: Final = 1_000_000
@@ -256,11 +257,11 @@ def _find_special_fault(spec: Spec) -> Reason | None:
         (_find_width_fault(spec) if spec.gang_most or spec.in_place else None)
         or (_find_spare_fault(spec) if spec.spares else None)
         or (_find_throttle_fault(spec) if spec.at_most else None)
-        or (None if spec.expect_ms is None else _find_estimate_fault(spec.array, spec.expect_ms))
+        or (None if spec.expect_ms is None else find_estimate_fault(spec.array, spec.expect_ms))
         or (_find_yield_fault(spec) if spec.yields else None)
         or (None if spec.stop_signal in STOP_SIGNALS else _unknown_signal(spec.stop_signal))
         or (_find_tier_fault(spec.tier, spec.priority) if is_varied(spec) else None)
-        or (None if spec.due_at is None else _find_due_fault(spec.due_at))
+        or (None if spec.due_at is None else find_due_fault(spec.due_at))
         or _find_name_fault(spec)
         or (_find_company_fault(spec) if spec.needs is not ANYWHERE and spec.needs.has_company else None)
         or (_find_command_fault(spec) if spec.commands else None)
@@ -281,7 +282,7 @@ def _find_class_fault(
         or (_find_group_fault(gang, array, ask, needs) if needs.groups else None)
         or _find_amount_fault(ask, gang, AMOUNT_MAX // (array or gang))
         or (_find_partition_fault(gang, ask, needs) if needs.partition else None)
-        or _find_time_fault(limit_ms, grace_ms)
+        or find_time_fault(limit_ms, grace_ms)
         or _find_need_fault(gang, array, needs)
     )
 
@@ -383,17 +384,9 @@ def _find_command_fault(spec: Spec) -> Reason | None:
             return Reason(Code.BAD_GROUP, "commands", detail=detail)
         if not command or not command[0]:
             return Reason(Code.BAD_SPEC, "commands", detail=f"the command of {name} is empty")
-        fault = _find_text_fault("commands", " ".join(command), COMMAND_BYTES_MAX)
+        fault = find_text_fault("commands", " ".join(command), COMMAND_BYTES_MAX)
         if fault is not None:
             return fault
-    return None
-
-
-def _find_time_fault(limit_ms: Limit, grace_ms: int) -> Reason | None:
-    if not 0 <= grace_ms <= AMOUNT_MAX:
-        return Reason(Code.BAD_AMOUNT, "grace_ms", needed=grace_ms, available=AMOUNT_MAX, detail="from 0 to 2^62")
-    if limit_ms is not None and not 1 <= limit_ms <= AMOUNT_MAX:
-        return Reason(Code.BAD_AMOUNT, "limit_ms", needed=limit_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
     return None
 
 
@@ -452,13 +445,6 @@ def _find_throttle_fault(spec: Spec) -> Reason | None:
     return None
 
 
-def _find_estimate_fault(array: int, expect_ms: int) -> Reason | None:
-    """What is wrong with how long somebody thinks that a job runs."""
-    if not 1 <= expect_ms <= AMOUNT_MAX:
-        return Reason(Code.BAD_AMOUNT, "expect_ms", needed=expect_ms, available=AMOUNT_MAX, detail="from 1 to 2^62")
-    return Reason(Code.BAD_SPEC, "expect_ms", detail="it is for gangs; an array has none") if array else None
-
-
 def _find_yield_fault(spec: Spec) -> Reason | None:
     """What is wrong with giving way at an expected end."""
     if spec.expect_ms is None or (spec.limit_ms is not None and spec.expect_ms >= spec.limit_ms):
@@ -483,13 +469,6 @@ def _find_tier_fault(tier: str, priority: int) -> Reason | None:
         detail = f"between {-PRIORITY_MAX} and {PRIORITY_MAX}"
         return Reason(Code.BAD_AMOUNT, "priority", needed=priority, available=PRIORITY_MAX, detail=detail)
     return None
-
-
-def _find_due_fault(due_at: int) -> Reason | None:
-    """What is wrong with an instant; whether it is past already is not known here."""
-    if 0 < due_at <= INSTANT_MAX:
-        return None
-    return Reason(Code.BAD_AMOUNT, "due_at", needed=due_at, available=INSTANT_MAX, detail=f"from 1 to {INSTANT_MAX}")
 
 
 def _find_name_fault(spec: Spec) -> Reason | None:
@@ -585,16 +564,8 @@ def _find_size_fault(spec: Spec) -> Reason | None:
     if not spec.command or not spec.command[0]:
         return Reason(Code.BAD_SPEC, "command", detail="a job needs a command to run")
     return (
-        _find_text_fault("command", " ".join(spec.command), COMMAND_BYTES_MAX)
-        or (spec.env and _find_text_fault("env", " ".join((*spec.env, *spec.env.values())), ENV_BYTES_MAX))
-        or (spec.workdir and _find_text_fault("workdir", spec.workdir, PATH_BYTES_MAX))
+        find_text_fault("command", " ".join(spec.command), COMMAND_BYTES_MAX)
+        or (spec.env and find_text_fault("env", " ".join((*spec.env, *spec.env.values())), ENV_BYTES_MAX))
+        or (spec.workdir and find_text_fault("workdir", spec.workdir, PATH_BYTES_MAX))
         or None
     )
-
-
-def _find_text_fault(field: str, text: str, most: int) -> Reason | None:
-    if len(text) > most // 4 and len(text.encode()) > most:
-        return Reason(Code.TOO_LARGE, field, needed=len(text.encode()), available=most)
-    if "\0" in text:
-        return Reason(Code.BAD_SPEC, field, detail="a NUL byte cannot be passed to a process")
-    return None

@@ -47,6 +47,7 @@ OUR_MODULES = {
         "muster.model",
         "muster.model.after",
         "muster.model.again",
+        "muster.model.bounds",
         "muster.model.errors",
         "muster.model.group",
         "muster.model.node",
